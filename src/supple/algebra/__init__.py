@@ -1,0 +1,1 @@
+"""Small linear algebra on tuples, shared by every material, term and solver."""

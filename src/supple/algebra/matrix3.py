@@ -1,0 +1,185 @@
+"""3-vectors and 3×3 matrices as flat tuples: row-major 9-tuples, and xx yy zz xy xz yz for symmetric ones.
+
+Tuples of scalars become registers in every target. Branches are written with `select`.
+"""
+
+from supple.kernels import physics
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@physics
+def dot(a, b):
+    """a · b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@physics
+def add(a, b):
+    """a + b for 3-vectors."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@physics
+def sub(a, b):
+    """a - b for 3-vectors."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@physics
+def scale(s, a):
+    """s a for a 3-vector."""
+    return (s * a[0], s * a[1], s * a[2])
+
+
+@physics
+def combine(s, A, t, B):
+    """s A + t B for 3×3 matrices."""
+    return (
+        s * A[0] + t * B[0],
+        s * A[1] + t * B[1],
+        s * A[2] + t * B[2],
+        s * A[3] + t * B[3],
+        s * A[4] + t * B[4],
+        s * A[5] + t * B[5],
+        s * A[6] + t * B[6],
+        s * A[7] + t * B[7],
+        s * A[8] + t * B[8],
+    )
+
+
+@physics
+def scaled(s, A):
+    """s A for a 3×3 matrix."""
+    return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5], s * A[6], s * A[7], s * A[8])
+
+
+@physics
+def add_diagonal(A, s):
+    """A + s I."""
+    return (A[0] + s, A[1], A[2], A[3], A[4] + s, A[5], A[6], A[7], A[8] + s)
+
+
+@physics
+def contract(A, B):
+    """A : B = Σ Aᵢⱼ Bᵢⱼ."""
+    return (
+        A[0] * B[0]
+        + A[1] * B[1]
+        + A[2] * B[2]
+        + A[3] * B[3]
+        + A[4] * B[4]
+        + A[5] * B[5]
+        + A[6] * B[6]
+        + A[7] * B[7]
+        + A[8] * B[8]
+    )
+
+
+@physics
+def det(A):
+    """det A."""
+    return (
+        A[0] * (A[4] * A[8] - A[5] * A[7])
+        + A[1] * (A[5] * A[6] - A[3] * A[8])
+        + A[2] * (A[3] * A[7] - A[4] * A[6])
+    )
+
+
+@physics
+def cofactor(A):
+    """cof A = ∂det A/∂A = det(A) A⁻ᵀ; defined for singular A too."""
+    return (
+        A[4] * A[8] - A[5] * A[7],
+        A[5] * A[6] - A[3] * A[8],
+        A[3] * A[7] - A[4] * A[6],
+        A[2] * A[7] - A[1] * A[8],
+        A[0] * A[8] - A[2] * A[6],
+        A[1] * A[6] - A[0] * A[7],
+        A[1] * A[5] - A[2] * A[4],
+        A[2] * A[3] - A[0] * A[5],
+        A[0] * A[4] - A[1] * A[3],
+    )
+
+
+@physics
+def cofactor_differential(A, B):
+    """Directional derivative of cof A along B: cof(A + B) - cof A - cof B."""
+    return (
+        A[4] * B[8] + B[4] * A[8] - A[5] * B[7] - B[5] * A[7],
+        A[5] * B[6] + B[5] * A[6] - A[3] * B[8] - B[3] * A[8],
+        A[3] * B[7] + B[3] * A[7] - A[4] * B[6] - B[4] * A[6],
+        A[2] * B[7] + B[2] * A[7] - A[1] * B[8] - B[1] * A[8],
+        A[0] * B[8] + B[0] * A[8] - A[2] * B[6] - B[2] * A[6],
+        A[1] * B[6] + B[1] * A[6] - A[0] * B[7] - B[0] * A[7],
+        A[1] * B[5] + B[1] * A[5] - A[2] * B[4] - B[2] * A[4],
+        A[2] * B[3] + B[2] * A[3] - A[0] * B[5] - B[0] * A[5],
+        A[0] * B[4] + B[0] * A[4] - A[1] * B[3] - B[1] * A[3],
+    )
+
+
+@physics
+def transpose(A):
+    """Aᵀ."""
+    return (A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8])
+
+
+@physics
+def matvec(A, v):
+    """A v."""
+    return (
+        A[0] * v[0] + A[1] * v[1] + A[2] * v[2],
+        A[3] * v[0] + A[4] * v[1] + A[5] * v[2],
+        A[6] * v[0] + A[7] * v[1] + A[8] * v[2],
+    )
+
+
+@physics
+def matmul(A, B):
+    """A B."""
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@physics
+def outer(a, b):
+    """a bᵀ."""
+    return (
+        a[0] * b[0],
+        a[0] * b[1],
+        a[0] * b[2],
+        a[1] * b[0],
+        a[1] * b[1],
+        a[1] * b[2],
+        a[2] * b[0],
+        a[2] * b[1],
+        a[2] * b[2],
+    )
+
+
+@physics
+def solve_spd(H, b):
+    """Solution x of H x = b by L D Lᵀ, H symmetric positive definite as xx yy zz xy xz yz."""
+    xx, yy, zz, xy, xz, yz = H
+    d1 = 1.0 / xx
+    l21 = xy * d1
+    l31 = xz * d1
+    d2 = 1.0 / (yy - l21 * xy)
+    s32 = yz - l31 * xy
+    l32 = s32 * d2
+    d3 = 1.0 / (zz - l31 * xz - l32 * s32)
+    y1 = b[1] - l21 * b[0]
+    y2 = b[2] - l31 * b[0] - l32 * y1
+    x2 = y2 * d3
+    x1 = y1 * d2 - l32 * x2
+    x0 = b[0] * d1 - l21 * x1 - l31 * x2
+    return (x0, x1, x2)

@@ -1,0 +1,154 @@
+"""Compiling for a target: physics functions, generic functions chosen by type, and cached kernels."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numba
+from numba import njit, types
+from numba.core import config, event
+from numba.core.imputils import impl_ret_untracked
+from numba.extending import intrinsic, overload
+from platformdirs import user_cache_path
+
+from supple.kernels.pack import FAST_FLAGS
+
+log = logging.getLogger("supple")
+
+_OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
+
+
+def physics(function: Callable) -> Any:
+    """A function on scalars and small tuples that kernels of every target call; always inlined."""
+    return njit(forceinline=True, **_OPTIONS)(function)
+
+
+def generic(declaration: Callable) -> Any:
+    """A function whose implementation is chosen by the class of its first argument, a NamedTuple.
+
+    In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
+    added with `@declaration.of(SomeNamedTuple)`. Choosing by type, unlike closing over a function, keeps
+    Numba's on-disk cache usable.
+    """
+    table: dict[type, Callable] = {}
+    name = declaration.__name__
+
+    def find(cls: type) -> Callable:
+        for base in cls.__mro__:
+            if base in table:
+                return table[base]
+        raise TypeError(f"{name}() has no implementation for {cls.__name__}; add one with @{name}.of")
+
+    @wraps(declaration)
+    def call(first: Any, *rest: Any) -> Any:
+        return find(type(first))(first, *rest)
+
+    def choose(first, *rest):  # type: ignore[no-untyped-def]
+        return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
+
+    choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
+    overload(call, jit_options={"forceinline": True, **_OPTIONS}, strict=False)(choose)
+
+    def of(cls: type) -> Callable[[Callable], Callable]:
+        def add(implementation: Callable) -> Callable:
+            table[cls] = implementation
+            return implementation
+
+        return add
+
+    call.of = of  # type: ignore[attr-defined]
+    return call
+
+
+def like(example: Any, values: tuple) -> Any:
+    """A NamedTuple of the example's class holding `values`."""
+    return type(example)._make(values)
+
+
+@intrinsic
+def _like(typingctx, example, values):  # type: ignore[no-untyped-def]
+    made = types.BaseNamedTuple
+    if isinstance(values, types.UniTuple):
+        made = types.NamedUniTuple(values.dtype, values.count, example.instance_class)
+    else:
+        made = types.NamedTuple(values.types, example.instance_class)
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        items = [builder.extract_value(args[1], i) for i in range(len(values))]
+        return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
+
+    return made(example, values), codegen
+
+
+@overload(like, inline="always")
+def _overload_like(example, values):  # type: ignore[no-untyped-def]
+    return lambda example, values: _like(example, values)
+
+
+@cache
+def cache_directory() -> Path:
+    """Where compiled kernels live: a folder named by a hash of supple's sources and Numba's version.
+
+    Numba itself only notices edits in the file of the kernel, not in what the kernel calls.
+    """
+    digest = hashlib.sha256(f"{numba.__version__} {platform.python_version()}".encode())
+    root = Path(__file__).parent.parent
+    for folder in ("kernels", "algebra", "materials", "terms", "ordering", "solvers"):
+        for source in sorted((root / folder).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return user_cache_path("supple") / "kernels" / digest.hexdigest()[:16]
+
+
+_kernels: set[str] = set()
+
+
+def kernel(function: Callable) -> Any:
+    """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs."""
+    previous, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory())
+    try:
+        dispatcher = njit(nogil=True, cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # nowhere to write: compile in every process rather than fail
+        dispatcher = njit(nogil=True, **_OPTIONS)(function)
+    finally:
+        config.CACHE_DIR = previous
+    _kernels.add(f"{function.__module__}.{function.__qualname__}")
+    return dispatcher
+
+
+class _CompileListener(event.Listener):
+    """Announces and times the compilation of supple's kernels."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._began = 0.0
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        if self._depth or f"{function.__module__}.{function.__qualname__}" in _kernels:
+            if not self._depth:
+                self._began = perf_counter()
+                log.info("compiling %s (once on this machine, then cached)", function.__name__)
+            self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        if self._depth:
+            self._depth -= 1
+            if not self._depth:
+                self.seconds += perf_counter() - self._began
+
+
+@contextmanager
+def compilation() -> Iterator[_CompileListener]:
+    """Within it, kernels that have to be compiled are announced; `.seconds` is the time that took."""
+    with event.install_listener("numba:compile", _CompileListener()) as listener:
+        yield listener

@@ -1,0 +1,233 @@
+"""Pack: a SIMD register as a Numba type, so that physics written on scalars runs many lanes at once.
+
+`Pack(float32, 16)` is an LLVM vector `<16 x float>` in compiled code. It supports + - * /, comparisons,
+`select`, `abs`, `min`, `max`, `math.sqrt`, `math.log` and `math.exp`; a plain number that meets a pack is
+rounded to the pack's own precision and repeated in every lane, so literals never widen float32. LLVM maps
+packs to AVX-512, AVX2, SSE or NEON by itself. A pack of one lane is the scalar with weak literals that
+CUDA threads use.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, lower_cast, models, overload, register_model
+
+PACK_BYTES = 64
+"""Size of a pack: one AVX-512 register, two AVX2 ones, four NEON ones."""
+
+# Everything of LLVM's `fast` but nnan and ninf: non-finite steps must stay detectable.
+FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract")
+
+
+def lanes_of(dtype: Any) -> int:
+    """Number of lanes of a full pack: 16 for float32, 8 for float64."""
+    return PACK_BYTES // np.dtype(dtype).itemsize
+
+
+class PackType(types.Type):
+    """Numba type of `lanes` floats of type `dtype` side by side."""
+
+    def __init__(self, dtype: types.Float, lanes: int) -> None:
+        self.dtype, self.lanes = dtype, lanes
+        super().__init__(name=f"Pack({dtype}, {lanes})")
+
+
+class MaskType(types.Type):
+    """Numba type of `lanes` truth values, the result of comparing packs."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(name=f"Mask({lanes})")
+
+
+_FLOATS = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}
+
+
+def pack_of(array: types.Array) -> PackType:
+    """The full pack for an array's element type."""
+    return PackType(array.dtype, PACK_BYTES // (array.dtype.bitwidth // 8))
+
+
+@register_model(PackType)
+class PackModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: PackType) -> None:
+        super().__init__(dmm, fe_type, ir.VectorType(_FLOATS[fe_type.dtype], fe_type.lanes))
+
+
+@register_model(MaskType)
+class MaskModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: MaskType) -> None:
+        super().__init__(dmm, fe_type, ir.VectorType(ir.IntType(1), fe_type.lanes))
+
+
+def vector_type(pack: PackType) -> ir.VectorType:
+    return ir.VectorType(_FLOATS[pack.dtype], pack.lanes)
+
+
+def splat(builder: Any, scalar: Any, lanes: int) -> Any:
+    """An LLVM vector with `scalar` in every lane."""
+    index = ir.IntType(32)
+    vector = ir.VectorType(scalar.type, lanes)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, index(0))
+    mask = ir.Constant(ir.VectorType(index, lanes), [0] * lanes)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), mask)
+
+
+@lower_cast(types.Number, PackType)
+@lower_cast(types.IntegerLiteral, PackType)
+def scalar_to_pack(context, builder, source, pack, value):  # type: ignore[no-untyped-def]
+    return splat(builder, context.cast(builder, value, source, pack.dtype), pack.lanes)
+
+
+@lower_cast(types.Boolean, MaskType)
+def bool_to_mask(context, builder, source, mask, value):  # type: ignore[no-untyped-def]
+    return splat(builder, builder.trunc(value, ir.IntType(1)) if value.type.width > 1 else value, mask.lanes)
+
+
+def common_pack(arguments: tuple[types.Type, ...]) -> PackType | None:
+    """The pack type of an operation on packs and numbers, None when there is no pack among them."""
+    packs = {a for a in arguments if isinstance(a, PackType)}
+    if len(packs) != 1 or not all(isinstance(a, PackType | types.Number) for a in arguments):
+        return None
+    return packs.pop()
+
+
+def _register(function: Callable, arity: int, build: Callable, to_mask: bool = False) -> None:
+    """Type `function` on packs (numbers are widened by the casts above) and lower it with `build`."""
+
+    class PackTemplate(AbstractTemplate):
+        key = function
+
+        def generic(self, args, kws):  # type: ignore[no-untyped-def]
+            pack = common_pack(args) if len(args) == arity else None
+            if pack is None:
+                return None
+            return signature(MaskType(pack.lanes) if to_mask else pack, *([pack] * arity))
+
+    infer_global(function)(PackTemplate)
+
+    def lower(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return build(builder, sig.args[0], *args)
+
+    lower_builtin(function, *([PackType] * arity))(lower)
+
+
+def _llvm_call(name: str) -> Callable:
+    def build(builder: Any, pack: PackType, *args: Any) -> Any:
+        vector = args[0].type
+        suffix = f"v{pack.lanes}f{pack.dtype.bitwidth}"
+        function_type = ir.FunctionType(vector, [vector] * len(args))
+        function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.{suffix}")
+        return builder.call(function, args, fastmath=FAST_FLAGS)
+
+    return build
+
+
+_register(operator.add, 2, lambda b, pack, x, y: b.fadd(x, y, flags=FAST_FLAGS))
+_register(operator.sub, 2, lambda b, pack, x, y: b.fsub(x, y, flags=FAST_FLAGS))
+_register(operator.mul, 2, lambda b, pack, x, y: b.fmul(x, y, flags=FAST_FLAGS))
+_register(operator.truediv, 2, lambda b, pack, x, y: b.fdiv(x, y, flags=FAST_FLAGS))
+_register(operator.neg, 1, lambda b, pack, x: b.fneg(x, flags=FAST_FLAGS))
+for _function, _name in ((math.sqrt, "sqrt"), (math.log, "log"), (math.exp, "exp"), (abs, "fabs")):
+    _register(_function, 1, _llvm_call(_name))
+_register(max, 2, _llvm_call("maxnum"))
+_register(min, 2, _llvm_call("minnum"))
+for _comparison, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")):
+    _register(
+        _comparison,
+        2,
+        lambda b, pack, x, y, symbol=_symbol: b.fcmp_ordered(symbol, x, y),
+        to_mask=True,
+    )
+
+
+class _MaskAnd(AbstractTemplate):
+    key = operator.and_
+
+    def generic(self, args, kws):  # type: ignore[no-untyped-def]
+        if len(args) == 2 and isinstance(args[0], MaskType) and args[0] == args[1]:
+            return signature(args[0], *args)
+        return None
+
+
+infer_global(operator.and_)(_MaskAnd)
+
+
+@lower_builtin(operator.and_, MaskType, MaskType)
+def _lower_mask_and(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    return builder.and_(*args)
+
+
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the condition holds, `no` elsewhere; lane by lane on packs, and both are evaluated."""
+    return yes if condition else no
+
+
+@intrinsic
+def _select_lanes(typingctx, condition, yes, no):  # type: ignore[no-untyped-def]
+    pack = common_pack((yes, no))
+    if not isinstance(condition, MaskType) or pack is None:
+        return None
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.select(*args)
+
+    return pack(condition, pack, pack), codegen
+
+
+@overload(select, inline="always")
+def _select(condition, yes, no):  # type: ignore[no-untyped-def]
+    if isinstance(condition, MaskType):
+        return lambda condition, yes, no: _select_lanes(condition, yes, no)
+    return lambda condition, yes, no: yes if condition else no
+
+
+@intrinsic
+def lane_sum(typingctx, value):  # type: ignore[no-untyped-def]
+    """Sum of a pack's lanes in float64, in a fixed order."""
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        double, index = ir.DoubleType(), ir.IntType(32)
+        total = double(0.0)
+        for lane in range(value.lanes):
+            x = builder.extract_element(args[0], index(lane))
+            total = builder.fadd(total, x if x.type == double else builder.fpext(x, double))
+        return total
+
+    return types.float64(value), codegen
+
+
+@intrinsic
+def lane_max(typingctx, value):  # type: ignore[no-untyped-def]
+    """Largest lane of a pack as float64."""
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        scalar = _FLOATS[value.dtype]
+        name = f"llvm.vector.reduce.fmax.v{value.lanes}f{value.dtype.bitwidth}"
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(scalar, [args[0].type]), name
+        )
+        top = builder.call(function, args)
+        return top if value.dtype == types.float64 else builder.fpext(top, ir.DoubleType())
+
+    return types.float64(value), codegen
+
+
+@intrinsic
+def all_lanes(typingctx, mask):  # type: ignore[no-untyped-def]
+    """True when every lane of a mask is set."""
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        bits = builder.bitcast(args[0], ir.IntType(mask.lanes))
+        return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, (1 << mask.lanes) - 1))
+
+    return types.boolean(mask), codegen

@@ -1,0 +1,132 @@
+"""Threads: one kernel called by several Python threads at once, sharing chunks of work.
+
+A kernel that runs many phases (iterations × colours) takes two counters per phase. Each thread draws the
+next chunk with an atomic add, and leaves the phase once the atomic count of finished chunks is complete,
+so a thread that lost its core to another process holds up at most one chunk. Which thread does a chunk
+never changes a result.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from supple.kernels.compile import physics
+
+_yield_core = types.ExternalFunction(
+    "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
+)
+
+SPINS = 200
+"""How often a waiting thread looks at the counter before it offers its core to others."""
+
+
+def _counter_pointer(context, builder, array_type, array, index):  # type: ignore[no-untyped-def]
+    struct = context.make_array(array_type)(context, builder, array)
+    return builder.gep(struct.data, [index], source_etype=ir.IntType(64))
+
+
+@intrinsic
+def atomic_add(typingctx, counters, index, amount):  # type: ignore[no-untyped-def]
+    """counters[index] += amount as one indivisible step; returns the value before."""
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        pointer = _counter_pointer(context, builder, counters, args[0], args[1])
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return types.int64(counters, types.int64, types.int64), codegen
+
+
+@intrinsic
+def atomic_load(typingctx, counters, index):  # type: ignore[no-untyped-def]
+    """counters[index], seeing all that other threads wrote before they changed it."""
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        pointer = _counter_pointer(context, builder, counters, args[0], args[1])
+        return builder.load_atomic(pointer, "seq_cst", 8, typ=ir.IntType(64))
+
+    return types.int64(counters, types.int64), codegen
+
+
+@physics
+def take_chunk(counters, phase, chunks):
+    """Number of the next chunk of a phase, or -1 when all have been handed out."""
+    chunk = atomic_add(counters, 2 * phase, 1)
+    return chunk if chunk < chunks else -1
+
+
+@physics
+def finish_chunk(counters, phase):
+    """Count a chunk of a phase as done."""
+    atomic_add(counters, 2 * phase + 1, 1)
+
+
+@physics
+def wait_for_phase(counters, phase, chunks):
+    """Return once every chunk of the phase is done."""
+    spins = 0
+    while atomic_load(counters, 2 * phase + 1) < chunks:
+        spins += 1
+        if spins > SPINS:
+            _yield_core()
+
+
+def counters_for(phases: int) -> np.ndarray:
+    """Fresh counters for a kernel call with that many phases."""
+    return np.zeros(2 * phases, np.int64)
+
+
+def default_threads() -> int:
+    """The cores this process may use, or SUPPLE_THREADS."""
+    wanted = os.environ.get("SUPPLE_THREADS")
+    if wanted:
+        if not wanted.isdigit() or int(wanted) < 1:
+            raise ValueError(f"SUPPLE_THREADS must be a whole number of threads, at least 1, got {wanted!r}")
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+_pool_lock = threading.Lock()
+
+
+def _workers(count: int) -> ThreadPoolExecutor:
+    global _pool, _pool_size
+    with _pool_lock:
+        if _pool is None or _pool_size < count:
+            _pool, _pool_size = ThreadPoolExecutor(count, thread_name_prefix="supple"), count
+        return _pool
+
+
+def _forget_pool() -> None:
+    global _pool, _pool_size
+    _pool, _pool_size = None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def run(kernel: Callable, threads: int, *args: Any) -> None:
+    """Call `kernel(*args)` on that many threads at once, this one among them."""
+    if threads == 1:
+        kernel(*args)
+        return
+    pool = _workers(threads - 1)
+    others = [pool.submit(kernel, *args) for _ in range(threads - 1)]
+    kernel(*args)
+    for other in others:
+        other.result()

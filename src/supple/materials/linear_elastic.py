@@ -1,0 +1,46 @@
+"""Linear elasticity [PBNG eq. 38]: the model all others agree with at rest. Not invariant to rotation."""
+
+from supple.algebra.matrix3 import add_diagonal, combine, contract, dot, outer, scaled, transpose
+from supple.kernels import physics
+from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+
+
+class LinearElastic(Isotropic):
+    """ψ = μ |ε|² + λ/2 tr(ε)², ε = ½ (F + Fᵀ) - I. For small rotations only."""
+
+    __slots__ = ()
+
+
+@physics
+def _stress_of(material, strain):
+    """2μ ε + λ tr(ε) I."""
+    return add_diagonal(scaled(2.0 * material.mu, strain), material.lam * (strain[0] + strain[4] + strain[8]))
+
+
+@physics
+def _symmetric(A):
+    return combine(0.5, A, 0.5, transpose(A))
+
+
+@psi.of(LinearElastic)
+def _psi(material, F):
+    strain = add_diagonal(_symmetric(F), -1.0)
+    return 0.5 * contract(_stress_of(material, strain), strain)
+
+
+@stress.of(LinearElastic)
+def _stress(material, F):
+    """P = 2μ ε + λ tr(ε) I."""
+    return _stress_of(material, add_diagonal(_symmetric(F), -1.0))
+
+
+@stress_differential.of(LinearElastic)
+def _stress_differential(material, F, dF):
+    return _stress_of(material, _symmetric(dF))
+
+
+@hessian_bound.of(LinearElastic)
+def _hessian_bound(material, F, g, h):
+    """μ (g·h) I + μ h gᵀ + λ g hᵀ: exact."""
+    shear = combine(material.mu, outer(h, g), material.lam, outer(g, h))
+    return add_diagonal(shear, material.mu * dot(g, h))

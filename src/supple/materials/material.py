@@ -1,0 +1,89 @@
+"""The parameters that all isotropic materials share, and what a material must provide."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from supple.kernels import generic
+
+
+class _Lame(NamedTuple):
+    mu: Any
+    lam: Any
+
+
+class Isotropic(_Lame):
+    """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
+
+    The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]; every
+    material re-parametrises its energy so that its Hessian at F = I equals linear elasticity with them.
+    E and ν are numbers, or arrays with one entry per tetrahedron. A material is a tuple of its parameters,
+    so kernels are specialised on its class.
+    """
+
+    __slots__ = ()
+
+    barrier: ClassVar[bool] = False
+    """True when ψ is infinite or undefined for some F, such as inverted ones."""
+
+    def __new__(cls, *, young: Any, poisson: Any) -> Self:
+        E, nu = np.asarray(young, float), np.asarray(poisson, float)
+        if not np.all(np.isfinite(E) & (E > 0)):
+            raise ValueError(f"young must be positive and finite [Pa], got {young!r}")
+        if not np.all((nu > -1) & (nu < 0.5)):
+            raise ValueError(
+                f"poisson must lie between -1 and 0.5, both excluded, got {poisson!r}; "
+                "for nearly incompressible bodies use for example 0.499"
+            )
+        return cls.from_lame(E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu)))
+
+    @classmethod
+    def from_lame(cls, mu: Any, lam: Any) -> Self:
+        """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
+        mu, lam = np.broadcast_arrays(np.asarray(mu, float), np.asarray(lam, float))
+        if not np.all(np.isfinite(mu) & np.isfinite(lam) & (mu > 0) & (3 * lam > -2 * mu)):
+            raise ValueError(f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, got mu={mu}, lam={lam}")
+        return cls._make((float(mu), float(lam)) if mu.ndim == 0 else (mu.copy(), lam.copy()))
+
+    @property
+    def young(self) -> Any:
+        """Young's modulus E = μ (3λ + 2μ) / (λ + μ) [Pa]."""
+        return self.mu * (3 * self.lam + 2 * self.mu) / (self.lam + self.mu)
+
+    @property
+    def poisson(self) -> Any:
+        """Poisson's ratio ν = λ / (2 (λ + μ))."""
+        return self.lam / (2 * (self.lam + self.mu))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(young={self.young!r}, poisson={self.poisson!r})"
+
+
+@generic
+def psi(material, F):
+    """Energy density ψ(F) [J/m³]; F is a row-major 9-tuple."""
+
+
+@generic
+def stress(material, F):
+    """First Piola-Kirchhoff stress P = ∂ψ/∂F [Pa], a 9-tuple."""
+
+
+@generic
+def stress_differential(material, F, dF):
+    """Directional derivative δP = (∂²ψ/∂F∂F) : δF [Pa], a 9-tuple."""
+
+
+@generic
+def hessian_bound(material, F, g, h):
+    """The block A(g, h), a 9-tuple, of a positive definite approximation of ∂²ψ/∂F∂F [PBNG eq. 32]:
+    Aᵢₖ = Σ Cᵢⱼₖₗ gⱼ hₗ for two vertices with shape gradients g and h [1/m]. For one vertex (g = h) it
+    bounds the exact Hessian from above wherever F is not inverted."""
+
+
+@generic
+def step_limit(material, F, g, step):
+    """The fraction, at most 1, of a vertex's step that keeps ψ(F + step gᵀ) finite; for materials with a
+    `barrier` only."""

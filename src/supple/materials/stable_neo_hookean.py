@@ -1,0 +1,77 @@
+"""Stable neo-Hookean elasticity with the logarithmic term [PBNG eq. 10, Smith et al. 2018]."""
+
+import math
+
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    cofactor,
+    cofactor_differential,
+    combine,
+    contract,
+    det,
+    dot,
+    matvec,
+    outer,
+    scaled,
+)
+from supple.kernels import physics
+from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+
+
+class StableNeoHookean(Isotropic):
+    """ψ = m/2 (|F|² - 3) + l/2 (J - α)² - m/2 log(1 + |F|²) - ψ₀, finite for every F.
+
+    m = 4/3 μ, l = λ + 5/6 μ and α = 1 + 3m/(4l) match linear elasticity at rest; the constant
+    ψ₀ = l/2 (1 - α)² - m/2 log 4 makes ψ zero there. (PBNG eq. 10 lost the factor l.)
+    """
+
+    __slots__ = ()
+
+
+@physics
+def _constants(material):
+    """(m, l, α - 1)."""
+    m = (4.0 / 3.0) * material.mu
+    l = material.lam + (5.0 / 6.0) * material.mu
+    return m, l, 0.75 * m / l
+
+
+@psi.of(StableNeoHookean)
+def _psi(material, F):
+    m, l, shift = _constants(material)
+    I1 = contract(F, F)
+    growth = det(F) - 1.0
+    shear = 0.5 * m * (I1 - 3.0 - math.log(0.25 * (1.0 + I1)))
+    return shear + 0.5 * l * growth * (growth - 2.0 * shift)
+
+
+@stress.of(StableNeoHookean)
+def _stress(material, F):
+    """P = m (1 - 1/(1 + |F|²)) F + l (J - α) cof F."""
+    m, l, shift = _constants(material)
+    shear = m - m / (1.0 + contract(F, F))
+    return combine(shear, F, l * (det(F) - 1.0 - shift), cofactor(F))
+
+
+@stress_differential.of(StableNeoHookean)
+def _stress_differential(material, F, dF):
+    m, l, shift = _constants(material)
+    C = cofactor(F)
+    s = 1.0 / (1.0 + contract(F, F))
+    shear = combine(m - m * s, dF, 2.0 * m * s * s * contract(F, dF), F)
+    pressure = det(F) - 1.0 - shift
+    volumetric = combine(contract(C, dF), C, pressure, cofactor_differential(F, dF))
+    return combine(1.0, shear, l, volumetric)
+
+
+@hessian_bound.of(StableNeoHookean)
+def _hessian_bound(material, F, g, h):
+    """9/8 m (g·h) I + l (cof F g)(cof F h)ᵀ.
+
+    The shear part of a vertex's Hessian is m (1 - s)|g|² I + 2 m s² (F g)(F g)ᵀ with s = 1/(1 + |F|²); its
+    largest eigenvalue over m |g|² is at most 1 - s + 2 s² |F|², which peaks at 9/8 for |F|² = 3, the rest.
+    """
+    m, l, _ = _constants(material)
+    C = cofactor(F)
+    volumetric = scaled(l, outer(matvec(C, g), matvec(C, h)))
+    return add_diagonal(volumetric, 1.125 * m * dot(g, h))

@@ -1,0 +1,70 @@
+"""St. Venant-Kirchhoff elasticity [PBCM eq. 15]."""
+
+import math
+
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    combine,
+    contract,
+    dot,
+    matmul,
+    matvec,
+    outer,
+    scaled,
+    transpose,
+)
+from supple.kernels import physics
+from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+
+
+class StVK(Isotropic):
+    """ψ = μ |E|² + λ/2 tr(E)², E = ½ (Fᵀ F - I). Finite for every F, but weak under strong compression."""
+
+    __slots__ = ()
+
+
+@physics
+def _green_strain(F):
+    return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
+
+
+@physics
+def _second_piola(material, E):
+    """S = 2μ E + λ tr(E) I."""
+    return add_diagonal(scaled(2.0 * material.mu, E), material.lam * (E[0] + E[4] + E[8]))
+
+
+@psi.of(StVK)
+def _psi(material, F):
+    E = _green_strain(F)
+    trace = E[0] + E[4] + E[8]
+    return material.mu * contract(E, E) + 0.5 * material.lam * trace * trace
+
+
+@stress.of(StVK)
+def _stress(material, F):
+    """P = F S."""
+    return matmul(F, _second_piola(material, _green_strain(F)))
+
+
+@stress_differential.of(StVK)
+def _stress_differential(material, F, dF):
+    FtdF = matmul(transpose(F), dF)
+    dE = combine(0.5, FtdF, 0.5, transpose(FtdF))
+    S = _second_piola(material, _green_strain(F))
+    return combine(1.0, matmul(dF, S), 1.0, matmul(F, _second_piola(material, dE)))
+
+
+@hessian_bound.of(StVK)
+def _hessian_bound(material, F, g, h):
+    """(|S| + μ/20)(g·h) I + μ (g·h) F Fᵀ + μ (F h)(F g)ᵀ + λ (F g)(F h)ᵀ.
+
+    The exact block has g·S h in place of the first factor, which |S| bounds; μ/20 keeps the bound positive
+    definite where F is singular. A negative λ is left out.
+    """
+    S = _second_piola(material, _green_strain(F))
+    gh = dot(g, h)
+    Fg, Fh = matvec(F, g), matvec(F, h)
+    shear = combine(material.mu * gh, matmul(F, transpose(F)), material.mu, outer(Fh, Fg))
+    bound = combine(1.0, shear, max(material.lam, 0.0 * material.lam), outer(Fg, Fh))
+    return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.mu) * gh)

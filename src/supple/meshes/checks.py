@@ -1,0 +1,146 @@
+"""What a tetrahedral mesh must satisfy before anything is computed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.meshes.measures import squared_edges, volumes
+
+FLAT = 1e-14
+"""A tet is flat when |V| ≤ FLAT ℓ³, ℓ its longest edge: rounding decides the sign of its volume."""
+
+
+class MeshError(ValueError):
+    """A mesh that cannot be simulated. The text says what is wrong with it and what to do."""
+
+
+def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Private copies of points (n, 3) float64 and tets (m, 4) int32 that pass every check below."""
+    points = _as_points(points)
+    tets = _as_tets(tets, len(points))
+    _refuse_repeated_vertices(tets)
+    _refuse_repeated_tets(tets)
+    points, tets = _without_unused(points, tets, repair)
+    volume = volumes(points, tets)
+    _refuse_flat(points, tets, volume)
+    return points, _oriented(tets, volume, repair)
+
+
+def _as_points(values: ArrayLike) -> np.ndarray:
+    array = _as_array(values, "points")
+    if array.size == 0:
+        raise MeshError("The mesh is empty: it has no points.")
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise MeshError(f"points must have shape (n, 3), x y z of every vertex, but has shape {array.shape}.")
+    points = np.array(array, np.float64)
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(bad):
+        raise MeshError(
+            f"{len(bad)} of {len(points)} points are NaN or infinite: {_first(bad)}. "
+            "Coordinates must be finite."
+        )
+    return points
+
+
+def _as_tets(values: ArrayLike, n: int) -> np.ndarray:
+    array = _as_array(values, "tets")
+    if array.size == 0:
+        raise MeshError("The mesh is empty: it has no tets.")
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise MeshError(f"tets must have shape (m, 4), four vertices a tet, but has shape {array.shape}.")
+    if array.dtype.kind == "f" and len(bad := np.flatnonzero((array != np.floor(array)).any(axis=1))):
+        raise MeshError(
+            f"tets must hold whole numbers (vertex indices), but tet {bad[0]} is {array[bad[0]].tolist()}."
+        )
+    bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
+    if len(bad):
+        tet = array[bad[0]]
+        hint = " Indices seem to start at 1: subtract 1." if array.min() == 1 and array.max() == n else ""
+        raise MeshError(
+            f"Tet {bad[0]} uses vertex {tet[(tet < 0) | (tet >= n)][0]}, but vertices go from 0 to {n - 1} "
+            f"({len(bad)} of {len(array)} tets are out of range).{hint}"
+        )
+    return np.array(array, np.int32)
+
+
+def _as_array(values: ArrayLike, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise MeshError(f"{name} must be a rectangular array of numbers ({error}).") from error
+    if array.dtype.kind not in "iuf":
+        raise MeshError(f"{name} must be an array of numbers, but its type is {array.dtype}.")
+    return array
+
+
+def _refuse_repeated_vertices(tets: np.ndarray) -> None:
+    ordered = np.sort(tets, axis=1)
+    bad = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if len(bad):
+        raise MeshError(
+            f"{len(bad)} of {len(tets)} tets use a vertex twice: tet {bad[0]} is {tets[bad[0]].tolist()}. "
+            "Remove these tets; they have no volume."
+        )
+
+
+def _refuse_repeated_tets(tets: np.ndarray) -> None:
+    a, b, c, d = np.sort(tets, axis=1).astype(np.int64).T
+    n = int(d.max()) + 1
+    first, second = a * n + b, c * n + d
+    order = np.lexsort((second, first))  # stable: of equal tets the earlier comes first
+    same = (np.diff(first[order]) == 0) & (np.diff(second[order]) == 0)
+    if same.any():
+        original, copy = order[:-1][same], order[1:][same]
+        raise MeshError(
+            f"{len(copy)} of {len(tets)} tets repeat another tet: tet {copy[0]} has the vertices of tet "
+            f"{original[0]}. Remove the copies; they would make the body stiffer and heavier."
+        )
+
+
+def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple[np.ndarray, np.ndarray]:
+    used = np.zeros(len(points), bool)
+    used[tets] = True
+    if used.all():
+        return points, tets
+    if not repair:
+        unused = np.flatnonzero(~used)
+        raise MeshError(
+            f"{len(unused)} of {len(points)} vertices belong to no tet: {_first(unused)}. They have no mass. "
+            "Remove them, or pass repair=True, which removes them and renumbers the rest."
+        )
+    renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return points[used], renumbered[tets]
+
+
+def _refuse_flat(points: np.ndarray, tets: np.ndarray, volume: np.ndarray) -> None:
+    longest = np.sqrt(squared_edges(points, tets).max(axis=0))
+    bad = np.flatnonzero(~(np.abs(volume) > FLAT * longest**3))
+    if len(bad):
+        raise MeshError(
+            f"{len(bad)} of {len(tets)} tets are flat: {_first(bad)}. Their four vertices lie in a plane "
+            "(or coincide), so they have no volume. Remove these tets or mesh the shape again."
+        )
+
+
+def _oriented(tets: np.ndarray, volume: np.ndarray, repair: bool) -> np.ndarray:
+    inverted = np.flatnonzero(volume < 0)
+    if len(inverted) == 0:
+        return tets
+    if not repair:
+        worst = inverted[np.argsort(volume[inverted], kind="stable")]
+        named = _first(worst, lambda tet: f"tet {tet} ({volume[tet]:.3g} m³)")
+        raise MeshError(
+            f"{len(inverted)} of {len(tets)} tets are inverted (negative volume), the worst: {named}. "
+            "Swap two of their vertices, or pass repair=True, which does that."
+        )
+    tets[inverted] = tets[inverted][:, [0, 1, 3, 2]]
+    return tets
+
+
+def _first(ids: np.ndarray, text: Callable[[int], str] = str, shown: int = 5) -> str:
+    """The first few ids as text, and how many more there are."""
+    more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
+    return ", ".join(text(i) for i in ids[:shown].tolist()) + more

@@ -1,0 +1,124 @@
+"""Reading and writing mesh files; the only file that knows meshio."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import meshio
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.meshes.checks import MeshError
+from supple.meshes.tetmesh import TetMesh
+
+# The modules are called directly: meshio.read() ends the process when a file cannot be read.
+_FORMATS = {
+    ".mesh": ("Medit", meshio.medit),
+    ".msh": ("Gmsh", meshio.gmsh),
+    ".vtk": ("VTK", meshio.vtk),
+    ".vtu": ("VTU", meshio.vtu),
+}
+
+
+def load_mesh(path: str | os.PathLike[str], repair: bool = False) -> TetMesh:
+    """The tets of a Medit (.mesh), Gmsh (.msh), VTK (.vtk) or VTU (.vtu) file; other cells are ignored.
+
+    `repair=True` swaps vertices of inverted tets and removes vertices without tets, see `TetMesh`.
+    """
+    path = Path(path)
+    name, module = _format(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no mesh file {path} (looked for {path.absolute()}).")
+    try:
+        with redirect_stderr(io.StringIO()):  # meshio prints about fields it skips
+            content = module.read(str(path))
+    except Exception as error:  # meshio raises whatever its parser stumbled on
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise MeshError(
+            f"{path} could not be read as a {name} file ({reason}). It may be cut short or in another format."
+        ) from error
+    try:
+        return TetMesh(content.points, _tets(content), repair)
+    except MeshError as error:
+        raise MeshError(f"{path}: {error}") from error
+
+
+def save_mesh(
+    mesh: TetMesh,
+    path: str | os.PathLike[str],
+    positions: ArrayLike | None = None,
+    point_data: Mapping[str, ArrayLike] | None = None,
+    cell_data: Mapping[str, ArrayLike] | None = None,
+) -> None:
+    """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk or .vtu.
+
+    point_data and cell_data: name → one row for each vertex or tet; a .mesh file cannot hold them.
+    """
+    path = Path(path)
+    name, module = _format(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {path.parent} to write {path.name} into; create it first."
+        )
+    if path.suffix.lower() == ".mesh" and (point_data or cell_data):
+        raise MeshError(f"{path}: a Medit file cannot hold point_data or cell_data; write a .vtu file.")
+    points = mesh.points if positions is None else np.asarray(positions, np.float64)
+    if points.shape != mesh.points.shape:
+        raise MeshError(f"positions must have shape {mesh.points.shape}, but has shape {points.shape}.")
+    content = meshio.Mesh(
+        points,
+        [("tetra", mesh.tets)],
+        point_data=_rows("point_data", point_data, mesh.n_vertices, "vertices"),
+        cell_data={key: [rows] for key, rows in _rows("cell_data", cell_data, mesh.n_tets, "tets").items()},
+    )
+    try:
+        with redirect_stderr(io.StringIO()):
+            module.write(str(path), content)
+    except (meshio.WriteError, KeyError) as error:
+        raise MeshError(f"{path} could not be written as a {name} file ({error}).") from error
+
+
+def _format(path: Path) -> tuple[str, Any]:
+    try:
+        return _FORMATS[path.suffix.lower()]
+    except KeyError:
+        known = ", ".join(_FORMATS)
+        raise MeshError(
+            f"{path}: mesh files end in one of {known}, not {path.suffix!r}. "
+            "Convert other formats first, for example with the meshio command."
+        ) from None
+
+
+def _tets(content: meshio.Mesh) -> np.ndarray:
+    """All linear tets of a file, (m, 4)."""
+    tets = [block.data for block in content.cells if block.type == "tetra" and len(block.data)]
+    if tets:
+        return np.concatenate(tets)
+    kinds: dict[str, int] = {}
+    for block in content.cells:
+        kinds[block.type] = kinds.get(block.type, 0) + len(block.data)
+    found = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "no cells at all"
+    raise MeshError(
+        f"the file has no linear tets (tetra cells); it has {found}. "
+        "A surface must be tetrahedralised first, for example with pytetwild."
+    )
+
+
+def _rows(name: str, data: Mapping[str, ArrayLike] | None, count: int, what: str) -> dict[str, np.ndarray]:
+    """Arrays of numbers with one row for each item; matrices become rows, as no format holds matrices."""
+    arrays = {}
+    for key, values in (data or {}).items():
+        array = np.asarray(values)
+        if array.shape[:1] != (count,) or array.dtype.kind not in "biuf":
+            raise MeshError(
+                f"{name}[{key!r}] must hold numbers, one row for each of the {count} {what}, "
+                f"but has shape {array.shape} and type {array.dtype}."
+            )
+        array = array.astype(np.uint8) if array.dtype.kind == "b" else array
+        arrays[key] = array.reshape(count, -1) if array.ndim > 2 else array
+    return arrays

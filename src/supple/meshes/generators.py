@@ -1,0 +1,115 @@
+"""Meshes of simple shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.meshes import simplices
+from supple.meshes.checks import MeshError
+from supple.meshes.tetmesh import TetMesh
+
+
+def block(
+    cells: int | Sequence[int] = 10, size: ArrayLike = (1, 1, 1), origin: ArrayLike = (0, 0, 0)
+) -> TetMesh:
+    """A box of cells (nx, ny, nz) with edge lengths size [m] and its lowest corner at origin [m].
+
+    Each cell is split into five tets: 5 nx ny nz tets, (nx + 1)(ny + 1)(nz + 1) vertices. Vertices are
+    ordered by x, then y, then z. One number stands for three equal ones.
+    """
+    counts = _three_counts(cells)
+    edges, corner = _three("size", size), _three("origin", origin)
+    if not np.all(edges > 0):
+        raise MeshError(f"size must be positive [m], got {size!r}.")
+    steps = [np.linspace(0, 1, count + 1) for count in counts]
+    points = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, 3)
+    return TetMesh(corner + edges * points, _five_tets_per_cell(counts))
+
+
+def bar(
+    cells: int | Sequence[int] = (40, 10, 10), size: ArrayLike = (4, 1, 1), origin: ArrayLike = (0, 0, 0)
+) -> TetMesh:
+    """A `block` that is long in x."""
+    return block(cells, size, origin)
+
+
+def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
+    """A ball of the given radius [m] around the origin, with `resolution` layers of tets.
+
+    The 20 nearly regular tets between the centre and the faces of an icosahedron are each divided into
+    resolution³ tets, and every layer is bent onto a sphere.
+    """
+    points, tets = simplices.ball(_count("resolution", resolution))
+    return TetMesh(_positive("radius", radius) * points, tets, repair=True)
+
+
+def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMesh:
+    """A ring around the z axis: a disk of radius `minor` swept along a circle of radius `major` [m].
+
+    `resolution` is the number of tets along the minor radius; lengths around the ring match.
+    """
+    n = _count("resolution", resolution)
+    major, minor = _positive("major", major), _positive("minor", minor)
+    if minor >= major:
+        raise MeshError(f"minor must be smaller than major, got minor={minor} and major={major}.")
+    disk, triangles = simplices.disk(n)
+    slices = math.ceil(2 * math.pi * major * n / minor)
+    turn = 2 * math.pi * np.arange(slices)[:, None] / slices
+    reach = major + minor * disk[:, 0]
+    height = np.broadcast_to(minor * disk[:, 1], (slices, len(disk)))
+    points = np.stack([reach * np.cos(turn), reach * np.sin(turn), height], axis=-1).reshape(-1, 3)
+
+    # The lower vertex of each disk edge is joined to the higher one of the next slice, so prisms conform.
+    a, b, c = np.sort(triangles, axis=1).T
+    A, B, C = (corner + len(disk) for corner in (a, b, c))
+    prisms = np.stack([a, b, c, C, a, b, B, C, a, A, B, C], axis=1).reshape(-1, 4)
+    tets = prisms + len(disk) * np.arange(slices)[:, None, None]
+    return TetMesh(points, tets.reshape(-1, 4) % len(points), repair=True)
+
+
+_CORNERS = np.array(list(product((0, 1), repeat=3)))
+_EVEN = [[0, 6, 3, 5], [1, 0, 3, 5], [2, 0, 6, 3], [4, 0, 5, 6], [7, 3, 6, 5]]
+"""Five tets of a cell whose corner number is 4 x + 2 y + z: one in the middle, four at corners."""
+
+
+def _five_tets_per_cell(counts: np.ndarray) -> np.ndarray:
+    """Tets of a grid; every second cell is mirrored in x so that neighbours split their face alike."""
+    strides = np.array([(counts[1] + 1) * (counts[2] + 1), counts[2] + 1, 1])
+    cell = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 3)
+    odd = cell.sum(axis=1) % 2 == 1
+    even = np.array(_EVEN)
+    mirrored = (even ^ 4)[:, [0, 1, 3, 2]]  # bit 4 is x; the swap keeps volumes positive
+    offsets = _CORNERS @ strides
+    tets = np.where(odd[:, None, None], offsets[mirrored], offsets[even]) + (cell @ strides)[:, None, None]
+    return tets.reshape(-1, 4)
+
+
+def _three_counts(cells: int | Sequence[int]) -> np.ndarray:
+    counts = np.asarray(cells)
+    if counts.shape not in ((), (3,)) or counts.dtype.kind not in "iu" or counts.min() < 1:
+        raise MeshError(f"cells must be one whole number or three, all at least 1, got {cells!r}.")
+    return np.broadcast_to(counts, 3)
+
+
+def _three(name: str, values: ArrayLike) -> np.ndarray:
+    array = np.asarray(values, float)
+    if array.shape not in ((), (3,)) or not np.all(np.isfinite(array)):
+        raise MeshError(f"{name} must be one finite number or three [m], got {values!r}.")
+    return np.broadcast_to(array, 3)
+
+
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise MeshError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
+
+
+def _positive(name: str, value: float) -> float:
+    if not 0 < value < math.inf:
+        raise MeshError(f"{name} must be positive and finite [m], got {value!r}.")
+    return float(value)

@@ -1,0 +1,161 @@
+"""The rest geometry of a solid: points and tetrahedra."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.transform import Rotation
+
+from supple.meshes.checks import MeshError, checked
+from supple.meshes.measures import qualities, volumes
+from supple.meshes.surface import boundary
+
+
+class TetMesh:
+    """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
+
+    Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;
+    anything else is a `MeshError`. With `repair=True` two vertices of each inverted tet are swapped, and
+    vertices without tets are removed; the rows of the given points that remain are `np.unique(tets)`.
+    The mesh may consist of several components. A mesh never changes; `translated`, `scaled`, `rotated` and
+    `transformed` return new ones.
+    """
+
+    def __init__(self, points: ArrayLike, tets: ArrayLike, repair: bool = False) -> None:
+        points, tets = checked(points, tets, repair)
+        self._points, self._tets = _frozen(points), _frozen(tets)
+
+    @property
+    def points(self) -> np.ndarray:
+        """Rest positions of the vertices, (n, 3) [m]."""
+        return self._points
+
+    @property
+    def tets(self) -> np.ndarray:
+        """Vertices of the tetrahedra, (m, 4)."""
+        return self._tets
+
+    @property
+    def n_vertices(self) -> int:
+        return len(self._points)
+
+    @property
+    def n_tets(self) -> int:
+        return len(self._tets)
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """Lowest and highest corner of the bounding box, (2, 3) [m]."""
+        return _frozen(np.stack([self._points.min(axis=0), self._points.max(axis=0)]))
+
+    @property
+    def size(self) -> np.ndarray:
+        """Edge lengths of the bounding box, (3,) [m]."""
+        return self.bounds[1] - self.bounds[0]
+
+    @cached_property
+    def volumes(self) -> np.ndarray:
+        """Volume of every tet, (m,) [m³], all positive."""
+        return _frozen(volumes(self._points, self._tets))
+
+    @property
+    def volume(self) -> float:
+        """Total volume [m³]."""
+        return float(self.volumes.sum())
+
+    def masses(self, density: ArrayLike) -> np.ndarray:
+        """Lumped masses mᵢ = Σ ρ V / 4 over the tets around vertex i, (n,) [kg].
+
+        density ρ [kg/m³]: one number, or one for every tet.
+        """
+        rho = np.asarray(density, float)
+        if rho.shape not in ((), (self.n_tets,)):
+            raise ValueError(
+                f"density must be one number or one for each of the {self.n_tets} tets, "
+                f"but has shape {rho.shape}."
+            )
+        if not np.all(np.isfinite(rho) & (rho > 0)):
+            raise ValueError(f"density must be positive and finite [kg/m³], got {density!r}.")
+        quarters = np.repeat(rho * self.volumes / 4, 4)
+        return np.bincount(self._tets.ravel(), quarters, minlength=self.n_vertices)
+
+    @cached_property
+    def surface(self) -> np.ndarray:
+        """Boundary triangles, (k, 3) int32, counter-clockwise seen from outside."""
+        return _frozen(boundary(self._tets))
+
+    @cached_property
+    def surface_vertices(self) -> np.ndarray:
+        """Sorted ids of the vertices on the surface."""
+        return _frozen(np.unique(self.surface))
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        """Number, from 0, of the connected component of every vertex, (n,) int32."""
+        start, end = np.repeat(self._tets[:, 0], 3), self._tets[:, 1:].ravel()
+        shape = (self.n_vertices, self.n_vertices)
+        graph = coo_array((np.ones(len(start), bool), (start, end)), shape=shape)
+        return _frozen(connected_components(graph, directed=False)[1])
+
+    @property
+    def n_components(self) -> int:
+        return int(self.components.max()) + 1
+
+    @cached_property
+    def quality(self) -> np.ndarray:
+        """q = 6√2 V / ℓ³ of every tet, ℓ the root mean square of its edges, (m,): 1 regular, 0 flat."""
+        return _frozen(qualities(self._points, self._tets))
+
+    def worst(self, count: int = 10) -> np.ndarray:
+        """Ids of the `count` tets of lowest quality, worst first."""
+        return np.argsort(self.quality, kind="stable")[:count]
+
+    def translated(self, offset: ArrayLike) -> TetMesh:
+        """Moved by offset (3,) [m]."""
+        return self.transformed(np.eye(3), offset)
+
+    def scaled(self, factor: ArrayLike) -> TetMesh:
+        """Scaled about the origin by one factor, or by one for each axis."""
+        if np.shape(factor) not in ((), (3,)):
+            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
+        return self.transformed(np.diag(np.broadcast_to(np.asarray(factor, float), 3)))
+
+    def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> TetMesh:
+        """Turned by angle [rad] about the axis through center, counter-clockwise seen from its tip."""
+        direction, c = _vector("axis", axis), _vector("center", center)
+        if not direction.any():
+            raise MeshError("axis must not be zero.")
+        R = Rotation.from_rotvec(angle * direction / np.linalg.norm(direction)).as_matrix()
+        return self.transformed(R, c - R @ c)
+
+    def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TetMesh:
+        """x → A x + b with matrix A (3, 3) and offset b (3,) [m].
+
+        A reflection also swaps two vertices of every tet, so that volumes stay positive.
+        """
+        A, b = np.asarray(matrix, float), _vector("offset", offset)
+        if A.shape != (3, 3):
+            raise MeshError(f"matrix must have shape (3, 3), but has shape {A.shape}.")
+        reflection = bool(np.linalg.det(A) < 0)
+        return TetMesh(self._points @ A.T + b, self._tets, repair=reflection)
+
+    def __repr__(self) -> str:
+        size = " × ".join(f"{edge:.4g}" for edge in self.size)
+        components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
+        return f"TetMesh({self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}, {size} m)"
+
+
+def _vector(name: str, values: ArrayLike) -> np.ndarray:
+    vector = np.asarray(values, float)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise MeshError(f"{name} must be three finite numbers, got {values!r}.")
+    return vector
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,97 @@
+"""What a solve returns beside positions: how it ended and the figures that show it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Outcome(Enum):
+    """How a solve ended. The value is the sentence shown to the user."""
+
+    CONVERGED = "Converged: the imbalance is below the tolerance."
+    BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
+    BUDGET_TIME = "Stopped when the time budget ran out, before the tolerance was reached."
+    COMPLETED = "Ran the iterations asked for; no tolerance was set."
+    STAGNATED = (
+        "Stagnated: further iterations no longer reduce the imbalance. "
+        "Another solver or acceleration may get further."
+    )
+    PRECISION = "float32 cannot balance these forces further; use precision='float64'."
+    FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
+
+    @property
+    def ok(self) -> bool:
+        """True when the solve did what was asked: reached its tolerance, or had none to reach."""
+        return self in (Outcome.CONVERGED, Outcome.COMPLETED)
+
+
+@dataclass
+class History:
+    """One entry per recorded iteration; iteration 0 is the start."""
+
+    iterations: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    residual: list[float] = field(default_factory=list)
+    imbalance: list[float] = field(default_factory=list)
+    energy: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    """The figures of one solve.
+
+    imbalance: |r| / |s|, r = gradient of the (incremental) potential over free vertices [N] and
+        s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1.
+    reduction: |r| / |r at the first iterate|, as in the papers' plots.
+    residual: |r| [N].  energy: total (incremental) potential [J].
+    seconds: wall clock of the solve without compilation, which is compile_seconds.
+    """
+
+    outcome: Outcome
+    solver: str
+    iterations: int
+    imbalance: float
+    reduction: float
+    residual: float
+    energy: float
+    seconds: float
+    tolerance: float | None = None
+    compile_seconds: float = 0.0
+    setup_seconds: float = 0.0
+    precision: str = "float64"
+    threads: int = 1
+    vertices: int = 0
+    elements: int = 0
+    colours: int = 0
+    inverted: int = 0
+    rejected: int = 0
+    notes: list[str] = field(default_factory=list)
+    history: History | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome.ok
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values only, ready for JSON; the outcome appears as its name and as its sentence."""
+        values = asdict(self)
+        values["outcome"] = self.outcome.name.lower()
+        values["sentence"] = self.outcome.value
+        values["ok"] = self.ok
+        return values
+
+    def __str__(self) -> str:
+        lines = [
+            self.outcome.value,
+            f"  {self.solver}, {self.precision}, {self.vertices:,} vertices, {self.elements:,} elements",
+            f"  iterations {self.iterations}, {self.seconds:.3g} s"
+            + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
+            f"  imbalance {self.imbalance:.2e}, reduction {self.reduction:.2e}, energy {self.energy:.6g} J",
+        ]
+        if self.inverted:
+            lines.append(f"  {self.inverted} elements are inverted")
+        if self.rejected:
+            lines.append(f"  {self.rejected} vertex steps were rejected because they were not finite")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])

@@ -1,0 +1,27 @@
+"""Scenes: what a user describes, from Python or from a TOML file, and the model it becomes."""
+
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.build import build_model
+from supple.scene.errors import SceneError, SceneFileError
+from supple.scene.files import SceneFile, load_scene
+from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
+from supple.scene.scene import Scene
+from supple.scene.schema import scene_schema
+
+__all__ = [
+    "Body",
+    "Keyframes",
+    "Motion",
+    "Rotate",
+    "Scale",
+    "Scene",
+    "SceneError",
+    "SceneFile",
+    "SceneFileError",
+    "Translate",
+    "Twist",
+    "VertexSet",
+    "build_model",
+    "load_scene",
+    "scene_schema",
+]

@@ -1,0 +1,119 @@
+"""Attachments: weak constraints between vertices and other vertices, points of bodies, or fixed points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.checks import array, number, shown
+from supple.scene.closest import closest_in_body
+from supple.scene.errors import SceneError
+
+
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """Weak constraints C_c = Σ_j w_cj x_j - target_c with energy ½ Cᵀ K C [PBNG eq. 18, 19].
+
+    vertices (k, s) rows in the scene's positions, weights (k, s), target (k, 3) [m], and stiffness (k, 6)
+    [N/m], K as xx yy zz xy xz yz. Slots that are not used repeat the first vertex with weight 0.
+    """
+
+    vertices: np.ndarray
+    weights: np.ndarray
+    target: np.ndarray
+    stiffness: np.ndarray
+
+
+def attachment(
+    a: VertexSet,
+    b: VertexSet | Body | ArrayLike | None,
+    stiffness: float,
+    normal: ArrayLike | None,
+    tangent_stiffness: float | None,
+    keep_offset: bool,
+) -> Attachment:
+    """What `Scene.attach` describes: C = x_a - x_b, or C = x_a - x_b - (X_a - X_b) with `keep_offset`."""
+    vertices, weights = np.empty((len(a), 0), np.int64), np.empty((len(a), 0))
+    target = np.zeros((len(a), 3))
+    if isinstance(b, VertexSet):
+        vertices, weights, end = _paired(a, b)
+    elif isinstance(b, Body):
+        vertices, weights, end = _interpolated(a, b)
+    else:
+        target = end = _fixed(a, b)
+    if keep_offset:
+        target = target + a.points - end
+    return Attachment(
+        np.column_stack([a.rows, vertices]),
+        np.column_stack([np.ones(len(a)), -weights]),
+        target,
+        _stiffness(len(a), stiffness, normal, tangent_stiffness),
+    )
+
+
+def _paired(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if len(a) != len(b):
+        raise SceneError(
+            f"Vertices are attached in pairs, but there are {len(a)} of {a.body.name!r} and {len(b)} of "
+            f"{b.body.name!r}; to bind each vertex to the closest point of a body, give the body instead."
+        )
+    same = a.rows[a.rows == b.rows]
+    if len(same):
+        raise SceneError(f"Vertex {same[0] - a.body.first} of {a.body.name!r} is attached to itself.")
+    return b.rows[:, None], np.ones((len(b), 1)), b.points
+
+
+def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if body is a.body:
+        raise SceneError(
+            f"Vertices of {body.name!r} are already points of {body.name!r}; to attach a body to itself, "
+            "give a second set of its vertices, paired in order."
+        )
+    vertices, weights = closest_in_body(a.points, body.mesh)
+    weights[weights < 1e-9] = 0
+    order = np.argsort(-weights, axis=1, kind="stable")
+    weights, vertices = np.take_along_axis(weights, order, 1), np.take_along_axis(vertices, order, 1)
+    used = weights.any(axis=0)
+    weights, vertices = weights[:, used], vertices[:, used]
+    end = np.einsum("ks,ksi->ki", weights, body.points[vertices])
+    return np.where(weights > 0, body.first + vertices, a.rows[:, None]), weights, end
+
+
+def _fixed(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
+    if points is None:
+        return a.points
+    given = array(points, "the points [m] to attach to")
+    if given.shape not in [(3,), (1, 3), (len(a), 3)]:
+        raise SceneError(
+            f"The points to attach to must be one point (3,) or one for each of the {len(a)} vertices, "
+            f"({len(a)}, 3); got {shown(points)}."
+        )
+    return np.broadcast_to(given, (len(a), 3))
+
+
+def _stiffness(count: int, stiffness: float, normal: ArrayLike | None, tangent: float | None) -> np.ndarray:
+    """K = k_n n nᵀ + k_τ (I - n nᵀ), or k I without a normal, as (count, 6): xx yy zz xy xz yz."""
+    k_n = number(stiffness, "stiffness [N/m] of an attachment", above=0)
+    if normal is None:
+        if tangent is not None:
+            raise SceneError(
+                "tangent_stiffness of an attachment means nothing without a normal; "
+                "give normal=(x, y, z) or leave it out."
+            )
+        return np.tile([k_n, k_n, k_n, 0.0, 0.0, 0.0], (count, 1))
+    k_t = 0.0 if tangent is None else number(tangent, "tangent_stiffness [N/m] of an attachment", at_least=0)
+    n = array(normal, "normal of an attachment")
+    if n.shape not in [(3,), (count, 3)]:
+        raise SceneError(
+            f"normal of an attachment must be one vector (3,) or one for each of the {count} vertices, "
+            f"({count}, 3); got {shown(normal)}."
+        )
+    length = np.linalg.norm(n, axis=-1, keepdims=True)
+    if not np.all(length > 0):
+        raise SceneError("normal of an attachment must not be the zero vector.")
+    x, y, z = np.broadcast_to(n / length, (count, 3)).T
+    nn = np.column_stack([x * x, y * y, z * z, x * y, x * z, y * z])
+    return (k_n - k_t) * nn + k_t * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])

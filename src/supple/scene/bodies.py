@@ -1,0 +1,129 @@
+"""Bodies of a scene and sets of their vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.meshes import TetMesh
+from supple.scene.checks import shown
+from supple.scene.errors import SceneError
+
+Predicate = Callable[[np.ndarray], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`.
+
+    first: the row of its first vertex in the positions of the whole scene.
+    """
+
+    mesh: TetMesh
+    material: Any
+    density: float
+    name: str
+    first: int
+
+    @property
+    def points(self) -> np.ndarray:
+        """(n, 3) rest positions [m]."""
+        return self.mesh.points
+
+    @property
+    def rows(self) -> slice:
+        """This body's rows in the positions of the whole scene: `result.positions[body.rows]`."""
+        return slice(self.first, self.first + len(self.points))
+
+    @property
+    def all(self) -> VertexSet:
+        return VertexSet(self, np.arange(len(self.points)))
+
+    def where(self, selection: Predicate | np.ndarray | list[int]) -> VertexSet:
+        """The vertices selected by a predicate, a mask or vertex numbers.
+
+        A predicate gets the rest points X (n, 3) [m] and returns a mask: `where(lambda X: X[:, 0] <= 0)`.
+        A mask is (n,) bool; vertex numbers count from 0 within this body and keep their order.
+        """
+        chosen = np.asarray(selection(self.points) if callable(selection) else selection)
+        n = len(self.points)
+        if chosen.dtype == bool:
+            if chosen.shape != (n,):
+                raise SceneError(
+                    f"A selection on body {self.name!r} must give one True or False for each of its {n} "
+                    f"vertices, shape ({n},); got shape {chosen.shape}."
+                )
+            chosen = np.flatnonzero(chosen)
+        if chosen.size == 0:
+            raise SceneError(
+                f"The selection on body {self.name!r} is empty; the body spans {self._bounds()}."
+            )
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise SceneError(
+                f"A selection on body {self.name!r} must be a function of the points that returns a mask, "
+                f"a mask of bools, or a list of vertex numbers; got {shown(selection)}"
+                + (f", which returned {shown(chosen)}." if callable(selection) else ".")
+            )
+        wrong = chosen[(chosen < 0) | (chosen >= n)]
+        if len(wrong):
+            raise SceneError(
+                f"Body {self.name!r} has vertices 0 to {n - 1}; the selection names {shown(wrong.tolist())}."
+            )
+        values, counts = np.unique(chosen, return_counts=True)
+        if np.any(counts > 1):
+            raise SceneError(
+                f"A selection on body {self.name!r} may name each vertex once; "
+                f"it repeats {shown(values[counts > 1].tolist())}."
+            )
+        return VertexSet(self, chosen.astype(np.int64))
+
+    def _bounds(self) -> str:
+        spans = (f"{x} from {a:.6g} to {b:.6g}" for x, a, b in zip("xyz", *self.mesh.bounds, strict=True))
+        return ", ".join(spans) + " m"
+
+    def __repr__(self) -> str:
+        return f"<Body {self.name!r}: {len(self.points)} vertices, {self.material!r}>"
+
+
+@dataclass(frozen=True, eq=False)
+class VertexSet:
+    """Some vertices of one body; `|` and `&` unite and intersect sets of the same body.
+
+    indices (k,) count from 0 within the body.
+    """
+
+    body: Body
+    indices: np.ndarray
+
+    @property
+    def points(self) -> np.ndarray:
+        """(k, 3) rest positions [m]."""
+        return self.body.points[self.indices]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(k,) rows in the positions of the whole scene: `result.positions[vertices.rows]`."""
+        return self.body.first + self.indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __or__(self, other: VertexSet) -> VertexSet:
+        return VertexSet(self.body, np.union1d(self.indices, self._same_body(other)))
+
+    def __and__(self, other: VertexSet) -> VertexSet:
+        return self.body.where(np.intersect1d(self.indices, self._same_body(other)))
+
+    def _same_body(self, other: VertexSet) -> np.ndarray:
+        if other.body is not self.body:
+            raise SceneError(
+                f"Only vertices of the same body can be combined, "
+                f"got bodies {self.body.name!r} and {other.body.name!r}."
+            )
+        return other.indices
+
+    def __repr__(self) -> str:
+        return f"<VertexSet: {len(self)} vertices of {self.body.name!r}>"

@@ -1,0 +1,145 @@
+"""Turning a scene into a model: flat arrays over all bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from supple.model import Model
+from supple.scene.bodies import Body
+from supple.scene.errors import SceneError
+from supple.scene.scene import Scene
+from supple.terms import Term, TetElasticity, WeakConstraints
+
+
+def build_model(scene: Scene) -> Model:
+    """The model of a scene: bodies one after the other, one elasticity term for each kind of material."""
+    check_scene(scene)
+    rest = np.concatenate([body.points for body in scene.bodies])
+    mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
+    pinned, prescribed = _pins(scene)
+    return Model(
+        rest=rest,
+        mass=mass,
+        force=_forces(scene, mass),
+        pinned=pinned,
+        prescribed=prescribed,
+        terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
+        tets=_tets(scene.bodies),
+    )
+
+
+def check_scene(scene: Scene) -> None:
+    """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
+    if not scene.bodies:
+        raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
+    pinned, _ = _pins(scene)
+    if len(pinned) == scene.bodies[-1].rows.stop:
+        raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
+    if scene.quasistatic:
+        _refuse_falling(scene, pinned)
+
+
+def _refuse_falling(scene: Scene, pinned: np.ndarray) -> None:
+    """A part that nothing holds has an equilibrium only where the forces on it add up to zero."""
+    force = _forces(scene, np.concatenate([body.mesh.masses(body.density) for body in scene.bodies]))
+    if not force.any():
+        return
+    part = _connected_parts(scene)
+    held = np.zeros(part.max() + 1, bool)
+    held[part[pinned]] = True
+    for attachment in scene.attachments:
+        to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
+        held[part[attachment.vertices[to_fixed_point, 0]]] = True
+    total = np.column_stack([np.bincount(part, axis) for axis in force.T])
+    magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
+    falling = ~held & (np.linalg.norm(total, axis=1) > 1e-9 * magnitude)
+    if falling.any():
+        names = [repr(body.name) for body in scene.bodies if falling[part[body.rows]].any()]
+        raise SceneError(
+            f"Nothing holds {' and '.join(names)} against the forces on it: it would fall forever and has no "
+            "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
+            "take the load away (gravity=(0, 0, 0)), or make the scene dynamic with quasistatic=False."
+        )
+
+
+def _connected_parts(scene: Scene) -> np.ndarray:
+    """(n,) number of the part that each vertex belongs to; tetrahedra and attachments connect vertices."""
+    stencils = [_tets(scene.bodies), *(attachment.vertices for attachment in scene.attachments)]
+    start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
+    end = np.concatenate([s[:, 1:].ravel() for s in stencils])
+    n = scene.bodies[-1].rows.stop
+    graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
+    return connected_components(graph, directed=False)[1]
+
+
+def _tets(bodies: list[Body]) -> np.ndarray:
+    return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])
+
+
+def _forces(scene: Scene, mass: np.ndarray) -> np.ndarray:
+    """f_i = m_i g + forces + tractions, (n, 3) [N]."""
+    force = mass[:, None] * np.array(scene.gravity)
+    for load in scene.loads:
+        force[load.vertices.rows] += load.force
+    return force
+
+
+def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
+    """Sorted rows (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
+    if not scene.pins:
+        return np.empty(0, np.int64), lambda t: np.empty((0, 3))
+    pins = tuple(scene.pins)
+    rest = [pin.vertices.points for pin in pins]
+    rows, order = np.unique(np.concatenate([pin.vertices.rows for pin in pins]), return_index=True)
+
+    def prescribed(t: float) -> np.ndarray:
+        moved = [X if pin.motion is None else pin.motion(X, t) for pin, X in zip(pins, rest, strict=True)]
+        for pin, X, x in zip(pins, rest, moved, strict=True):
+            if np.shape(x) != X.shape or not np.all(np.isfinite(x)):
+                raise SceneError(
+                    f"The motion of pinned vertices of {pin.vertices.body.name!r} must give finite positions "
+                    f"of shape {X.shape}; at t = {t:g} s it does not."
+                )
+        return np.concatenate(moved)[order]
+
+    return rows, prescribed
+
+
+def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:
+    kinds = dict.fromkeys(type(body.material) for body in bodies)
+    alike = ([body for body in bodies if type(body.material) is kind] for kind in kinds)
+    return tuple(TetElasticity.from_mesh(rest, _tets(group), _merged(group)) for group in alike)
+
+
+def _merged(bodies: list[Body]) -> Any:
+    """One material for several bodies: numbers where all are the same, else one value for each tet."""
+    first = bodies[0].material
+    if len(bodies) == 1 or all(not any(map(np.ndim, b.material)) and b.material == first for b in bodies):
+        return first
+    per_tet = ([np.broadcast_to(value, len(b.mesh.tets)) for value in b.material] for b in bodies)
+    return type(first)._make(np.concatenate(values) for values in zip(*per_tet, strict=True))
+
+
+def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:
+    """All attachments as one term; shorter stencils are filled up with their first vertex at weight 0."""
+    if not scene.attachments:
+        return ()
+    slots = max(a.vertices.shape[1] for a in scene.attachments)
+    vertices, weights = [], []
+    for a in scene.attachments:
+        missing = slots - a.vertices.shape[1]
+        vertices.append(np.column_stack([a.vertices, np.repeat(a.vertices[:, :1], missing, axis=1)]))
+        weights.append(np.pad(a.weights, ((0, 0), (0, missing))))
+    term = WeakConstraints(
+        vertices=np.concatenate(vertices).astype(np.int32),
+        weights=np.concatenate(weights),
+        target=np.concatenate([a.target for a in scene.attachments]),
+        stiffness=np.concatenate([a.stiffness for a in scene.attachments]),
+        rest=rest,
+    )
+    return (term,)

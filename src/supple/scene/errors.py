@@ -1,0 +1,15 @@
+"""The errors of scenes: sentences a user can act on."""
+
+from __future__ import annotations
+
+
+class SceneError(ValueError):
+    """The description of a scene is wrong or incomplete."""
+
+
+class SceneFileError(SceneError):
+    """All mistakes of one scene file, one per line: file, field, what was given, what would be right."""
+
+    def __init__(self, mistakes: list[str]) -> None:
+        super().__init__("\n".join(mistakes))
+        self.mistakes = mistakes

@@ -1,0 +1,96 @@
+"""Collecting everything that is wrong with a scene file, as sentences that name the file and the field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from supple.scene.checks import closest, shown
+from supple.scene.errors import SceneFileError
+
+T = TypeVar("T")
+Location = tuple[int | str, ...]
+
+
+class Mistakes:
+    """The mistakes found so far in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+
+    def add(self, field: str, sentence: str) -> None:
+        self.lines.append(f"{self.path}: {field}: {sentence}" if field else f"{self.path}: {sentence}")
+
+    def attempt(self, field: str, make: Callable[[], T]) -> T | None:
+        """What `make` returns; where it raises, that is a mistake of this field, and there is None."""
+        try:
+            return make()
+        except (ValueError, OSError) as error:
+            self.add(field, str(error))
+            return None
+
+    def add_invalid(self, error: ValidationError, table: type[BaseModel]) -> None:
+        """The mistakes that pydantic found in a table."""
+        for details in error.errors():
+            self.add(dotted(details["loc"]), _sentence(details, table))
+
+    def raise_any(self) -> None:
+        if self.lines:
+            raise SceneFileError(self.lines)
+
+
+def dotted(location: Location) -> str:
+    """("solid", 0, "mesh") -> solid[0].mesh"""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+
+
+def _sentence(details: Any, table: type[BaseModel]) -> str:
+    location, kind = details["loc"], details["type"]
+    parent, field = _field_at(location, table)
+    right = (field.description or "") if field else ""
+    if kind == "extra_forbidden":
+        return f"unknown key; {closest(str(location[-1]), parent.model_fields)}"
+    if kind == "missing":
+        return f"is missing. {right}"
+    if kind == "value_error":
+        return str(details["ctx"]["error"])
+    if kind == "list_type" and len(location) == 1:
+        right = f"Write [[{location[0]}]] with two brackets. {right}"
+    return f"got {shown(details['input'])}; it {_should(details)}. {right}".rstrip()
+
+
+def _should(details: Any) -> str:
+    """Pydantic's message in the words of TOML."""
+    match details["type"]:
+        case "model_type":
+            return "should be a table, { key = value }"
+        case "finite_number":
+            return "should be a finite number"
+        case "bool_type":
+            return "should be true or false"
+        case "too_short" | "too_long":
+            wanted = details["ctx"].get("min_length", 0), details["ctx"].get("max_length", 0)
+            return f"should have {max(wanted)} items, and has {details['ctx']['actual_length']}"
+        case _:
+            return details["msg"].replace("Input should", "should").replace("a valid", "a")
+
+
+def _field_at(location: Location, table: type[BaseModel]) -> tuple[type[BaseModel], FieldInfo | None]:
+    """The table that holds the last key of a location, and that key's field (None where it is unknown)."""
+    field, parent = None, table
+    for name in (part for part in location if isinstance(part, str)):
+        parent = _table_in(field.annotation) if field else table
+        field = parent.model_fields.get(name)
+    return parent, field
+
+
+def _table_in(annotation: Any) -> Any:
+    """The table class inside an annotation such as `list[Pin] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_table_in, get_args(annotation))), None)

@@ -1,0 +1,178 @@
+"""The scene: bodies, pins, loads, attachments and the clock. What a user describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.meshes import TetMesh
+from supple.scene.attachments import Attachment, attachment
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.checks import Vector, array, listed, number, shown, vector
+from supple.scene.errors import SceneError
+
+AnyMotion = Callable[[np.ndarray, float], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Pin:
+    """Vertices whose positions are prescribed; without a motion they stay at rest."""
+
+    vertices: VertexSet
+    motion: AnyMotion | None
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """Constant forces (k, 3) [N] on vertices."""
+
+    vertices: VertexSet
+    force: np.ndarray
+
+
+@dataclass(eq=False)
+class Scene:
+    """Solids with what holds, moves and loads them. SI units.
+
+    gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
+    frames: how many of them a simulation has, frame i at time i dt.
+    """
+
+    gravity: Vector = (0.0, -9.81, 0.0)
+    quasistatic: bool = True
+    dt: float = 1 / 30
+    frames: int = 1
+    bodies: list[Body] = field(default_factory=list, init=False)
+    pins: list[Pin] = field(default_factory=list, init=False)
+    loads: list[Load] = field(default_factory=list, init=False)
+    attachments: list[Attachment] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.gravity = vector(self.gravity, "gravity [m/s²]")
+        self.dt = number(self.dt, "dt [s]", above=0)
+        if not isinstance(self.quasistatic, bool):
+            raise SceneError(f"quasistatic must be True or False, got {shown(self.quasistatic)}.")
+        if not isinstance(self.frames, int | np.integer) or isinstance(self.frames, bool) or self.frames < 1:
+            raise SceneError(f"frames must be a whole number, at least 1, got {shown(self.frames)}.")
+
+    def add_solid(
+        self, mesh: TetMesh, material: Any, density: float = 1000.0, name: str | None = None
+    ) -> Body:
+        """A body of a material, e.g. `Corotated(young=1e5, poisson=0.3)`, with a density [kg/m³].
+
+        Names are for messages and output; without one it is "solid0", "solid1", ...
+        """
+        if not isinstance(mesh, TetMesh):
+            raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
+        if isinstance(material, type) or not hasattr(material, "_fields"):
+            raise SceneError(
+                f"add_solid needs a material with its parameters, for example "
+                f"supple.Corotated(young=1e5, poisson=0.3); got {shown(material)}."
+            )
+        for parameter, value in zip(material._fields, material, strict=True):
+            if np.ndim(value) and np.shape(value) != (len(mesh.tets),):
+                raise SceneError(
+                    f"A material has one number for the body or one for each of its {len(mesh.tets)} "
+                    f"tetrahedra; {parameter} has shape {np.shape(value)}."
+                )
+        name = f"solid{len(self.bodies)}" if name is None else str(name)
+        if name in (body.name for body in self.bodies):
+            raise SceneError(f"There is already a body named {name!r}; names must differ.")
+        density = number(density, "density [kg/m³]", above=0)
+        first = self.bodies[-1].rows.stop if self.bodies else 0
+        self.bodies.append(Body(mesh, material, density, name, first))
+        return self.bodies[-1]
+
+    def pin(self, vertices: VertexSet | Body, motion: AnyMotion | None = None) -> None:
+        """Prescribe where vertices are: at rest, or moved by a motion such as `Rotate(...) + Translate(...)`.
+
+        Any function (X (k, 3), t) -> (k, 3) is a motion. A vertex may be in several pins of equal motion.
+        """
+        chosen = self._vertices(vertices)
+        if motion is not None and not callable(motion):
+            raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
+        for pin in self.pins:
+            if pin.vertices.body is chosen.body and pin.motion != motion:
+                twice = np.intersect1d(pin.vertices.indices, chosen.indices)
+                if len(twice):
+                    raise SceneError(
+                        f"{len(twice)} vertices of {chosen.body.name!r} are already pinned with another "
+                        f"motion, for example vertex {twice[0]} at {chosen.body.points[twice[0]].tolist()}; "
+                        "select them only once."
+                    )
+        self.pins.append(Pin(chosen, motion))
+
+    def add_force(self, vertices: VertexSet | Body, force: ArrayLike) -> None:
+        """A constant force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each."""
+        chosen = self._vertices(vertices)
+        newtons = array(force, "force [N]")
+        if newtons.shape == (3,):
+            newtons = np.tile(newtons / len(chosen), (len(chosen), 1))
+        if newtons.shape != (len(chosen), 3):
+            raise SceneError(
+                f"force must be a total (3,) or one for each of the {len(chosen)} vertices, "
+                f"({len(chosen)}, 3); got shape {newtons.shape}."
+            )
+        self.loads.append(Load(chosen, newtons))
+
+    def add_traction(self, vertices: VertexSet | Body, traction: ArrayLike) -> None:
+        """A constant traction (3,) [Pa] on all surface triangles whose three vertices are chosen.
+
+        A dead load: its direction and its total, traction × area at rest, do not change as the body deforms.
+        """
+        chosen = self._vertices(vertices)
+        pascals = np.array(vector(traction, "traction [Pa]"))
+        mesh = chosen.body.mesh
+        triangles = mesh.surface[np.isin(mesh.surface, chosen.indices).all(axis=1)]
+        if len(triangles) == 0:
+            raise SceneError(
+                f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
+                "chosen ones; choose all vertices of a piece of the surface."
+            )
+        a, b, c = np.moveaxis(mesh.points[triangles], 1, 0)
+        third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6
+        area = np.bincount(triangles.ravel(), np.repeat(third, 3), len(mesh.points))
+        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals))
+
+    def attach(
+        self,
+        a: VertexSet | Body,
+        b: VertexSet | Body | ArrayLike | None = None,
+        *,
+        stiffness: float,
+        normal: ArrayLike | None = None,
+        tangent_stiffness: float | None = None,
+        keep_offset: bool = False,
+    ) -> None:
+        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
+
+        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
+        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
+        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
+        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
+        closes them.
+        """
+        if isinstance(b, VertexSet | Body):
+            self._vertices(b)
+        self.attachments.append(
+            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
+        )
+
+    def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
+        if isinstance(chosen, Body):
+            chosen = chosen.all
+        if not isinstance(chosen, VertexSet):
+            raise SceneError(
+                f"Vertices must be a body or a selection such as body.where(lambda X: X[:, 0] <= 0); "
+                f"got {shown(chosen)}."
+            )
+        if not any(chosen.body is body for body in self.bodies):
+            names = listed(body.name for body in self.bodies)
+            raise SceneError(
+                f"Body {chosen.body.name!r} belongs to another scene; this one has {names or 'none'}."
+            )
+        return chosen

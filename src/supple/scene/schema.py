@@ -1,0 +1,446 @@
+"""The tables of a scene file. Field names, defaults and descriptions here are the format's definition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from supple import meshes
+from supple.materials import MATERIALS
+from supple.model import Model
+from supple.scene import motions, selections
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NotNegative = Annotated[Number, Field(ge=0)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Index = Annotated[int, Field(strict=True, ge=0)]
+Bound = Annotated[float, Field(strict=True)]
+Numbers = Annotated[list[Number], Field(min_length=1)]
+Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
+
+
+def _three(value: Any) -> Any:
+    return [value] * 3 if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Factors = Annotated[
+    list[Positive],
+    Field(min_length=3, max_length=3),
+    BeforeValidator(_three),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number"},
+                {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3},
+            ]
+        }
+    ),
+]
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def given(self) -> dict[str, Any]:
+        """The keys that the file has, as arguments for a constructor."""
+        return {name: value for name, value in self if name in self.model_fields_set}
+
+
+def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
+    schema["oneOf"] = [{"required": [name]} for name in table.kinds()]
+
+
+class Choice(Table):
+    """A table that names exactly one of several kinds, `{ kind = ... }`, and may have further keys."""
+
+    model_config = ConfigDict(json_schema_extra=_require_one)
+    further: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def kinds(cls) -> list[str]:
+        return [name for name in cls.model_fields if name not in cls.further]
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        named = [name for name in self.kinds() if name in self.model_fields_set]
+        if len(named) != 1:
+            raise ValueError(
+                f"must name exactly one of {', '.join(self.kinds())}; it names {', '.join(named) or 'none'}."
+            )
+        return self
+
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The kind that is named, and its value."""
+        return next((name, getattr(self, name)) for name in self.kinds() if name in self.model_fields_set)
+
+
+class Block(Table):
+    cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field(
+        description="How many cells along x, y, z; each becomes five tetrahedra."
+    )
+    size: Annotated[list[Positive], Field(min_length=3, max_length=3)] = Field(
+        [1.0, 1.0, 1.0], description="Edge lengths [m], three positive numbers."
+    )
+    origin: Vector = Field([0.0, 0.0, 0.0], description="The lowest corner [m].")
+
+
+class Ball(Table):
+    radius: Positive = Field(1.0, description="Radius [m] of the ball about the origin, positive.")
+    resolution: Count = Field(8, description="Layers of tetrahedra from the centre to the surface.")
+
+
+class Torus(Table):
+    major: Positive = Field(1.0, description="Radius [m] of the ring about the z axis, positive.")
+    minor: Positive = Field(0.35, description="Radius [m] of the tube, smaller than major.")
+    resolution: Count = Field(4, description="Tetrahedra along the minor radius.")
+
+
+class Mesh(Choice):
+    """The rest shape of a solid: a generated one, or a file."""
+
+    further = ("scale", "translate", "repair")
+    block: Block | None = Field(None, description="A box.")
+    bar: Block | None = Field(None, description="A box that is long in x.")
+    ball: Ball | None = Field(None, description="A ball about the origin.")
+    torus: Torus | None = Field(None, description="A ring about the z axis.")
+    file: StrictStr | None = Field(
+        None, description="A mesh file (.mesh, .msh, .vtk, .vtu); its path is relative to the scene file."
+    )
+    scale: Factors = Field(
+        [1.0, 1.0, 1.0], description="Scales the mesh: one positive factor, or one per axis."
+    )
+    translate: Vector = Field([0.0, 0.0, 0.0], description="Moves the mesh [m], after scaling.")
+    repair: StrictBool = Field(
+        False, description="Turn inverted tetrahedra of a file and drop its unused vertices."
+    )
+
+    def make(self, folder: Path) -> meshes.TetMesh:
+        kind, value = self.chosen
+        if kind == "file":
+            mesh = meshes.load_mesh(folder / value, repair=self.repair)
+        else:
+            mesh = getattr(meshes, kind)(**value.given())
+        return mesh.scaled(self.scale).translated(self.translate)
+
+
+class Elastic(Table):
+    """Young's modulus and Poisson's ratio, or the Lamé parameters."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["young", "poisson"]}, {"required": ["mu", "lam"]}]}
+    )
+    young: Positive | None = Field(None, description="Young's modulus E [Pa], positive.")
+    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] | None = Field(
+        None,
+        description="Poisson's ratio, between -1 and 0.5, both excluded; "
+        "for nearly incompressible bodies use for example 0.499.",
+    )
+    mu: Positive | None = Field(None, description="Lamé parameter μ [Pa], positive.")
+    lam: Number | None = Field(None, description="Lamé parameter λ [Pa], greater than -2/3 μ.")
+
+    @model_validator(mode="after")
+    def _one_pair(self) -> Self:
+        if self.model_fields_set not in ({"young", "poisson"}, {"mu", "lam"}):
+            raise ValueError(
+                f"must have either young and poisson, or mu and lam; "
+                f"it has {', '.join(sorted(self.model_fields_set)) or 'none of them'}."
+            )
+        return self
+
+
+class _Material(Choice):
+    """What a solid is made of: an energy and its parameters."""
+
+    def make(self) -> Any:
+        name, parameters = self.chosen
+        kind = MATERIALS[name]
+        if parameters.mu is None:
+            return kind(young=parameters.young, poisson=parameters.poisson)
+        return kind.from_lame(parameters.mu, parameters.lam)
+
+
+if TYPE_CHECKING:
+    Material = _Material
+else:  # one key for each material, so that a new one needs no change here
+    _keys = {
+        name: (Elastic | None, Field(None, description=kind.__doc__.strip().split("\n")[0]))
+        for name, kind in MATERIALS.items()
+    }
+    Material = create_model("Material", __base__=_Material, __doc__=_Material.__doc__, **_keys)
+
+
+class Solid(Table):
+    name: StrictStr | None = Field(None, description="How pins, loads and attachments refer to it.")
+    mesh: Mesh = Field(description="Its rest shape, e.g. { block = { cells = [10, 10, 10] } }.")
+    material: Material = Field(
+        description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
+    )
+    density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
+
+
+class Box(Table):
+    min: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
+        description="The lowest corner [m]; -inf leaves a side open."
+    )
+    max: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
+        description="The highest corner [m]; inf leaves a side open."
+    )
+
+
+class Sphere(Table):
+    center: Vector = Field(description="Its centre [m].")
+    radius: Positive = Field(description="Its radius [m], positive.")
+
+
+class Where(Choice):
+    """Which vertices of a solid, at rest."""
+
+    box: Box | None = Field(None, description="Vertices in an axis-aligned box.")
+    sphere: Sphere | None = Field(None, description="Vertices in a sphere.")
+    side: Literal["x-", "x+", "y-", "y+", "z-", "z+"] | None = Field(
+        None, description="The outermost vertices in a direction: x-, x+, y-, y+, z- or z+."
+    )
+    vertices: list[Index] | None = Field(None, description="Vertex numbers, from 0 within the solid.")
+    all: Literal[True] | None = Field(None, description="All vertices; the same as no where at all.")
+
+    def selection(self) -> Any:
+        """What `Body.where` takes."""
+        kind, value = self.chosen
+        if kind == "vertices":
+            return value
+        if kind == "side":
+            return selections.side(value)
+        if kind == "all":
+            return lambda X: np.ones(len(X), bool)
+        return getattr(selections, kind)(**value.given())
+
+
+class _Timed(Table):
+    duration: NotNegative = Field(1.0, description="How long the motion takes [s], at least 0.")
+    start: Number = Field(0.0, description="When the motion starts [s].")
+
+
+class Translate(_Timed):
+    offset: Vector = Field(description="By how much [m].")
+
+
+class Rotate(_Timed):
+    axis: Vector = Field(description="Direction of the axis, not zero.")
+    center: Vector = Field(description="A point of the axis [m].")
+    angle: Number = Field(description="Angle [rad], right-handed about the axis.")
+
+
+class Twist(_Timed):
+    axis: Vector = Field(description="Direction of the axis, not zero.")
+    center: Vector = Field(description="A point of the axis [m]; the plane through it stays.")
+    angle: Number = Field(description="Angle per length along the axis [rad/m].")
+
+
+class Scale(_Timed):
+    factor: Factors = Field(description="One positive factor, or one per axis.")
+    center: Vector = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+
+
+class Keyframes(Table):
+    """Fractions of a motion, or offsets, reached at given times; linear in between."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["motion", "fractions"]}, {"required": ["offsets"]}]}
+    )
+    times: Numbers = Field(description="Times [s], increasing.")
+    offsets: list[Vector] | None = Field(None, description="A translation [m] for each time.")
+    motion: list[Motion] | None = Field(None, description="Motions, the first one first.")
+    fractions: Numbers | None = Field(None, description="For each time, the fraction of the motion done.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.model_fields_set not in ({"times", "offsets"}, {"times", "motion", "fractions"}):
+            raise ValueError("must have times and either offsets, or motion and fractions.")
+        return self
+
+    def make(self) -> motions.Motion:
+        if self.offsets is not None:
+            return motions.Keyframes.path(self.times, self.offsets)
+        return motions.Keyframes(composed(self.motion or []), self.times, self.fractions or [])
+
+
+class Motion(Choice):
+    """One motion of pinned vertices."""
+
+    translate: Translate | None = Field(None, description="Move by an offset.")
+    rotate: Rotate | None = Field(None, description="Turn about an axis.")
+    twist: Twist | None = Field(None, description="Turn about an axis, more the further along it.")
+    scale: Scale | None = Field(None, description="Stretch about a point.")
+    keyframes: Keyframes | None = Field(None, description="Go back and forth.")
+
+    def make(self) -> motions.Motion:
+        kind, value = self.chosen
+        if kind == "keyframes":
+            return value.make()
+        return getattr(motions, kind.capitalize())(**value.given())
+
+
+def composed(tables: list[Motion]) -> motions.Motion:
+    """The motions of a list, done in its order."""
+    return motions.Compose(tuple(table.make() for table in tables))
+
+
+class _OnSolid(Table):
+    solid: StrictStr | None = Field(
+        None, description="Name of the solid; may be left out where there is only one."
+    )
+    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
+
+
+class Pin(_OnSolid):
+    """Vertices whose positions are prescribed."""
+
+    motion: list[Motion] = Field(
+        [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
+    )
+
+
+class Force(_OnSolid):
+    """A constant force."""
+
+    force: Vector = Field(description="The total force [N], shared equally by the vertices.")
+
+
+class Traction(_OnSolid):
+    """A constant traction on the surface triangles whose vertices are all chosen."""
+
+    traction: Vector = Field(description="Force per area at rest [Pa].")
+
+
+class Target(Choice):
+    """What vertices are attached to."""
+
+    further = ("where",)
+    solid: StrictStr | None = Field(
+        None, description="Another solid: the closest point of it at rest, or, with where, vertices in order."
+    )
+    points: list[Vector] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
+    where: Where | None = Field(None, description="Vertices of the solid, paired in order with the others.")
+
+
+class Attach(_OnSolid):
+    """Weak constraints (springs of zero length) between vertices and something else."""
+
+    to: Target | None = Field(
+        None, description="A solid or fixed points; where the vertices are at rest unless given."
+    )
+    stiffness: Positive = Field(description="Stiffness of each constraint [N/m], positive.")
+    normal: Vector | None = Field(
+        None, description="If given, stiffness acts along it and tangent_stiffness across."
+    )
+    tangent_stiffness: NotNegative | None = Field(
+        None, description="Stiffness across the normal [N/m], 0 unless given."
+    )
+    keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
+
+
+class Solver(Table):
+    """The method, and its options under their own names."""
+
+    model_config = ConfigDict(extra="allow")
+    method: StrictStr = Field(default="pbng", description="Name of the solver, e.g. pbng or newton.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class Scramble(Table):
+    seed: Index = Field(0, description="Seed of the random numbers.")
+
+
+class Flatten(Table):
+    axis: Literal["x", "y", "z"] = Field(
+        description="The coordinate that becomes the same for all: x, y or z."
+    )
+    at: Number = Field(0.0, description="Its value [m].")
+
+
+class Start(Choice):
+    """Where free vertices start, instead of at rest."""
+
+    scramble: Scramble | None = Field(None, description="At random in the bounding box of the scene at rest.")
+    flatten: Flatten | None = Field(None, description="In a plane.")
+
+    def positions(self, model: Model) -> np.ndarray:
+        """(n, 3) [m]; pinned vertices are left at rest."""
+        positions = model.rest.copy()
+        if self.scramble is not None:
+            low, high = model.rest.min(axis=0), model.rest.max(axis=0)
+            positions = np.random.default_rng(self.scramble.seed).uniform(low, high, positions.shape)
+        elif self.flatten is not None:
+            positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
+        positions[model.pinned] = model.rest[model.pinned]
+        return positions
+
+
+class Stop(Table):
+    """When a solve ends: whichever comes first."""
+
+    tolerance: Positive | None = Field(
+        default=None, description="Stop when the imbalance is below this, e.g. 1e-4."
+    )
+    max_iterations: Count | None = Field(
+        default=None, description="Stop after so many iterations, at least 1."
+    )
+    time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+
+
+class SceneTable(Table):
+    """A scene of supple: solids, what holds, moves and loads them, and how to solve. SI units."""
+
+    title: StrictStr = Field("", description="What the scene shows.")
+    gravity: Vector = Field([0.0, -9.81, 0.0], description="Acceleration [m/s²], three numbers.")
+    quasistatic: StrictBool = Field(True, description="Equilibria without inertia; false: backward Euler.")
+    dt: Positive = Field(1 / 30, description="Time from frame to frame [s], positive, e.g. 0.01.")
+    frames: Count = Field(1, description="How many frames, at least 1; frame i is at time i dt.")
+    solid: list[Solid] = Field([], description="The solids, each under [[solid]].")
+    pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
+    force: list[Force] = Field([], description="Forces, each under [[force]].")
+    traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
+    attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
+    solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
+    start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
+    stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
+
+
+class _TomlSchema(GenerateJsonSchema):
+    """TOML has no null: what may be left out is not required, and otherwise has its own type."""
+
+    def nullable_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().default_schema(schema)
+        return {key: value for key, value in described.items() if (key, value) != ("default", None)}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def scene_schema() -> dict[str, Any]:
+    """The JSON Schema of scene files, for editors."""
+    schema = SceneTable.model_json_schema(schema_generator=_TomlSchema)
+    schema["required"] = ["solid"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "supple scene"}

@@ -1,0 +1,88 @@
+"""Chebyshev semi-iterative acceleration of a sweep [PBNG section 7.3, Wang 2015]."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.kernels import finish_chunk, physics, take_chunk, wait_for_phase
+from supple.solvers.problem import Balance
+
+CHUNK = 8192
+"""Numbers that a thread takes at a time."""
+
+GROWTH = 4.0
+"""How far the residual may rise above its lowest before the acceleration starts over."""
+
+
+class Acceleration(NamedTuple):
+    """weights (iterations,): ω of each sweep, 0 for none; gamma; current xˡ and previous xˡ⁻¹ records."""
+
+    weights: Any
+    gamma: Any
+    current: Any
+    previous: Any
+
+
+def no_acceleration(iterations: int, u: np.ndarray) -> Acceleration:
+    return Acceleration(np.zeros(iterations), 1.0, u, u)
+
+
+@physics
+def extrapolate(acceleration, iteration, u, phase, counters):
+    """x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
+    omega, gamma = acceleration.weights[iteration], acceleration.gamma
+    x, current, previous = u.ravel(), acceleration.current.ravel(), acceleration.previous.ravel()
+    chunks = -(-len(x) // CHUNK)
+    chunk = take_chunk(counters, phase, chunks)
+    while chunk >= 0:
+        for i in range(chunk * CHUNK, min(len(x), (chunk + 1) * CHUNK)):
+            here, before = current[i], previous[i]
+            x[i] = omega * (gamma * (x[i] - here) + here - before) + before
+            previous[i] = here
+            current[i] = x[i]
+        finish_chunk(counters, phase)
+        chunk = take_chunk(counters, phase, chunks)
+    wait_for_phase(counters, phase, chunks)
+
+
+class Chebyshev:
+    """The weights ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ) from sweep `start` on, and a safeguard:
+    when the residual rises, the weights start over with an estimate ρ further from 1."""
+
+    def __init__(self, rho: float, gamma: float, start: int, u: np.ndarray) -> None:
+        self.rho, self.gamma, self.start = rho, gamma, start
+        self.current, self.previous = u.copy(), u.copy()
+        self._best, self._best_residual = u.copy(), np.inf
+        self._sweep = 0
+        self._omega = 1.0
+        self.restarts = 0
+
+    @property
+    def notes(self) -> list[str]:
+        if not self.restarts:
+            return []
+        return [f"Chebyshev acceleration started over {self.restarts} times because the residual rose"]
+
+    def rows(self, iterations: int) -> Acceleration:
+        """The acceleration of the next sweeps."""
+        weights = np.ones(iterations)
+        for i in range(iterations):
+            if self._sweep > self.start:
+                square = self.rho * self.rho
+                self._omega = 2 / (2 - square) if self._sweep == self.start + 1 else 4 / (4 - square * self._omega)
+                weights[i] = self._omega
+            self._sweep += 1
+        return Acceleration(weights, self.gamma, self.current, self.previous)
+
+    def observe(self, balance: Balance, u: np.ndarray) -> None:
+        if balance.finite and balance.residual < self._best_residual:
+            self._best[:], self._best_residual = u, balance.residual
+        elif not balance.residual < GROWTH * self._best_residual and self._sweep > self.start:
+            u[:] = self._best
+            self.current[:] = self.previous[:] = u
+            self._sweep, self._omega = 0, 1.0
+            self.rho = max(0.0, 1 - 4 * (1 - self.rho))
+            self.gamma = min(self.gamma, 1.0 + 0.5 * (self.gamma - 1.0)) if self.gamma > 1 else self.gamma
+            self.restarts += 1

@@ -1,0 +1,154 @@
+"""Position-based nonlinear Gauss-Seidel [PBNG section 7].
+
+Each sweep visits the vertices colour by colour. A visit makes one modified Newton step on the potential as
+a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the positive definite bound Aᵢ of eq. 33.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from supple.algebra.matrix3 import dot, scale, solve_spd
+from supple.kernels import (
+    all_lanes,
+    counters_for,
+    finish_chunk,
+    gather,
+    kernel,
+    lane_sum,
+    physics,
+    run,
+    scatter,
+    select,
+    take_chunk,
+    wait_for_phase,
+)
+from supple.solvers.chebyshev import Chebyshev, extrapolate, no_acceleration
+from supple.solvers.problem import CHUNK, Balance, Problem, net_force
+from supple.terms import limit_step
+
+
+@physics
+def visit(terms, vertices, batch, u, anchor, omega):
+    """Move the vertices of a batch: xᵢ += ω Aᵢ⁻¹ fᵢ. Returns how many of them were left where they are
+    because their step was not finite."""
+    ui = gather(u, vertices.own, batch, 0)
+    f, A, _ = net_force(terms, vertices, batch, u, anchor, ui)
+    step = scale(omega, solve_spd(A, f))
+    t = limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0)
+    moved = (ui[0] + t * step[0], ui[1] + t * step[1], ui[2] + t * step[2])
+    finite = dot(moved, moved) < 1e30
+    kept = (select(finite, moved[0], ui[0]), select(finite, moved[1], ui[1]), select(finite, moved[2], ui[2]))
+    scatter(u, vertices.own, batch, 0, kept)
+    if all_lanes(finite):
+        return 0.0
+    return lane_sum(select(finite, 0.0 * ui[0], 1.0))
+
+
+@kernel
+def sweeps(terms, vertices, colour_start, u, anchor, omega, rejected, acceleration, counters):
+    """One sweep per entry of acceleration.weights, each followed by a Chebyshev update where it is not 0;
+    rejected (batches,) counts the steps that were not finite."""
+    colours = len(colour_start) - 1
+    for iteration in range(len(acceleration.weights)):
+        for colour in range(colours):
+            phase = iteration * (colours + 1) + colour
+            first, last = colour_start[colour], colour_start[colour + 1]
+            chunks = -(-(last - first) // CHUNK)
+            chunk = take_chunk(counters, phase, chunks)
+            while chunk >= 0:
+                for batch in range(first + chunk * CHUNK, min(last, first + (chunk + 1) * CHUNK)):
+                    rejected[batch] += visit(terms, vertices, batch, u, anchor, omega)
+                finish_chunk(counters, phase)
+                chunk = take_chunk(counters, phase, chunks)
+            wait_for_phase(counters, phase, chunks)
+        if acceleration.weights[iteration] != 0.0:
+            extrapolate(acceleration, iteration, u, iteration * (colours + 1) + colours, counters)
+
+
+@dataclass(frozen=True)
+class PBNG:
+    """PBNG with its acceleration.
+
+    acceleration: "none"; "sor", which takes `omega` times each vertex's step; or "chebyshev" with the
+    estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts.
+    iterations: sweeps per step when a call sets no other limit.
+    """
+
+    name: ClassVar[str] = "pbng"
+
+    acceleration: Literal["none", "sor", "chebyshev"] = "none"
+    omega: float = 1.7
+    rho: float = 0.99
+    gamma: float = 1.5
+    start: int = 10
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.acceleration not in ("none", "sor", "chebyshev"):
+            raise ValueError(
+                f"acceleration must be 'none', 'sor' or 'chebyshev', got {self.acceleration!r}"
+            )
+        if not 0 < self.omega < 2:
+            raise ValueError(f"omega must lie between 0 and 2, got {self.omega}")
+        if not 0 <= self.rho < 1:
+            raise ValueError(f"rho must lie between 0 and 1, got {self.rho}")
+        if not 0 < self.gamma < 2:
+            raise ValueError(f"gamma must lie between 0 and 2, got {self.gamma}")
+        if self.start < 0:
+            raise ValueError(f"start must not be negative, got {self.start}")
+        if self.iterations is not None and self.iterations < 1:
+            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+
+    def begin(self, problem: Problem) -> PBNGRun:
+        return PBNGRun(self, problem)
+
+
+class PBNGRun:
+    """PBNG at work on one problem."""
+
+    def __init__(self, options: PBNG, problem: Problem) -> None:
+        self.problem = problem
+        self.omega = options.omega if options.acceleration == "sor" else 1.0
+        self.chebyshev = (
+            Chebyshev(options.rho, options.gamma, options.start, problem.u)
+            if options.acceleration == "chebyshev"
+            else None
+        )
+        self._rejected = np.zeros(len(problem.vertices.own))
+
+    @property
+    def rejected(self) -> int:
+        """Vertex steps that were not finite and therefore not taken."""
+        return int(self._rejected.sum())
+
+    @property
+    def notes(self) -> list[str]:
+        return self.chebyshev.notes if self.chebyshev else []
+
+    def advance(self, iterations: int) -> None:
+        """Sweep that many times."""
+        p = self.problem
+        phases = iterations * (p.colours + 1)
+        acceleration = self.chebyshev.rows(iterations) if self.chebyshev else no_acceleration(iterations, p.u)
+        run(
+            sweeps,
+            p.threads,
+            p.terms,
+            p.vertices,
+            p.colour_start,
+            p.u,
+            p.anchor,
+            self.omega,
+            self._rejected,
+            acceleration,
+            counters_for(phases),
+        )
+
+    def observe(self, balance: Balance) -> None:
+        """See how far the residual has come; acceleration starts over where it made things worse."""
+        if self.chebyshev:
+            self.chebyshev.observe(balance, self.problem.u)

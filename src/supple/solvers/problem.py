@@ -1,0 +1,206 @@
+"""The problem every solver works on: minimise the (incremental) potential of one step.
+
+E(u) = Σ terms(u) - f · u + ½ Σ kᵢ |uᵢ - ûᵢ|² over the displacements u of the free vertices, with external
+forces f. In quasistatics k = 0 [PBNG eq. 17]; for backward Euler k = m/Δt² and û = uₙ + Δt vₙ [PBNG eq. 20].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import dot, sub
+from supple.kernels import (
+    RECORD,
+    counters_for,
+    default_threads,
+    gather,
+    kernel,
+    lane_sum,
+    lanes_of,
+    load,
+    physics,
+    run,
+    scatter,
+    take_chunk,
+)
+from supple.model import Model
+from supple.ordering import batch_elements, batch_vertices
+from supple.terms import add_forces, energy
+
+CHUNK = 8
+"""Batches that a thread takes at a time."""
+
+MIN_BATCHES_PER_THREAD = 16
+"""Below this many batches per colour and thread, waiting costs more than a further thread gains."""
+
+
+class VertexRows(NamedTuple):
+    """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; force
+    (batches, 3, lanes) external forces f [N]; inertia (batches, 1, lanes) k [N/m]."""
+
+    own: Any
+    force: Any
+    inertia: Any
+
+
+@physics
+def net_force(terms, vertices, batch, u, anchor, ui):
+    """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and the sum s of the
+    magnitudes of all forces; anchor holds û."""
+    k = load(vertices.inertia, batch, 0)
+    f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+    d = sub(gather(anchor, vertices.own, batch, 0), ui)
+    zero = 0.0 * k
+    s = math.sqrt(dot(f, f)) + k * math.sqrt(dot(d, d))
+    r = (f[0] + k * d[0], f[1] + k * d[1], f[2] + k * d[2])
+    return add_forces(terms, batch, u, ui, r, (k, k, k, zero, zero, zero), s)
+
+
+@kernel
+def evaluate_balance(terms, vertices, u, anchor, net, partial, counters):
+    """Net forces into the records `net`; per batch |r|², |s|² and |tr A|² into partial (batches, 3)."""
+    batches = len(vertices.own)
+    chunks = -(-batches // CHUNK)
+    chunk = take_chunk(counters, 0, chunks)
+    while chunk >= 0:
+        for batch in range(chunk * CHUNK, min(batches, (chunk + 1) * CHUNK)):
+            ui = gather(u, vertices.own, batch, 0)
+            r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
+            scatter(net, vertices.own, batch, 0, r)
+            trace = A[0] + A[1] + A[2]
+            partial[batch, 0] = lane_sum(dot(r, r))
+            partial[batch, 1] = lane_sum(s * s)
+            partial[batch, 2] = lane_sum(trace * trace)
+        chunk = take_chunk(counters, 0, chunks)
+
+
+@kernel
+def evaluate_energy(term, own, u, partial, counters):
+    """Energy of the elements in each row of a term into partial (rows,)."""
+    rows = len(own)
+    chunks = -(-rows // CHUNK)
+    chunk = take_chunk(counters, 0, chunks)
+    while chunk >= 0:
+        for row in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
+            partial[row] = lane_sum(energy(term, row, u, gather(u, own, row, 0)))
+        chunk = take_chunk(counters, 0, chunks)
+
+
+@dataclass(frozen=True)
+class Balance:
+    """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
+    rounding alone explains in the working precision."""
+
+    residual: float
+    scale: float
+    rounding: float
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.residual) and math.isfinite(self.scale)
+
+    @property
+    def imbalance(self) -> float:
+        """|r| / |s|, between 0 and 1; 0 when no force at all stands out from rounding, as at rest."""
+        if not self.finite:
+            return math.inf
+        return 0.0 if self.scale <= 4 * self.rounding else self.residual / self.scale
+
+
+class Problem:
+    """The potential of one step of a model in working precision, with its unknown u.
+
+    u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding.
+    """
+
+    def __init__(self, model: Model, precision: str, threads: int | None = None) -> None:
+        if precision not in ("float32", "float64"):
+            raise ValueError(f"precision must be 'float32' or 'float64', got {precision!r}")
+        self.model = model
+        self.dtype = np.dtype(precision)
+        batches = batch_vertices(model.terms, model.free, self.dtype)
+        self.terms = batches.terms
+        self.colour_start = batches.colour_start
+        self.elements = [batch_elements(term, self.dtype, model.vertices) for term in model.terms]
+        lanes = lanes_of(self.dtype)
+        force = np.zeros((len(batches.own), 3, lanes), self.dtype)
+        force[:] = np.vstack([model.force, np.zeros((1, 3))])[batches.own[:, 0]].transpose(0, 2, 1)
+        self.vertices = VertexRows(batches.own, force, self._inertia(batches.own, 0.0 * model.mass))
+        self.u, self.anchor, self.net = (
+            np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(3)
+        )
+        fewest = max(1, len(batches.own) // max(1, self.colours))
+        wanted = default_threads() if threads is None else threads
+        self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
+        edges = model.rest[model.tets[:, 1]] - model.rest[model.tets[:, 0]]
+        self._edge = float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
+
+    def _inertia(self, own: np.ndarray, k: np.ndarray) -> np.ndarray:
+        """k of every batch; lanes that stand for no vertex get a tiny one so that their step is 0, not 0/0."""
+        return np.append(k, 1e-30)[own].astype(self.dtype)
+
+    @property
+    def colours(self) -> int:
+        return len(self.colour_start) - 1
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n, 3) float64."""
+        return self.model.rest + self.u[:-1, :3]
+
+    @positions.setter
+    def positions(self, positions: np.ndarray) -> None:
+        self.u[:-1, :3] = positions - self.model.rest
+
+    def prescribe(self, time: float) -> None:
+        """Move the pinned vertices to where they are at a time [s]."""
+        pinned = self.model.pinned
+        self.u[pinned, :3] = self.model.prescribed(time) - self.model.rest[pinned]
+
+    def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
+        """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
+        self.vertices.inertia[:] = self._inertia(self.vertices.own, self.model.mass / (dt * dt))
+        self.anchor[:-1, :3] = anchor - self.model.rest
+
+    def balance(self) -> Balance:
+        """Evaluate the net forces into `net` and measure them."""
+        partial = np.empty((len(self.vertices.own), 3))
+        run(
+            evaluate_balance,
+            self.threads,
+            self.terms,
+            self.vertices,
+            self.u,
+            self.anchor,
+            self.net,
+            partial,
+            counters_for(1),
+        )
+        r2, s2, a2 = partial.sum(axis=0)
+        length = float(np.abs(self.u[:-1]).max()) + self._edge
+        rounding = float(np.finfo(self.dtype).eps) * length * math.sqrt(a2)
+        return Balance(math.sqrt(r2), math.sqrt(s2), rounding)
+
+    def energy(self) -> float:
+        """E(u) [J], summed in float64."""
+        total = 0.0
+        for elements in self.elements:
+            partial = np.empty(len(elements.own))
+            run(
+                evaluate_energy, self.threads, elements.rows, elements.own, self.u, partial, counters_for(1)
+            )
+            total += float(partial.sum())
+        u, free = self.u[:-1, :3].astype(float), self.model.free
+        total -= float(np.sum(self.model.force[free] * u[free]))
+        own = self.vertices.own[:, 0].ravel()
+        offset = self.u.astype(float)[own, :3] - self.anchor[own, :3]
+        return total + 0.5 * float(np.sum(self.vertices.inertia.ravel() * np.sum(offset**2, axis=1)))
+
+    def inverted(self) -> int:
+        """Number of tetrahedra with negative volume."""
+        corners = self.positions[self.model.tets]
+        return int(np.count_nonzero(np.linalg.det(corners[:, 1:] - corners[:, :1]) < 0))

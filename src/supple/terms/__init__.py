@@ -1,0 +1,19 @@
+"""Energy terms: one file per kind of stencil."""
+
+from supple.terms.compose import add_forces, limit_step
+from supple.terms.term import Elements, Term, Visits, energy, step_fraction, vertex_force
+from supple.terms.tet import TetElasticity
+from supple.terms.weak import WeakConstraints
+
+__all__ = [
+    "Elements",
+    "Term",
+    "TetElasticity",
+    "Visits",
+    "WeakConstraints",
+    "add_forces",
+    "energy",
+    "limit_step",
+    "step_fraction",
+    "vertex_force",
+]

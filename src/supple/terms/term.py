@@ -1,0 +1,103 @@
+"""What every kind of energy term provides: to the solvers on the host, and to kernels as batched rows.
+
+A term's rows are a NamedTuple of arrays with one *visit* per lane: a stencil seen from one of its vertices,
+which comes first and is called the visiting vertex. Two arrangements of the same rows serve every solver:
+by vertices (rows `start[b]` to `start[b + 1]` hold the visits of the 16 or 8 vertices of batch b) and by
+elements (one visit per stencil).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from supple.kernels import generic, like, load
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Where visits go: visit k is stencil `element[k]` seen from slot `slot[k]`, stored at
+    (`row[k]`, `lane[k]`) of arrays with `rows` rows and `lanes` lanes. Places without a visit keep `own`
+    (rows, lanes) in all slots and zeros elsewhere, which adds no energy."""
+
+    element: np.ndarray
+    slot: np.ndarray
+    row: np.ndarray
+    lane: np.ndarray
+    own: np.ndarray
+    dtype: np.dtype
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        """(k, fields) values of the visits as (rows, fields, lanes) in the working precision."""
+        out = np.zeros((len(self.own), values.shape[1], self.own.shape[1]), self.dtype)
+        out[self.row, :, self.lane] = values
+        return out
+
+    def place_ids(self, ids: np.ndarray) -> np.ndarray:
+        """(k, slots) vertex ids of the visits as (rows, slots, lanes)."""
+        out = np.repeat(self.own[:, None, :], ids.shape[1], axis=1)
+        out[self.row, :, self.lane] = ids
+        return np.ascontiguousarray(out, np.int32)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A term arranged by elements: own (rows, 1, lanes) the first vertex of each stencil, and the rows."""
+
+    own: np.ndarray
+    rows: Any
+
+
+class Term(Protocol):
+    """One kind of energy over stencils of vertices."""
+
+    @property
+    def vertices(self) -> np.ndarray:
+        """(m, k) vertex ids of the stencils."""
+
+    def rows(self, visits: Visits, start: np.ndarray) -> Any:
+        """The term's data for kernels, arranged by `visits`."""
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
+
+
+def parameters_at(parameters: Any, row: int) -> Any:
+    """The parameters that hold in a row: the same NamedTuple with its arrays replaced by packs."""
+    return parameters
+
+
+@overload(parameters_at, inline="always")
+def _parameters_at(parameters, row):  # type: ignore[no-untyped-def]
+    fields = tuple(parameters)
+    if not any(isinstance(field, types.Array) for field in fields):
+        return lambda parameters, row: parameters
+    if len(fields) == 2:
+        return lambda parameters, row: like(
+            parameters, (load(parameters[0], row, 0), load(parameters[1], row, 0))
+        )
+    return None
+
+
+@generic
+def vertex_force(term, row, u, ui):
+    """Force on the visiting vertex and its Hessian bound in one row of visits.
+
+    u (n, 4) displacement records [m], ui those of the visiting vertices, a 3-tuple. Returns (f, A): f [N] a
+    3-tuple, A [N/m] symmetric as xx yy zz xy xz yz.
+    """
+
+
+@generic
+def energy(term, row, u, ui):
+    """Energy [J] of the stencils in one row of visits."""
+
+
+@generic
+def step_fraction(term, row, u, ui, step):
+    """The fraction, at most 1, of the visiting vertex's step that keeps the energy of the row finite; for
+    terms whose material has a `barrier` only."""

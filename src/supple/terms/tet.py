@@ -1,0 +1,188 @@
+"""Tetrahedral elasticity: Σ V ψ(F) with the deformation gradient F constant in each element [PBNG eq. 15]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from supple.algebra.matrix3 import matvec
+from supple.kernels import (
+    counters_for,
+    gather,
+    kernel,
+    lanes_of,
+    load,
+    physics,
+    run,
+    select,
+    store,
+    take_chunk,
+)
+from supple.materials import hessian_bound, psi, step_limit, stress, stress_differential
+from supple.terms.term import Elements, Visits, energy, parameters_at, step_fraction, vertex_force
+
+# The other three vertices as seen from each slot, in an order that keeps the tet positively oriented.
+_OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
+
+
+class TetRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other three vertices; rest (rows, 10, lanes): their shape
+    gradients [1/m], nine numbers, and the rest volume [m³]; the visiting vertex's gradient is minus the sum
+    of theirs."""
+
+    start: Any
+    others: Any
+    rest: Any
+    material: Any
+
+
+@dataclass(frozen=True, eq=False)
+class TetElasticity:
+    """Σₑ Vₑ ψ(Fₑ): vertices (m, 4); gradients (m, 4, 3) of the shape functions [1/m]; volume (m,) [m³];
+    material: parameters are numbers, or arrays (m,)."""
+
+    vertices: np.ndarray
+    gradients: np.ndarray
+    volume: np.ndarray
+    material: Any
+
+    @classmethod
+    def from_mesh(cls, points: np.ndarray, tets: np.ndarray, material: Any) -> Self:
+        edges = points[tets[:, 1:]] - points[tets[:, :1]]  # rows x_a - x_0
+        gradients = np.linalg.inv(edges).transpose(0, 2, 1)  # F = Σ (x_a - x_0) g_aᵀ with g_a rows of Dm⁻¹
+        gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
+        return cls(np.asarray(tets, np.int32), gradients, np.abs(np.linalg.det(edges)) / 6, material)
+
+    def rows(self, visits: Visits, start: np.ndarray) -> TetRows:
+        element, others = visits.element, _OTHERS[visits.slot]
+        ids = np.take_along_axis(self.vertices[element], others, axis=1)
+        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(-1, 9)
+        volume = self.volume[element, None].astype(visits.dtype)
+        material = type(self.material)._make(
+            visits.place(np.asarray(p)[element, None]) if np.ndim(p) else float(p) for p in self.material
+        )
+        return TetRows(start, visits.place_ids(ids), visits.place(np.hstack([gradients, volume])), material)
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
+        tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
+        evaluate = bound_tensors if kind == "bound" else exact_tensors
+        run(evaluate, threads, elements.rows, elements.own, u, unit_matrices(), tensors, counters_for(1))
+        C = tensors.transpose(0, 2, 1).reshape(-1, 9, 9)[: len(self.volume)]
+        if kind == "projected":
+            values, vectors = np.linalg.eigh(C)
+            C = (vectors * np.maximum(values, 0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+        C = C.reshape(-1, 3, 3, 3, 3)
+        half = np.einsum("eijkl,ebl,e->eijkb", C, self.gradients, self.volume, optimize=True)
+        return np.einsum("eaj,eijkb->eabik", self.gradients, half, optimize=True)
+
+
+def unit_matrices() -> np.ndarray:
+    """(9, 9, lanes): row q holds the unit matrix E_q in every lane."""
+    return np.repeat(np.eye(9)[:, :, None], lanes_of(np.float64), axis=2)
+
+
+@physics
+def _axes(u, rows, row, ui):
+    """(F, g): deformation gradient [PBNG eq. 15] and the visiting vertex's shape gradient.
+
+    F = I + Σ (u_a - u_i) g_aᵀ over the three others; with displacements instead of positions its rounding
+    error does not grow with the distance from the origin.
+    """
+    a, b, c = gather(u, rows.others, row, 0), gather(u, rows.others, row, 1), gather(u, rows.others, row, 2)
+    a0, a1, a2 = a[0] - ui[0], a[1] - ui[1], a[2] - ui[2]
+    b0, b1, b2 = b[0] - ui[0], b[1] - ui[1], b[2] - ui[2]
+    c0, c1, c2 = c[0] - ui[0], c[1] - ui[1], c[2] - ui[2]
+    rest = rows.rest
+    g0, g1, g2 = load(rest, row, 0), load(rest, row, 1), load(rest, row, 2)
+    h0, h1, h2 = load(rest, row, 3), load(rest, row, 4), load(rest, row, 5)
+    k0, k1, k2 = load(rest, row, 6), load(rest, row, 7), load(rest, row, 8)
+    F = (
+        1.0 + (a0 * g0 + b0 * h0 + c0 * k0),
+        a0 * g1 + b0 * h1 + c0 * k1,
+        a0 * g2 + b0 * h2 + c0 * k2,
+        a1 * g0 + b1 * h0 + c1 * k0,
+        1.0 + (a1 * g1 + b1 * h1 + c1 * k1),
+        a1 * g2 + b1 * h2 + c1 * k2,
+        a2 * g0 + b2 * h0 + c2 * k0,
+        a2 * g1 + b2 * h1 + c2 * k1,
+        1.0 + (a2 * g2 + b2 * h2 + c2 * k2),
+    )
+    return F, (-(g0 + h0 + k0), -(g1 + h1 + k1), -(g2 + h2 + k2))
+
+
+@vertex_force.of(TetRows)
+def _vertex_force(term, row, u, ui):
+    """f = -V P g,  A = V hessian_bound(F, g, g)."""
+    F, g = _axes(u, term, row, ui)
+    V = load(term.rest, row, 9)
+    material = parameters_at(term.material, row)
+    f = matvec(stress(material, F), g)
+    A = hessian_bound(material, F, g, g)
+    return (
+        (-V * f[0], -V * f[1], -V * f[2]),
+        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+    )
+
+
+@energy.of(TetRows)
+def _energy(term, row, u, ui):
+    F, _ = _axes(u, term, row, ui)
+    V = load(term.rest, row, 9)
+    return select(V > 0.0, V * psi(parameters_at(term.material, row), F), V)
+
+
+@step_fraction.of(TetRows)
+def _step_fraction(term, row, u, ui, step):
+    F, g = _axes(u, term, row, ui)
+    return step_limit(parameters_at(term.material, row), F, g, step)
+
+
+@physics
+def _matrix_at(matrices, q):
+    return (
+        load(matrices, q, 0),
+        load(matrices, q, 1),
+        load(matrices, q, 2),
+        load(matrices, q, 3),
+        load(matrices, q, 4),
+        load(matrices, q, 5),
+        load(matrices, q, 6),
+        load(matrices, q, 7),
+        load(matrices, q, 8),
+    )
+
+
+@kernel
+def exact_tensors(term, own, u, units, out, counters):
+    """out[row, 9 p + q] = ∂²ψ/∂F_p∂F_q of the elements in each row."""
+    rows = len(own)
+    row = take_chunk(counters, 0, rows)
+    while row >= 0:
+        F, _ = _axes(u, term, row, gather(u, own, row, 0))
+        material = parameters_at(term.material, row)
+        for q in range(9):
+            dP = stress_differential(material, F, _matrix_at(units, q))
+            for p in range(9):
+                store(out, row, 9 * p + q, dP[p])
+        row = take_chunk(counters, 0, rows)
+
+
+@kernel
+def bound_tensors(term, own, u, units, out, counters):
+    """The same for the positive definite bound: C_ijkl = A(e_j, e_l)_ik."""
+    rows = len(own)
+    row = take_chunk(counters, 0, rows)
+    while row >= 0:
+        F, _ = _axes(u, term, row, gather(u, own, row, 0))
+        material = parameters_at(term.material, row)
+        for j in range(3):
+            for l in range(3):
+                g, h = _matrix_at(units, j), _matrix_at(units, l)
+                A = hessian_bound(material, F, (g[0], g[1], g[2]), (h[0], h[1], h[2]))
+                for i in range(3):
+                    for k in range(3):
+                        store(out, row, 9 * (3 * i + j) + 3 * k + l, A[3 * i + k])
+        row = take_chunk(counters, 0, rows)

@@ -1,0 +1,104 @@
+"""Weak constraints: stiff springs between two interpolated points [PBNG section 4.1]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.kernels import gather, load, physics
+from supple.terms.term import Elements, Visits, energy, vertex_force
+
+_SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
+
+
+class WeakRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other vertices;
+    weights (rows, k, lanes), the visiting vertex's first; offset (rows, 3, lanes): C at zero displacement
+    [m]; stiffness (rows, 6, lanes) [N/m]."""
+
+    start: Any
+    others: Any
+    weights: Any
+    offset: Any
+    stiffness: Any
+
+
+@dataclass(frozen=True, eq=False)
+class WeakConstraints:
+    """½ Σ Cᵀ K C with C = Σⱼ wⱼ xⱼ - target [PBNG eq. 18-19].
+
+    vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
+    unused slots have weight 0. target (m, 3) [m]; stiffness (m, 6) [N/m] symmetric as xx yy zz xy xz yz;
+    rest (n, 3) positions at zero displacement [m].
+    """
+
+    vertices: np.ndarray
+    weights: np.ndarray
+    target: np.ndarray
+    stiffness: np.ndarray
+    rest: np.ndarray
+
+    def rows(self, visits: Visits, start: np.ndarray) -> WeakRows:
+        element, slot = visits.element, visits.slot
+        slots = self.vertices.shape[1]
+        order = np.array([[s, *(o for o in range(slots) if o != s)] for s in range(slots)])[slot]
+        ids = np.take_along_axis(self.vertices[element], order, axis=1)[:, 1:]
+        weights = np.take_along_axis(self.weights[element], order, axis=1)
+        offset = np.einsum("ek,eki->ei", self.weights, self.rest[self.vertices]) - self.target
+        return WeakRows(
+            start,
+            visits.place_ids(ids),
+            visits.place(weights),
+            visits.place(offset[element]),
+            visits.place(self.stiffness[element]),
+        )
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """wᵃ wᵇ K, constant and positive semi-definite, so the same for every kind."""
+        return np.einsum("ea,eb,eij->eabij", self.weights, self.weights, self.stiffness[:, _SYMMETRIC])
+
+
+@physics
+def _gap(term, row, u, ui):
+    """C = Σ w x - target of the constraints in a row, and K C."""
+    w = load(term.weights, row, 0)
+    x = load(term.offset, row, 0) + w * ui[0]
+    y = load(term.offset, row, 1) + w * ui[1]
+    z = load(term.offset, row, 2) + w * ui[2]
+    for slot in range(term.others.shape[1]):
+        w = load(term.weights, row, slot + 1)
+        other = gather(u, term.others, row, slot)
+        x = x + w * other[0]
+        y = y + w * other[1]
+        z = z + w * other[2]
+    K = term.stiffness
+    xx, yy, zz = load(K, row, 0), load(K, row, 1), load(K, row, 2)
+    xy, xz, yz = load(K, row, 3), load(K, row, 4), load(K, row, 5)
+    return (x, y, z), (xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z)
+
+
+@vertex_force.of(WeakRows)
+def _vertex_force(term, row, u, ui):
+    """f = -wᵢ K C,  A = wᵢ² K [PBNG eq. 34]."""
+    w = load(term.weights, row, 0)
+    _, KC = _gap(term, row, u, ui)
+    K, s = term.stiffness, w * w
+    return (
+        (-w * KC[0], -w * KC[1], -w * KC[2]),
+        (
+            s * load(K, row, 0),
+            s * load(K, row, 1),
+            s * load(K, row, 2),
+            s * load(K, row, 3),
+            s * load(K, row, 4),
+            s * load(K, row, 5),
+        ),
+    )
+
+
+@energy.of(WeakRows)
+def _energy(term, row, u, ui):
+    C, KC = _gap(term, row, u, ui)
+    return 0.5 * (C[0] * KC[0] + C[1] * KC[1] + C[2] * KC[2])
