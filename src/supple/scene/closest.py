@@ -44,7 +44,7 @@ def _on_surface(points: np.ndarray, mesh: TetMesh) -> tuple[np.ndarray, np.ndarr
     """Surface triangles (k, 3) and barycentric coordinates (k, 3) of the nearest surface points."""
     corners = mesh.points[mesh.surface]
     near, _ = KDTree(mesh.points[mesh.surface_vertices]).query(points)
-    point, triangle = _candidates(points, corners, near)
+    point, triangle = _candidates(points, corners, np.asarray(near))
     coordinates = _closest_on_triangle(points[point], corners[triangle])
     distance = _distance(points[point], corners[triangle], coordinates)
     _, triangle, coordinates = _best(point, distance, triangle, coordinates)

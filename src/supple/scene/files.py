@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from supple.model import Model
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import check_scene
 from supple.scene.checks import closest, listed, vector
 from supple.scene.errors import SceneFileError
-from supple.scene.mistakes import Location, Mistakes
+from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
 from supple.scene.schema import (
@@ -33,11 +33,7 @@ from supple.scene.schema import (
     Traction,
     Where,
 )
-
-try:
-    from supple.solvers import SOLVERS
-except ImportError:
-    SOLVERS = {}
+from supple.solvers import SOLVERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +91,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, dic
     try:
         return SceneTable.model_validate(raw), kept
     except ValidationError as error:
-        mistakes.add_invalid(error, SceneTable)
+        mistakes.add_invalid(error, describe_in(SceneTable))
         wrong = {_entry(details["loc"]) for details in error.errors()}
     valid: dict[str, Any] = {key: value for key, value in raw.items() if (key,) not in wrong}
     for key, numbers in kept.items():
@@ -118,13 +114,14 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
             "solver.method", f"there is no solver {solver.method!r}; {closest(solver.method, SOLVERS)}"
         )
         return
-    kind = SOLVERS[solver.method]
+    kind: Any = SOLVERS[solver.method]
     known = [field.name for field in fields(kind)]
-    unknown = [name for name in solver.options if name not in known]
-    for name in unknown:
+    for name in sorted(solver.options.keys() - known):
         mistakes.add(f"solver.{name}", f"unknown key; {closest(name, known)}")
-    if not unknown:
-        mistakes.attempt("solver", lambda: kind(**solver.options))
+    try:
+        TypeAdapter(kind).validate_python(solver.options)
+    except ValidationError as error:
+        mistakes.add_invalid(error, lambda location: (known, ""), at=("solver",))
 
 
 def _solid_names(raw: dict[str, Any]) -> list[str]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from supple.scene.checks import closest, shown
 from supple.scene.errors import SceneFileError
 
 T = TypeVar("T")
 Location = tuple[int | str, ...]
+Describe = Callable[[Location], tuple[Iterable[str], str]]
+"""For a place in a file: the keys known there, and what the last key of the place means."""
 
 
 class Mistakes:
@@ -34,10 +35,10 @@ class Mistakes:
             self.add(field, str(error))
             return None
 
-    def add_invalid(self, error: ValidationError, table: type[BaseModel]) -> None:
-        """The mistakes that pydantic found in a table."""
+    def add_invalid(self, error: ValidationError, describe: Describe, at: Location = ()) -> None:
+        """The mistakes that pydantic found in a table at this place."""
         for details in error.errors():
-            self.add(dotted(details["loc"]), _sentence(details, table))
+            self.add(dotted((*at, *details["loc"])), _sentence(details, *describe(details["loc"])))
 
     def raise_any(self) -> None:
         if self.lines:
@@ -49,18 +50,17 @@ def dotted(location: Location) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 
-def _sentence(details: Any, table: type[BaseModel]) -> str:
-    location, kind = details["loc"], details["type"]
-    parent, field = _field_at(location, table)
-    right = (field.description or "") if field else ""
-    if kind == "extra_forbidden":
-        return f"unknown key; {closest(str(location[-1]), parent.model_fields)}"
-    if kind == "missing":
-        return f"is missing. {right}"
-    if kind == "value_error":
-        return str(details["ctx"]["error"])
-    if kind == "list_type" and len(location) == 1:
-        right = f"Write [[{location[0]}]] with two brackets. {right}"
+def _sentence(details: Any, known: Iterable[str], right: str) -> str:
+    location = details["loc"]
+    match details["type"]:
+        case "extra_forbidden":
+            return f"unknown key; {closest(str(location[-1]), known)}"
+        case "missing":
+            return f"is missing. {right}"
+        case "value_error":
+            return str(details["ctx"]["error"])
+        case "list_type" if len(location) == 1:
+            right = f"Write [[{location[0]}]] with two brackets. {right}"
     return f"got {shown(details['input'])}; it {_should(details)}. {right}".rstrip()
 
 
@@ -71,6 +71,8 @@ def _should(details: Any) -> str:
             return "should be a table, { key = value }"
         case "finite_number":
             return "should be a finite number"
+        case "int_type":
+            return "should be a whole number"
         case "bool_type":
             return "should be true or false"
         case "too_short" | "too_long":
@@ -80,13 +82,17 @@ def _should(details: Any) -> str:
             return details["msg"].replace("Input should", "should").replace("a valid", "a")
 
 
-def _field_at(location: Location, table: type[BaseModel]) -> tuple[type[BaseModel], FieldInfo | None]:
-    """The table that holds the last key of a location, and that key's field (None where it is unknown)."""
-    field, parent = None, table
-    for name in (part for part in location if isinstance(part, str)):
-        parent = _table_in(field.annotation) if field else table
-        field = parent.model_fields.get(name)
-    return parent, field
+def describe_in(table: type[BaseModel]) -> Describe:
+    """How to describe the fields of a table, and of the tables in it."""
+
+    def describe(location: Location) -> tuple[Iterable[str], str]:
+        field, parent = None, table
+        for name in (part for part in location if isinstance(part, str)):
+            parent = _table_in(field.annotation) if field else table
+            field = parent.model_fields.get(name)
+        return parent.model_fields, (field.description or "") if field else ""
+
+    return describe
 
 
 def _table_in(annotation: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -23,6 +24,7 @@ from supple import meshes
 from supple.materials import MATERIALS
 from supple.model import Model
 from supple.scene import motions, selections
+from supple.scene.checks import shown
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[Number, Field(gt=0)]
@@ -34,19 +36,27 @@ Numbers = Annotated[list[Number], Field(min_length=1)]
 Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
 
 
-def _three(value: Any) -> Any:
-    return [value] * 3 if isinstance(value, int | float) and not isinstance(value, bool) else value
+def _factors(value: Any) -> Any:
+    factors = value if isinstance(value, list) else [value] * 3
+    numbers = all(isinstance(f, int | float) and not isinstance(f, bool) for f in factors)
+    if not numbers or len(factors) != 3 or not all(0 < f < math.inf for f in factors):
+        raise ValueError(f"must be one positive number, or three for x, y, z; got {shown(value)}.")
+    return factors
 
 
 Factors = Annotated[
-    list[Positive],
-    Field(min_length=3, max_length=3),
-    BeforeValidator(_three),
+    list[float],
+    BeforeValidator(_factors),
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "number"},
-                {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3},
+                {"type": "number", "exclusiveMinimum": 0},
+                {
+                    "type": "array",
+                    "items": {"type": "number", "exclusiveMinimum": 0},
+                    "minItems": 3,
+                    "maxItems": 3,
+                },
             ]
         }
     ),
@@ -136,7 +146,9 @@ class Mesh(Choice):
             mesh = meshes.load_mesh(folder / value, repair=self.repair)
         else:
             mesh = getattr(meshes, kind)(**value.given())
-        return mesh.scaled(self.scale).translated(self.translate)
+        if self.model_fields_set & {"scale", "translate"}:
+            mesh = mesh.transformed(np.diag(self.scale), self.translate)
+        return mesh
 
 
 class Elastic(Table):

@@ -110,6 +110,9 @@ class PBNG:
 class PBNGRun:
     """PBNG at work on one problem."""
 
+    check_every = 10
+    patience = 500
+
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem = problem
         self.omega = options.omega if options.acceleration == "sor" else 1.0
@@ -119,6 +122,10 @@ class PBNGRun:
             else None
         )
         self._rejected = np.zeros(len(problem.vertices.own))
+
+    @property
+    def guarded(self) -> bool:
+        return self.chebyshev is not None
 
     @property
     def rejected(self) -> int:

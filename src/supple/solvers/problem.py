@@ -7,6 +7,7 @@ forces f. In quasistatics k = 0 [PBNG eq. 17]; for backward Euler k = m/Δt² an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from supple.kernels import (
 )
 from supple.model import Model
 from supple.ordering import batch_elements, batch_vertices
-from supple.terms import add_forces, energy
+from supple.terms import Elements, add_forces, energy
 
 CHUNK = 8
 """Batches that a thread takes at a time."""
@@ -129,19 +130,27 @@ class Problem:
         lanes = lanes_of(self.dtype)
         force = np.zeros((len(batches.own), 3, lanes), self.dtype)
         force[:] = np.vstack([model.force, np.zeros((1, 3))])[batches.own[:, 0]].transpose(0, 2, 1)
-        self.vertices = VertexRows(batches.own, force, self._inertia(batches.own, 0.0 * model.mass))
+        self.inertia = np.zeros(model.vertices)
+        self.vertices = VertexRows(batches.own, force, self._by_batch(batches.own))
         self.u, self.anchor, self.net = (
             np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(3)
         )
+        self._shared: dict[str, Any] = {}
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
         edges = model.rest[model.tets[:, 1]] - model.rest[model.tets[:, 0]]
         self._edge = float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 
-    def _inertia(self, own: np.ndarray, k: np.ndarray) -> np.ndarray:
+    def _by_batch(self, own: np.ndarray) -> np.ndarray:
         """k of every batch; lanes that stand for no vertex get a tiny one so that their step is 0, not 0/0."""
-        return np.append(k, 1e-30)[own].astype(self.dtype)
+        return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """What a solver prepares once for all steps of this problem."""
+        if name not in self._shared:
+            self._shared[name] = make()
+        return self._shared[name]
 
     @property
     def colours(self) -> int:
@@ -163,7 +172,8 @@ class Problem:
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
-        self.vertices.inertia[:] = self._inertia(self.vertices.own, self.model.mass / (dt * dt))
+        self.inertia = self.model.mass / (dt * dt)
+        self.vertices.inertia[:] = self._by_batch(self.vertices.own)
         self.anchor[:-1, :3] = anchor - self.model.rest
 
     def balance(self) -> Balance:
@@ -187,18 +197,29 @@ class Problem:
 
     def energy(self) -> float:
         """E(u) [J], summed in float64."""
-        total = 0.0
-        for elements in self.elements:
-            partial = np.empty(len(elements.own))
-            run(
-                evaluate_energy, self.threads, elements.rows, elements.own, self.u, partial, counters_for(1)
-            )
-            total += float(partial.sum())
-        u, free = self.u[:-1, :3].astype(float), self.model.free
-        total -= float(np.sum(self.model.force[free] * u[free]))
-        own = self.vertices.own[:, 0].ravel()
-        offset = self.u.astype(float)[own, :3] - self.anchor[own, :3]
-        return total + 0.5 * float(np.sum(self.vertices.inertia.ravel() * np.sum(offset**2, axis=1)))
+        total = sum(float(self._stored(elements).sum()) for elements in self.elements)
+        return total + self._load_energy() + self._inertial_energy()
+
+    def energy_scale(self) -> float:
+        """The sum of the magnitudes of the parts of E(u): what its rounding error is relative to."""
+        parts = [np.abs(self._stored(elements)).sum() for elements in self.elements]
+        work = self.model.force[self.model.free] * self.u[:-1, :3][self.model.free]
+        return float(sum(parts) + np.abs(work).sum() + self._inertial_energy())
+
+    def _stored(self, elements: Elements) -> np.ndarray:
+        """Energy of each row of a term's elements."""
+        partial = np.empty(len(elements.own))
+        run(evaluate_energy, self.threads, elements.rows, elements.own, self.u, partial, counters_for(1))
+        return partial
+
+    def _load_energy(self) -> float:
+        free = self.model.free
+        return -float(np.sum(self.model.force[free] * self.u[:-1, :3][free]))
+
+    def _inertial_energy(self) -> float:
+        free = self.model.free
+        offset = (self.u[:-1, :3].astype(float) - self.anchor[:-1, :3])[free]
+        return 0.5 * float(self.inertia[free] @ np.sum(offset**2, axis=1))
 
     def inverted(self) -> int:
         """Number of tetrahedra with negative volume."""

@@ -1,0 +1,109 @@
+"""Linear solvers for Newton's symmetric systems H x = b."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
+from scipy.sparse.linalg import LinearOperator, cg, splu
+
+from supple.solvers.assembly import Assembly
+
+
+class LinearSolver(Protocol):
+    name: str
+
+    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        """x with |H x - b| ≤ accuracy |b|; direct solvers ignore the accuracy."""
+
+
+class Direct:
+    """A sparse factorisation: MKL Pardiso where pypardiso is installed, SciPy's SuperLU elsewhere."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._pardiso = None
+        self.name = "SuperLU"
+        if find_spec("pypardiso"):
+            from pypardiso import PyPardisoSolver
+
+            self._pardiso = PyPardisoSolver(mtype=-2)  # symmetric, possibly indefinite
+            self.name = "MKL Pardiso"
+
+    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        if self._pardiso is None:
+            options = {"SymmetricMode": True}
+            return splu(csc_matrix(H), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve(b)
+        upper = csr_matrix(triu(H, format="csr"))
+        upper.sort_indices()
+        x = self._pardiso.solve(upper, b)
+        self._pardiso.free_memory(everything=False)
+        return x
+
+
+def _block_jacobi(H: bsr_matrix) -> LinearOperator:
+    """The inverses of the diagonal 3×3 blocks as an operator."""
+    rows = np.repeat(np.arange(len(H.indptr) - 1), np.diff(H.indptr))
+    inverse = np.linalg.inv(H.data[H.indices == rows])
+
+    def apply(x: np.ndarray) -> np.ndarray:
+        return np.einsum("vij,vj->vi", inverse, x.reshape(-1, 3)).ravel()
+
+    return LinearOperator(H.shape, matvec=apply, dtype=float)
+
+
+class ConjugateGradients:
+    """Conjugate gradients preconditioned with the diagonal blocks."""
+
+    name = "block-Jacobi CG"
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._limit = 20 * assembly.size
+
+    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        x, _ = cg(H, b, rtol=accuracy, maxiter=self._limit, M=_block_jacobi(H))
+        return x
+
+
+class AlgebraicMultigrid:
+    """Conjugate gradients preconditioned with smoothed aggregation that knows the rigid motions."""
+
+    name = "AMG CG"
+
+    def __init__(self, assembly: Assembly) -> None:
+        if not find_spec("pyamg"):
+            raise ValueError("linear_solver='amg' needs pyamg: pip install 'supple[amg]'")
+        self._rigid = rigid_motions(assembly.rest)
+
+    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        from pyamg import smoothed_aggregation_solver
+
+        hierarchy = smoothed_aggregation_solver(
+            H, B=self._rigid, symmetry="symmetric", smooth=("jacobi", {"omega": 4 / 3}), max_coarse=300
+        )
+        return hierarchy.solve(b, tol=accuracy, accel="cg", maxiter=500)
+
+
+def rigid_motions(points: np.ndarray) -> np.ndarray:
+    """(3n, 6) translations and rotations about the centre: the near-null space of elasticity."""
+    x, y, z = (points - points.mean(axis=0)).T
+    motions = np.zeros((len(points), 3, 6))
+    motions[:, range(3), range(3)] = 1
+    motions[:, 0, 4], motions[:, 0, 5] = z, -y
+    motions[:, 1, 3], motions[:, 1, 5] = -z, x
+    motions[:, 2, 3], motions[:, 2, 4] = y, -x
+    return motions.reshape(-1, 6)
+
+
+LINEAR_SOLVERS = {"direct": Direct, "amg": AlgebraicMultigrid, "cg": ConjugateGradients}
+
+DIRECT_LIMIT = 30_000
+"""Unknowns up to which factorising is the faster choice."""
+
+
+def best_linear_solver(assembly: Assembly) -> LinearSolver:
+    """Factorise small systems; solve large ones by multigrid, or by plain CG where pyamg is missing."""
+    if assembly.size <= DIRECT_LIMIT:
+        return Direct(assembly)
+    return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)

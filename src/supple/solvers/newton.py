@@ -1,0 +1,127 @@
+"""Newton's method on the assembled Hessian: the reference that every other solver is tested against."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from supple.solvers.assembly import Assembly
+from supple.solvers.linear import LINEAR_SOLVERS, best_linear_solver
+from supple.solvers.problem import Balance, Problem
+
+HessianKind = Literal["projected", "exact", "bound"]
+
+ARMIJO = 1e-4
+SMALLEST_STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton with a choice of Hessian and linear solver.
+
+    hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
+    approximation that PBNG uses [PBNG eq. 32]. linear_solver: "direct", "amg" (algebraic multigrid), "cg"
+    (block-Jacobi preconditioned conjugate gradients), or "auto". line_search: halve the step until the
+    potential decreases. iterations: Newton steps per time step when a call sets no other limit.
+    """
+
+    name: ClassVar[str] = "newton"
+
+    hessian: HessianKind = "projected"
+    linear_solver: Literal["auto", "direct", "amg", "cg"] = "auto"
+    line_search: bool = True
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.hessian not in get_args(HessianKind):
+            raise ValueError(f"hessian must be one of {get_args(HessianKind)}, got {self.hessian!r}")
+        if self.linear_solver != "auto" and self.linear_solver not in LINEAR_SOLVERS:
+            raise ValueError(
+                f"linear_solver must be 'auto' or one of {tuple(LINEAR_SOLVERS)}, got {self.linear_solver!r}"
+            )
+        if self.iterations is not None and self.iterations < 1:
+            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+
+    def begin(self, problem: Problem) -> NewtonRun:
+        return NewtonRun(self, problem)
+
+
+class NewtonRun:
+    """Newton at work on one problem."""
+
+    check_every = 1
+    patience = 12
+    guarded = False
+    rejected = 0
+
+    def __init__(self, options: Newton, problem: Problem) -> None:
+        if problem.dtype != np.float64:
+            raise ValueError("Newton works in precision='float64' only; PBNG offers float32")
+        self.options, self.problem = options, problem
+        self.assembly = problem.shared("assembly", lambda: Assembly(problem))
+        name = options.linear_solver
+        self.linear = (
+            best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
+        )
+        self._first_residual: float | None = None
+        self._indefinite = 0
+
+    @property
+    def notes(self) -> list[str]:
+        notes = [f"linear solver: {self.linear.name}"]
+        if self._indefinite:
+            notes.append(
+                f"the exact Hessian gave no descent direction {self._indefinite} times; "
+                "the projected one was used there"
+            )
+        return notes
+
+    def observe(self, balance: Balance) -> None:
+        """Newton needs no advice."""
+
+    def advance(self, iterations: int) -> None:
+        for _ in range(iterations):
+            self._step()
+
+    def _step(self) -> None:
+        """Solve H Δu = f for the net force f, then u += t Δu."""
+        residual = self.problem.balance().residual
+        if residual == 0 or not math.isfinite(residual):
+            return
+        self._first_residual = self._first_residual or residual
+        accuracy = min(1e-2, 0.1 * math.sqrt(residual / self._first_residual))
+        force = self.assembly.restrict(self.problem.net)
+        step = self._direction(force, self.options.hessian, accuracy)
+        if self.options.hessian == "exact" and not float(force @ step) > 0:
+            self._indefinite += 1
+            step = self._direction(force, "projected", accuracy)
+        if self.options.line_search:
+            self._search(step, float(force @ step), residual)
+        else:
+            self._move(self.problem.u.copy(), step, 1.0)
+
+    def _direction(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
+        return self.linear.solve(self.assembly.hessian(kind), force, accuracy)
+
+    def _move(self, start: np.ndarray, step: np.ndarray, t: float) -> None:
+        self.problem.u[:] = start
+        self.problem.u[self.assembly.free, :3] += t * step.reshape(-1, 3)
+
+    def _search(self, step: np.ndarray, slope: float, residual: float) -> None:
+        """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
+        residual decreases instead."""
+        start, energy = self.problem.u.copy(), self.problem.energy()
+        rounding = 1e-13 * self.problem.energy_scale()
+        t = 1.0
+        while t >= SMALLEST_STEP:
+            self._move(start, step, t)
+            change = self.problem.energy() - energy
+            if change <= -ARMIJO * t * slope and change < -rounding:
+                return
+            if abs(change) <= rounding and self.problem.balance().residual < residual:
+                return
+            t *= 0.5
+        self.problem.u[:] = start

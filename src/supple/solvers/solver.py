@@ -1,0 +1,48 @@
+"""What every method provides."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from supple.solvers.problem import Balance, Problem
+
+
+class Solver(Protocol):
+    """A method and its options."""
+
+    name: ClassVar[str]
+
+    @property
+    def iterations(self) -> int | None:
+        """Iterations per step when a call sets no other limit."""
+
+    def begin(self, problem: Problem) -> Run:
+        """Put the method to work on a problem, from the problem's present u."""
+
+
+class Run(Protocol):
+    """A method at work. It owns whatever private state it needs; u lives in the problem."""
+
+    check_every: ClassVar[int]
+    """Iterations between looks at the residual when nobody asks for more."""
+
+    patience: ClassVar[int]
+    """Iterations without progress after which the run counts as stagnated."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the method must observe the residual to stay stable."""
+
+    @property
+    def rejected(self) -> int:
+        """Steps that were not finite and therefore not taken."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for the report."""
+
+    def advance(self, iterations: int) -> None:
+        """Do that many iterations."""
+
+    def observe(self, balance: Balance) -> None:
+        """See how far the residual has come."""
