@@ -77,7 +77,7 @@ def test_vertices_bind_to_the_closest_points_of_a_body(scene, lower, upper):
     top = lower.where(side("y+"))
     scene.attach(top, upper, stiffness=10)
     (made,) = scene.attachments
-    np.testing.assert_array_equal(made.vertices[:, 0], top.rows)
+    np.testing.assert_array_equal(made.vertices[:, 0], top.vertices)
     np.testing.assert_allclose(made.weights.sum(axis=1), 0, atol=1e-12)
     nearest = np.clip(top.points, upper.mesh.bounds[0], upper.mesh.bounds[1])
     np.testing.assert_allclose(gaps(made, rest(scene)), top.points - nearest, atol=1e-12)
@@ -92,7 +92,7 @@ def test_vertices_bind_in_pairs(scene, lower, upper):
     a, b = lower.where([3, 1]), upper.where([5, 7])
     scene.attach(a, b, stiffness=10)
     (made,) = scene.attachments
-    np.testing.assert_array_equal(made.vertices, np.column_stack([a.rows, b.rows]))
+    np.testing.assert_array_equal(made.vertices, np.column_stack([a.vertices, b.vertices]))
     np.testing.assert_array_equal(made.weights, [[1, -1], [1, -1]])
     np.testing.assert_allclose(gaps(made, rest(scene)), a.points - b.points)
 

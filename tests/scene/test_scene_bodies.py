@@ -41,8 +41,8 @@ def test_sets_unite_and_intersect(body):
 def test_rows_count_through_all_bodies(scene, body):
     other = scene.add_solid(block((1, 1, 1)), MATERIAL)
     assert other.name == "solid1"
-    assert (other.rows.start, other.rows.stop) == (27, 35)
-    np.testing.assert_array_equal(other.where([3, 1]).rows, [30, 28])
+    assert (other.vertices.start, other.vertices.stop) == (27, 35)
+    np.testing.assert_array_equal(other.where([3, 1]).vertices, [30, 28])
 
 
 def test_box_sphere_and_side_select_points(body):

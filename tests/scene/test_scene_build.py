@@ -19,7 +19,7 @@ def test_bodies_follow_each_other():
     a = scene.add_solid(block((2, 1, 1)), SOFT, density=10)
     b = scene.add_solid(ball(1.0, 2), SOFT, density=20)
     model = build_model(scene)
-    np.testing.assert_array_equal(model.rest[b.rows], b.points)
+    np.testing.assert_array_equal(model.rest[b.vertices], b.points)
     np.testing.assert_array_equal(model.tets[len(a.mesh.tets) :] - b.first, b.mesh.tets)
     assert model.mass.sum() == pytest.approx(10 * a.mesh.volume + 20 * b.mesh.volume)
     assert len(model.pinned) == 0

@@ -124,7 +124,7 @@ time_budget = 2
     assert ring.mesh.size[2] > 1
     still, moving = scene.pins
     assert still.motion is None
-    assert len(still.vertices) == 4
+    assert len(still.on) == 4
     zero = (0, 0, 0)
     assert moving.motion == Compose(
         (
@@ -191,7 +191,10 @@ MISTAKES = {
         pinned(corotated="rubber"),
         "solid[0].material.rubber: unknown key; known here: 'corot",
     ),
-    "wrong type": ('gravity = "down"\n' + PINNED, "gravity: got 'down'; it should be a list"),
+    "wrong type": (
+        'gravity = "down"\n' + PINNED,
+        "gravity: got 'down'; it should be a list. Acceleration [m/s²], three numbers.",
+    ),
     "wrong number": ("gravity = [0, true, 0]\n" + PINNED, "gravity[1]: got True; it should be a number"),
     "wrong count": ("gravity = [0, 1]\n" + PINNED, "gravity: got [0, 1]; it should have 3 items, and has 2"),
     "not a whole number": ("frames = 1.5\n" + PINNED, "frames: got 1.5; it should be a whole number"),
@@ -242,6 +245,8 @@ MISTAKES = {
         "solid[0].mesh.scale: must be one positive number, or three for x, y, z; got [1, 0, 1]",
     ),
     "same name": (PINNED + SOLID, "solid[1].name: There is already a body named 'cube'"),
+    "entry that is no table": ("pin = [1]\n" + SOLID, "pin[0]: got 1; it should be a table"),
+    "empty list of solids": ("solid = []", "solid: is missing."),
     "no solids": ("gravity = [0, 0, 0]", "solid: is missing. A scene needs at least one [[solid]]"),
     "unknown solid": (
         pinned(where='solid = "cub"\nwhere'),

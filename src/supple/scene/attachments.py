@@ -17,7 +17,7 @@ from supple.scene.errors import SceneError
 class Attachment:
     """Weak constraints C_c = Σ_j w_cj x_j - target_c with energy ½ Cᵀ K C [PBNG eq. 18, 19].
 
-    vertices (k, s) rows in the scene's positions, weights (k, s), target (k, 3) [m], and stiffness (k, 6)
+    vertices (k, s) numbered through the whole scene, weights (k, s), target (k, 3) [m], and stiffness (k, 6)
     [N/m], K as xx yy zz xy xz yz. Slots that are not used repeat the first vertex with weight 0.
     """
 
@@ -47,7 +47,7 @@ def attachment(
     if keep_offset:
         target = target + a.points - end
     return Attachment(
-        np.column_stack([a.rows, vertices]),
+        np.column_stack([a.vertices, vertices]),
         np.column_stack([np.ones(len(a)), -weights]),
         target,
         _stiffness(len(a), stiffness, normal, tangent_stiffness),
@@ -60,10 +60,10 @@ def _paired(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndar
             f"Vertices are attached in pairs, but there are {len(a)} of {a.body.name!r} and {len(b)} of "
             f"{b.body.name!r}; to bind each vertex to the closest point of a body, give the body instead."
         )
-    same = a.rows[a.rows == b.rows]
+    same = a.vertices[a.vertices == b.vertices]
     if len(same):
         raise SceneError(f"Vertex {same[0] - a.body.first} of {a.body.name!r} is attached to itself.")
-    return b.rows[:, None], np.ones((len(b), 1)), b.points
+    return b.vertices[:, None], np.ones((len(b), 1)), b.points
 
 
 def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -79,7 +79,7 @@ def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.
     used = weights.any(axis=0)
     weights, vertices = weights[:, used], vertices[:, used]
     end = np.einsum("ks,ksi->ki", weights, body.points[vertices])
-    return np.where(weights > 0, body.first + vertices, a.rows[:, None]), weights, end
+    return np.where(weights > 0, body.first + vertices, a.vertices[:, None]), weights, end
 
 
 def _fixed(a: VertexSet, points: ArrayLike | None) -> np.ndarray:

@@ -19,7 +19,7 @@ Predicate = Callable[[np.ndarray], Any]
 class Body:
     """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`.
 
-    first: the row of its first vertex in the positions of the whole scene.
+    first: the number of its first vertex among those of the whole scene.
     """
 
     mesh: TetMesh
@@ -34,8 +34,8 @@ class Body:
         return self.mesh.points
 
     @property
-    def rows(self) -> slice:
-        """This body's rows in the positions of the whole scene: `result.positions[body.rows]`."""
+    def vertices(self) -> slice:
+        """Its vertices among those of the whole scene: `result.positions[body.vertices]`."""
         return slice(self.first, self.first + len(self.points))
 
     @property
@@ -104,8 +104,8 @@ class VertexSet:
         return self.body.points[self.indices]
 
     @property
-    def rows(self) -> np.ndarray:
-        """(k,) rows in the positions of the whole scene: `result.positions[vertices.rows]`."""
+    def vertices(self) -> np.ndarray:
+        """(k,) numbers among the vertices of the whole scene: `result.positions[top.vertices]`."""
         return self.body.first + self.indices
 
     def __len__(self) -> int:

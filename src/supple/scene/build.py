@@ -38,7 +38,7 @@ def check_scene(scene: Scene) -> None:
     if not scene.bodies:
         raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
     pinned, _ = _pins(scene)
-    if len(pinned) == scene.bodies[-1].rows.stop:
+    if len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     if scene.quasistatic:
         _refuse_falling(scene, pinned)
@@ -59,7 +59,7 @@ def _refuse_falling(scene: Scene, pinned: np.ndarray) -> None:
     magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
     falling = ~held & (np.linalg.norm(total, axis=1) > 1e-9 * magnitude)
     if falling.any():
-        names = [repr(body.name) for body in scene.bodies if falling[part[body.rows]].any()]
+        names = [repr(body.name) for body in scene.bodies if falling[part[body.vertices]].any()]
         raise SceneError(
             f"Nothing holds {' and '.join(names)} against the forces on it: it would fall forever and has no "
             "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
@@ -72,7 +72,7 @@ def _connected_parts(scene: Scene) -> np.ndarray:
     stencils = [_tets(scene.bodies), *(attachment.vertices for attachment in scene.attachments)]
     start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
     end = np.concatenate([s[:, 1:].ravel() for s in stencils])
-    n = scene.bodies[-1].rows.stop
+    n = scene.bodies[-1].vertices.stop
     graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
     return connected_components(graph, directed=False)[1]
 
@@ -85,29 +85,29 @@ def _forces(scene: Scene, mass: np.ndarray) -> np.ndarray:
     """f_i = m_i g + forces + tractions, (n, 3) [N]."""
     force = mass[:, None] * np.array(scene.gravity)
     for load in scene.loads:
-        force[load.vertices.rows] += load.force
+        force[load.on.vertices] += load.force
     return force
 
 
 def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
-    """Sorted rows (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
+    """Sorted numbers (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
     if not scene.pins:
         return np.empty(0, np.int64), lambda t: np.empty((0, 3))
     pins = tuple(scene.pins)
-    rest = [pin.vertices.points for pin in pins]
-    rows, order = np.unique(np.concatenate([pin.vertices.rows for pin in pins]), return_index=True)
+    rest = [pin.on.points for pin in pins]
+    pinned, order = np.unique(np.concatenate([pin.on.vertices for pin in pins]), return_index=True)
 
     def prescribed(t: float) -> np.ndarray:
         moved = [X if pin.motion is None else pin.motion(X, t) for pin, X in zip(pins, rest, strict=True)]
         for pin, X, x in zip(pins, rest, moved, strict=True):
             if np.shape(x) != X.shape or not np.all(np.isfinite(x)):
                 raise SceneError(
-                    f"The motion of pinned vertices of {pin.vertices.body.name!r} must give finite positions "
+                    f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
                     f"of shape {X.shape}; at t = {t:g} s it does not."
                 )
         return np.concatenate(moved)[order]
 
-    return rows, prescribed
+    return pinned, prescribed
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,26 +12,13 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from supple.model import Model
-from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import check_scene
-from supple.scene.checks import closest, listed, vector
+from supple.scene.checks import closest
 from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
-from supple.scene.motions import Compose
+from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
-from supple.scene.schema import (
-    Attach,
-    Force,
-    Pin,
-    SceneTable,
-    Solid,
-    Solver,
-    Start,
-    Stop,
-    Target,
-    Traction,
-    Where,
-)
+from supple.scene.schema import SceneTable, Solver, Start, Stop
 from supple.solvers import SOLVERS
 
 
@@ -62,8 +48,8 @@ def load_scene(path: str | os.PathLike[str]) -> SceneFile:
     mistakes = Mistakes(path)
     raw = _read(path)
     table, kept = _validated(raw, mistakes)
-    scene = _Reader(table, kept, _solid_names(raw), path.parent, mistakes).read()
-    if "solid" not in raw:
+    scene = Reader(table, kept, _solid_names(raw), path.parent, mistakes).read()
+    if not raw.get("solid"):
         mistakes.add("solid", "is missing. A scene needs at least one [[solid]] with a mesh and a material.")
     _check_solver(table.solver, mistakes)
     mistakes.raise_any()
@@ -85,19 +71,21 @@ def _read(path: Path) -> dict[str, Any]:
         raise SceneFileError([f"{path}: this is not TOML: {error}."]) from error
 
 
-def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, dict[str, list[int]]]:
+def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:
     """What is valid in a file, and the numbers that its [[entries]] have there."""
-    kept = {key: list(range(len(value))) for key, value in raw.items() if isinstance(value, list)}
+    wrong: set[Location] = set()
     try:
-        return SceneTable.model_validate(raw), kept
+        SceneTable.model_validate(raw)
     except ValidationError as error:
         mistakes.add_invalid(error, describe_in(SceneTable))
         wrong = {_entry(details["loc"]) for details in error.errors()}
-    valid: dict[str, Any] = {key: value for key, value in raw.items() if (key,) not in wrong}
-    for key, numbers in kept.items():
-        if key in valid:
-            kept[key] = [i for i in numbers if (key, i) not in wrong]
-            valid[key] = [raw[key][i] for i in kept[key]]
+    valid = {key: value for key, value in raw.items() if (key,) not in wrong}
+    kept = {
+        key: [i for i in range(len(entries)) if (key, i) not in wrong]
+        for key, entries in valid.items()
+        if isinstance(entries, list)
+    }
+    valid |= {key: [raw[key][i] for i in numbers] for key, numbers in kept.items()}
     return SceneTable.model_validate(valid), kept
 
 
@@ -131,101 +119,3 @@ def _solid_names(raw: dict[str, Any]) -> list[str]:
         str(solid.get("name") or f"solid{i}") if isinstance(solid, dict) else f"solid{i}"
         for i, solid in enumerate(solids if isinstance(solids, list) else [solids])
     ]
-
-
-class _Reader:
-    """Fills a scene from valid tables; what is impossible becomes a mistake of its field.
-
-    A solid that is wrong is None in `bodies`, and what refers to it is passed over in silence.
-    """
-
-    def __init__(
-        self,
-        table: SceneTable,
-        kept: dict[str, list[int]],
-        names: list[str],
-        folder: Path,
-        mistakes: Mistakes,
-    ) -> None:
-        self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
-        self.bodies: dict[str, Body | None] = dict.fromkeys(names)
-        self.scene = Scene(vector(table.gravity, "gravity"), table.quasistatic, table.dt, table.frames)
-
-    def read(self) -> Scene:
-        for number, field, entry in self._entries("solid"):
-            self._solid(number, field, entry)
-        for _, field, entry in self._entries("pin"):
-            self._pin(field, entry)
-        for _, field, entry in self._entries("force"):
-            self._load(field, entry, self.scene.add_force, entry.force)
-        for _, field, entry in self._entries("traction"):
-            self._load(field, entry, self.scene.add_traction, entry.traction)
-        for _, field, entry in self._entries("attach"):
-            self._attach(field, entry)
-        return self.scene
-
-    def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
-        for number, entry in zip(self.kept.get(key, []), getattr(self.table, key), strict=True):
-            yield number, f"{key}[{number}]", entry
-
-    def _solid(self, number: int, field: str, solid: Solid) -> None:
-        name = solid.name or f"solid{number}"
-        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
-        material = self.mistakes.attempt(f"{field}.material", solid.material.make)
-        if mesh is not None and material is not None:
-            self.bodies[name] = self.mistakes.attempt(
-                f"{field}.name", lambda: self.scene.add_solid(mesh, material, solid.density, name)
-            )
-
-    def _pin(self, field: str, pin: Pin) -> None:
-        vertices = self._vertices(field, pin.solid, pin.where)
-        attempts = [
-            self.mistakes.attempt(f"{field}.motion[{i}]", motion.make) for i, motion in enumerate(pin.motion)
-        ]
-        motions = tuple(motion for motion in attempts if motion is not None)
-        if vertices is not None and len(motions) == len(pin.motion):
-            motion = Compose(motions) if motions else None
-            self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion))
-
-    def _load(
-        self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
-    ) -> None:
-        vertices = self._vertices(field, entry.solid, entry.where)
-        if vertices is not None:
-            self.mistakes.attempt(field, lambda: add(vertices, value))
-
-    def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry.solid, entry.where)
-        b: Any = None
-        if entry.to is not None:
-            b = entry.to.points or self._target(f"{field}.to", entry.to)
-        if a is None or (b is None and entry.to is not None):
-            return
-        options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
-        self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
-
-    def _target(self, field: str, to: Target) -> VertexSet | Body | None:
-        if to.where is None:
-            return self._body(field, to.solid)
-        return self._vertices(field, to.solid, to.where)
-
-    def _vertices(self, field: str, solid: str | None, where: Where | None) -> VertexSet | None:
-        body = self._body(field, solid)
-        if body is None:
-            return None
-        if where is None:
-            return body.all
-        return self.mistakes.attempt(f"{field}.where", lambda: body.where(where.selection()))
-
-    def _body(self, field: str, name: str | None) -> Body | None:
-        if name is None and len(self.bodies) == 1:
-            (name,) = self.bodies
-        if name is None:
-            self.mistakes.add(f"{field}.solid", f"is missing. Name one of {listed(self.bodies)}.")
-            return None
-        if name not in self.bodies:
-            self.mistakes.add(
-                f"{field}.solid",
-                f"there is no solid {name!r}; the scene has {listed(self.bodies) or 'none'}.",
-            )
-        return self.bodies.get(name)

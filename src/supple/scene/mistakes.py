@@ -59,7 +59,7 @@ def _sentence(details: Any, known: Iterable[str], right: str) -> str:
             return f"is missing. {right}"
         case "value_error":
             return str(details["ctx"]["error"])
-        case "list_type" if len(location) == 1:
+        case "list_type" if len(location) == 1 and isinstance(details["input"], dict):
             right = f"Write [[{location[0]}]] with two brackets. {right}"
     return f"got {shown(details['input'])}; it {_should(details)}. {right}".rstrip()
 

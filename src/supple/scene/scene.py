@@ -22,7 +22,7 @@ AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 class Pin:
     """Vertices whose positions are prescribed; without a motion they stay at rest."""
 
-    vertices: VertexSet
+    on: VertexSet
     motion: AnyMotion | None
 
 
@@ -30,7 +30,7 @@ class Pin:
 class Load:
     """Constant forces (k, 3) [N] on vertices."""
 
-    vertices: VertexSet
+    on: VertexSet
     force: np.ndarray
 
 
@@ -83,7 +83,7 @@ class Scene:
         if name in (body.name for body in self.bodies):
             raise SceneError(f"There is already a body named {name!r}; names must differ.")
         density = number(density, "density [kg/m³]", above=0)
-        first = self.bodies[-1].rows.stop if self.bodies else 0
+        first = self.bodies[-1].vertices.stop if self.bodies else 0
         self.bodies.append(Body(mesh, material, density, name, first))
         return self.bodies[-1]
 
@@ -96,8 +96,8 @@ class Scene:
         if motion is not None and not callable(motion):
             raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
         for pin in self.pins:
-            if pin.vertices.body is chosen.body and pin.motion != motion:
-                twice = np.intersect1d(pin.vertices.indices, chosen.indices)
+            if pin.on.body is chosen.body and pin.motion != motion:
+                twice = np.intersect1d(pin.on.indices, chosen.indices)
                 if len(twice):
                     raise SceneError(
                         f"{len(twice)} vertices of {chosen.body.name!r} are already pinned with another "

@@ -410,8 +410,8 @@ class Start(Choice):
 class Stop(Table):
     """When a solve ends: whichever comes first."""
 
-    tolerance: Positive | None = Field(
-        default=None, description="Stop when the imbalance is below this, e.g. 1e-4."
+    tolerance: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="Stop when the imbalance is below this, between 0 and 1."
     )
     max_iterations: Count | None = Field(
         default=None, description="Stop after so many iterations, at least 1."

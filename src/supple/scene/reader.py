@@ -1,0 +1,116 @@
+"""Filling a scene from the valid tables of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.checks import listed, vector
+from supple.scene.mistakes import Mistakes
+from supple.scene.motions import Compose
+from supple.scene.scene import Scene
+from supple.scene.schema import Attach, Force, Pin, SceneTable, Solid, Target, Traction, Where
+
+Kept = dict[str, list[int]]
+"""For each kind of [[entry]], the numbers in the file of those that are valid."""
+
+
+class Reader:
+    """Makes what the tables say; what is impossible becomes a mistake of its field.
+
+    names: of all solids in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
+    it is passed over in silence.
+    """
+
+    def __init__(
+        self,
+        table: SceneTable,
+        kept: Kept,
+        names: list[str],
+        folder: Path,
+        mistakes: Mistakes,
+    ) -> None:
+        self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
+        self.bodies: dict[str, Body | None] = dict.fromkeys(names)
+        self.scene = Scene(vector(table.gravity, "gravity"), table.quasistatic, table.dt, table.frames)
+
+    def read(self) -> Scene:
+        for number, field, entry in self._entries("solid"):
+            self._solid(number, field, entry)
+        for _, field, entry in self._entries("pin"):
+            self._pin(field, entry)
+        for _, field, entry in self._entries("force"):
+            self._load(field, entry, self.scene.add_force, entry.force)
+        for _, field, entry in self._entries("traction"):
+            self._load(field, entry, self.scene.add_traction, entry.traction)
+        for _, field, entry in self._entries("attach"):
+            self._attach(field, entry)
+        return self.scene
+
+    def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
+        for number, entry in zip(self.kept.get(key, []), getattr(self.table, key), strict=True):
+            yield number, f"{key}[{number}]", entry
+
+    def _solid(self, number: int, field: str, solid: Solid) -> None:
+        name = solid.name or f"solid{number}"
+        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
+        material = self.mistakes.attempt(f"{field}.material", solid.material.make)
+        if mesh is not None and material is not None:
+            self.bodies[name] = self.mistakes.attempt(
+                f"{field}.name", lambda: self.scene.add_solid(mesh, material, solid.density, name)
+            )
+
+    def _pin(self, field: str, pin: Pin) -> None:
+        vertices = self._vertices(field, pin.solid, pin.where)
+        attempts = [
+            self.mistakes.attempt(f"{field}.motion[{i}]", motion.make) for i, motion in enumerate(pin.motion)
+        ]
+        motions = tuple(motion for motion in attempts if motion is not None)
+        if vertices is not None and len(motions) == len(pin.motion):
+            motion = Compose(motions) if motions else None
+            self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion))
+
+    def _load(
+        self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
+    ) -> None:
+        vertices = self._vertices(field, entry.solid, entry.where)
+        if vertices is not None:
+            self.mistakes.attempt(field, lambda: add(vertices, value))
+
+    def _attach(self, field: str, entry: Attach) -> None:
+        a = self._vertices(field, entry.solid, entry.where)
+        b: Any = None
+        if entry.to is not None:
+            b = entry.to.points or self._target(f"{field}.to", entry.to)
+        if a is None or (b is None and entry.to is not None):
+            return
+        options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
+        self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
+
+    def _target(self, field: str, to: Target) -> VertexSet | Body | None:
+        if to.where is None:
+            return self._body(field, to.solid)
+        return self._vertices(field, to.solid, to.where)
+
+    def _vertices(self, field: str, solid: str | None, where: Where | None) -> VertexSet | None:
+        body = self._body(field, solid)
+        if body is None:
+            return None
+        if where is None:
+            return body.all
+        return self.mistakes.attempt(f"{field}.where", lambda: body.where(where.selection()))
+
+    def _body(self, field: str, name: str | None) -> Body | None:
+        if name is None and len(self.bodies) == 1:
+            (name,) = self.bodies
+        if name is None:
+            self.mistakes.add(f"{field}.solid", f"is missing. Name one of {listed(self.bodies)}.")
+            return None
+        if name not in self.bodies:
+            self.mistakes.add(
+                f"{field}.solid",
+                f"there is no solid {name!r}; the scene has {listed(self.bodies) or 'none'}.",
+            )
+        return self.bodies.get(name)
