@@ -21,14 +21,15 @@ The peers are no dependencies of supple.  Install them beside it; one that is mi
 
 import argparse
 import json
+import math
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,65 +41,38 @@ import supple
 CELLS = 31
 DENSITY, YOUNG, POISSON = 1000.0, 1e6, 0.3
 TIME_STEP = 5e-3
-WARM_UP_STEPS = 4
+WARM_UP_STEPS = 8
 FEW, MANY = 5, 25  # sweeps in a step
 CORES = os.cpu_count() or 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class Contestant:
     package: str
     method: str
     arithmetic: str
     threads: int
-    sample: Callable[[], float]  # milliseconds per sweep
-    samples: list[float] = field(default_factory=list)
-
-    def row(self) -> dict[str, Any]:
-        return {
-            "package": self.package,
-            "version": version(self.package),
-            "method": self.method,
-            "arithmetic": self.arithmetic,
-            "threads": self.threads,
-            "ms_per_sweep": median(self.samples),
-            "samples": self.samples,
-        }
-
-
-class DisturbedError(Exception):
-    """Other programs took the cores that are measured."""
+    sample: Callable[[], float]
+    """Milliseconds per sweep; NaN if other programs took the cores meanwhile."""
 
 
 def slope(step: Callable[[int], None], threads: int) -> float:
-    """The marginal milliseconds of a sweep, from a step of FEW sweeps and one of MANY."""
+    """The marginal milliseconds of a sweep, from a step of FEW sweeps and one of MANY, or NaN."""
     wall, cpu = [], []
     for sweeps in (FEW, MANY):
         start = time.perf_counter(), time.process_time()
         step(sweeps)
         wall.append(time.perf_counter() - start[0])
         cpu.append(time.process_time() - start[1])
-    if sum(cpu) < 0.95 * threads * sum(wall):
-        raise DisturbedError
-    return 1e3 * (wall[1] - wall[0]) / (MANY - FEW)
+    undisturbed = sum(cpu) > 0.95 * threads * sum(wall)
+    return 1e3 * (wall[1] - wall[0]) / (MANY - FEW) if undisturbed else math.nan
 
 
 def peer(package: str, method: str, arithmetic: str, threads: int, step: Callable[[int], None]) -> Contestant:
     """A contestant that runs step by step, compiled and warmed up."""
     for _ in range(WARM_UP_STEPS):
-        step(FEW)
+        step(MANY)
     return Contestant(package, method, arithmetic, threads, lambda: slope(step, threads))
-
-
-def undisturbed_round(contestants: list[Contestant]) -> bool:
-    """Take a sample of every contestant; whether they count."""
-    try:
-        samples = [contestant.sample() for contestant in contestants]
-    except DisturbedError:
-        return False
-    for contestant, sample in zip(contestants, samples, strict=True):
-        contestant.samples.append(sample)
-    return True
 
 
 def supple_sweep() -> dict[str, Any]:
@@ -172,6 +146,30 @@ def newton_vbd() -> Contestant:
     return peer("newton", "VBD, neo-Hookean", "float32", 1, step)
 
 
+def measured(contestants: list[Contestant], count: int) -> list[dict[str, Any]]:
+    """A row of figures for each contestant, from `count` undisturbed rounds."""
+    rounds: list[list[float]] = []
+    attempts = 5 * count
+    while len(rounds) < count and attempts:
+        samples = [contestant.sample() for contestant in contestants]
+        rounds += [] if any(map(math.isnan, samples)) else [samples]
+        attempts -= 1
+    if len(rounds) < count:
+        sys.exit("Other programs kept taking the cores, so there are no figures: use a quiet machine.")
+    return [
+        {
+            "package": contestant.package,
+            "version": version(contestant.package),
+            "method": contestant.method,
+            "arithmetic": contestant.arithmetic,
+            "threads": contestant.threads,
+            "ms_per_sweep": median(samples),
+            "samples": samples,
+        }
+        for contestant, *samples in zip(contestants, *rounds, strict=True)
+    ]
+
+
 def machine() -> dict[str, Any]:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
@@ -191,11 +189,8 @@ def main() -> None:
             contestants.append(prepare())
         except ImportError as error:
             print(f"{prepare.__name__} is left out because it is not installed: {error}.")
-    rounds = (undisturbed_round(contestants) for _ in range(5 * options.rounds))
-    if sum(islice(filter(None, rounds), options.rounds)) < options.rounds:
-        parser.exit(1, "Other programs kept taking the cores: no figures. Run this on a quiet machine.\n")
 
-    rows = [contestant.row() for contestant in contestants]
+    rows = measured(contestants, options.rounds)
     own = next((row["ms_per_sweep"] for row in rows if row["package"] == "supple"), None)
     print(f"{'package':13} {'ms/sweep':>8} {'/ supple':>8} {'threads':>7}  arithmetic  method")
     for row in rows:

@@ -35,7 +35,9 @@ class Stop:
 
     def __post_init__(self) -> None:
         if self.tolerance is not None and not 0 < self.tolerance < 1:
-            raise ValueError(f"tolerance must lie between 0 and 1 (it is a part of all forces), got {self.tolerance}")
+            raise ValueError(
+                f"tolerance must lie between 0 and 1 (it is a part of all forces), got {self.tolerance}"
+            )
         if self.max_iterations is not None and self.max_iterations < 1:
             raise ValueError(f"max_iterations must be at least 1, got {self.max_iterations}")
         if self.time_budget is not None and not self.time_budget > 0:
@@ -193,7 +195,9 @@ def solve(
 
         look()
         while True:
-            outcome = _outcome(balance, stop, iteration, limit, clock, iteration - lowest_at > run.patience, problem)
+            outcome = _outcome(
+                balance, stop, iteration, limit, clock, iteration - lowest_at > run.patience, problem
+            )
             if outcome is not None:
                 break
             count = 1 if record else _next_look(run, stop, iteration, limit, clock)
@@ -289,9 +293,13 @@ def _problem(scene: Scene | Model, precision: str, device: str, threads: int | N
 def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:
     values = np.asarray(values, float)
     if values.shape != model.rest.shape:
-        raise ValueError(f"one row of three numbers per vertex is needed: {model.rest.shape}, got {values.shape}")
+        raise ValueError(
+            f"one row of three numbers per vertex is needed: {model.rest.shape}, got {values.shape}"
+        )
     if not np.isfinite(values).all():
-        raise ValueError(f"{np.count_nonzero(~np.isfinite(values).all(axis=1))} vertices have NaN or infinite values")
+        raise ValueError(
+            f"{np.count_nonzero(~np.isfinite(values).all(axis=1))} vertices have NaN or infinite values"
+        )
     return values
 
 

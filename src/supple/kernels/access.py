@@ -47,7 +47,9 @@ def store(typingctx, data, row, field, value):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         array, row, field, value = args
         pointer = _row_pointer(context, builder, data, array, row, field, sig.args[3].lanes)
-        builder.store(value, builder.bitcast(pointer, value.type.as_pointer()), align=data.dtype.bitwidth // 8)
+        builder.store(
+            value, builder.bitcast(pointer, value.type.as_pointer()), align=data.dtype.bitwidth // 8
+        )
         return context.get_dummy_value()
 
     return types.void(data, types.int64, types.int64, value), codegen
@@ -106,15 +108,15 @@ def scatter(typingctx, records, ids, row, slot, x):  # type: ignore[no-untyped-d
         scalar, index = context.get_data_type(records.dtype), ir.IntType(32)
         axes = cgutils.unpack_tuple(builder, args[4], 3)
         lanes = sig.args[4].dtype.lanes
-        pointers = _record_pointers(
-            context, builder, records, args[0], ids, args[1], args[2], args[3], lanes
-        )
+        pointers = _record_pointers(context, builder, records, args[0], ids, args[1], args[2], args[3], lanes)
         for lane, pointer in enumerate(pointers):
             part = ir.Constant(ir.VectorType(scalar, RECORD), [0.0] * RECORD)
             for axis in range(3):
                 value = builder.extract_element(axes[axis], index(lane))
                 part = builder.insert_element(part, value, index(axis))
-            builder.store(part, builder.bitcast(pointer, part.type.as_pointer()), align=records.dtype.bitwidth // 8)
+            builder.store(
+                part, builder.bitcast(pointer, part.type.as_pointer()), align=records.dtype.bitwidth // 8
+            )
         return context.get_dummy_value()
 
     return types.void(records, ids, types.int64, types.int64, x), codegen

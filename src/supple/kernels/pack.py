@@ -141,7 +141,12 @@ for _function, _name in ((math.sqrt, "sqrt"), (math.log, "log"), (math.exp, "exp
     _register(_function, 1, _llvm_call(_name))
 _register(max, 2, _llvm_call("maxnum"))
 _register(min, 2, _llvm_call("minnum"))
-for _comparison, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")):
+for _comparison, _symbol in (
+    (operator.lt, "<"),
+    (operator.le, "<="),
+    (operator.gt, ">"),
+    (operator.ge, ">="),
+):
     _register(
         _comparison,
         2,

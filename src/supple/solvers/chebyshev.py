@@ -71,7 +71,9 @@ class Chebyshev:
         for i in range(iterations):
             if self._sweep > self.start:
                 square = self.rho * self.rho
-                self._omega = 2 / (2 - square) if self._sweep == self.start + 1 else 4 / (4 - square * self._omega)
+                self._omega = (
+                    2 / (2 - square) if self._sweep == self.start + 1 else 4 / (4 - square * self._omega)
+                )
                 weights[i] = self._omega
             self._sweep += 1
         return Acceleration(weights, self.gamma, self.current, self.previous)

@@ -34,7 +34,9 @@ class Direct:
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._pardiso is None:
             options = {"SymmetricMode": True}
-            return splu(csc_matrix(H), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options).solve(b)
+            return splu(
+                csc_matrix(H), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
+            ).solve(b)
         upper = csr_matrix(triu(H, format="csr"))
         upper.sort_indices()
         x = self._pardiso.solve(upper, b)

@@ -29,7 +29,7 @@ from supple.kernels import (
     take_chunk,
 )
 from supple.model import Model
-from supple.ordering import batch_elements, batch_vertices
+from supple.ordering import Links, batch_elements, batch_links, batch_vertices
 from supple.terms import Elements, add_forces, energy
 
 CHUNK = 8
@@ -132,9 +132,7 @@ class Problem:
         force[:] = np.vstack([model.force, np.zeros((1, 3))])[batches.own[:, 0]].transpose(0, 2, 1)
         self.inertia = np.zeros(model.vertices)
         self.vertices = VertexRows(batches.own, force, self._by_batch(batches.own))
-        self.u, self.anchor, self.net = (
-            np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(3)
-        )
+        self.u, self.anchor, self.net = (np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(3))
         self._shared: dict[str, Any] = {}
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
@@ -145,6 +143,10 @@ class Problem:
     def _by_batch(self, own: np.ndarray) -> np.ndarray:
         """k of every batch; lanes that stand for no vertex get a tiny one so that their step is 0, not 0/0."""
         return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
+
+    def batch_links(self) -> Links | None:
+        """The vertices that weak constraints tie together."""
+        return batch_links(self.model.terms, self.model.free, self.dtype)
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """What a solver prepares once for all steps of this problem."""

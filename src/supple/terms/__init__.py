@@ -1,6 +1,6 @@
 """Energy terms: one file per kind of stencil."""
 
-from supple.terms.compose import add_forces, limit_step
+from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.term import Elements, Term, Visits, energy, step_fraction, vertex_force
 from supple.terms.tet import TetElasticity
 from supple.terms.weak import WeakConstraints
@@ -12,7 +12,9 @@ __all__ = [
     "Visits",
     "WeakConstraints",
     "add_forces",
+    "add_group_forces",
     "energy",
+    "limit_group_step",
     "limit_step",
     "step_fraction",
     "vertex_force",

@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot
-from supple.kernels import physics
+from supple.kernels import gather, load, physics
 from supple.terms.term import step_fraction, vertex_force
 
 
@@ -58,14 +58,57 @@ def _limit_step(terms, batch, u, ui, step, fraction):  # type: ignore[no-untyped
     if len(terms) == 0:
         return lambda terms, batch, u, ui, step, fraction: fraction
     if not _has_barrier(terms[0]):
-        return lambda terms, batch, u, ui, step, fraction: limit_step(
-            terms[1:], batch, u, ui, step, fraction
-        )
+        return lambda terms, batch, u, ui, step, fraction: limit_step(terms[1:], batch, u, ui, step, fraction)
 
     def first_then_rest(terms, batch, u, ui, step, fraction):  # type: ignore[no-untyped-def]
         term = terms[0]
         for row in range(term.start[batch], term.start[batch + 1]):
             fraction = min(fraction, step_fraction(term, row, u, ui, step))
         return limit_step(terms[1:], batch, u, ui, step, fraction)
+
+    return first_then_rest
+
+
+def add_group_forces(terms: Any, owns: Any, shares: Any, batch: int, u: Any, f: Any, A: Any) -> Any:
+    """(f, A) plus what all terms add for groups of vertices that move as one: each row has its own visiting
+    vertex, and counts `share` times in A, since |Σ gᵢ|² ≤ share Σ |gᵢ|² bounds a stencil seen by several."""
+
+
+@overload(add_group_forces)
+def _add_group_forces(terms, owns, shares, batch, u, f, A):  # type: ignore[no-untyped-def]
+    if len(terms) == 0:
+        return lambda terms, owns, shares, batch, u, f, A: (f, A)
+
+    def first_then_rest(terms, owns, shares, batch, u, f, A):  # type: ignore[no-untyped-def]
+        term = terms[0]
+        for row in range(term.start[batch], term.start[batch + 1]):
+            df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
+            n = load(shares[0], row, 0)
+            dA = (n * dA[0], n * dA[1], n * dA[2], n * dA[3], n * dA[4], n * dA[5])
+            f, A = add(f, df), add_symmetric(A, dA)
+        return add_group_forces(terms[1:], owns[1:], shares[1:], batch, u, f, A)
+
+    return first_then_rest
+
+
+def limit_group_step(terms: Any, owns: Any, batch: int, u: Any, step: Any, fraction: Any) -> Any:
+    """The same as `limit_step` for groups of vertices that move as one."""
+
+
+@overload(limit_group_step)
+def _limit_group_step(terms, owns, batch, u, step, fraction):  # type: ignore[no-untyped-def]
+    if len(terms) == 0:
+        return lambda terms, owns, batch, u, step, fraction: fraction
+    if not _has_barrier(terms[0]):
+        return lambda terms, owns, batch, u, step, fraction: limit_group_step(
+            terms[1:], owns[1:], batch, u, step, fraction
+        )
+
+    def first_then_rest(terms, owns, batch, u, step, fraction):  # type: ignore[no-untyped-def]
+        term = terms[0]
+        for row in range(term.start[batch], term.start[batch + 1]):
+            ui = gather(u, owns[0], row, 0)
+            fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, step))
+        return limit_group_step(terms[1:], owns[1:], batch, u, step, fraction)
 
     return first_then_rest

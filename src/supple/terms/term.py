@@ -59,6 +59,10 @@ class Term(Protocol):
     def vertices(self) -> np.ndarray:
         """(m, k) vertex ids of the stencils."""
 
+    @property
+    def translatable(self) -> np.ndarray:
+        """(m,) bool: whether translating a whole stencil leaves its energy as it is."""
+
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
         """The term's data for kernels, arranged by `visits`."""
 

@@ -55,6 +55,10 @@ class TetElasticity:
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
         return cls(np.asarray(tets, np.int32), gradients, np.abs(np.linalg.det(edges)) / 6, material)
 
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.ones(len(self.vertices), bool)
+
     def rows(self, visits: Visits, start: np.ndarray) -> TetRows:
         element, others = visits.element, _OTHERS[visits.slot]
         ids = np.take_along_axis(self.vertices[element], others, axis=1)

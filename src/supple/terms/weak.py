@@ -40,6 +40,11 @@ class WeakConstraints:
     stiffness: np.ndarray
     rest: np.ndarray
 
+    @property
+    def translatable(self) -> np.ndarray:
+        """True between two moving points, whose weights cancel; False for a point tied to a place."""
+        return np.abs(self.weights.sum(axis=1)) < 1e-9
+
     def rows(self, visits: Visits, start: np.ndarray) -> WeakRows:
         element, slot = visits.element, visits.slot
         slots = self.vertices.shape[1]

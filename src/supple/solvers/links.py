@@ -1,0 +1,111 @@
+"""Moving linked vertices as one: the part of PBNG's sweep that follows the visits to single vertices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, dot, scale, solve_spd
+from supple.kernels import (
+    finish_chunk,
+    gather,
+    generic,
+    load,
+    physics,
+    scatter,
+    select,
+    take_chunk,
+    wait_for_phase,
+)
+from supple.ordering import Links
+from supple.solvers.problem import Problem
+from supple.terms import add_group_forces, limit_group_step
+
+CHUNK = 4
+"""Batches that a thread takes at a time."""
+
+
+class NoLinks(NamedTuple):
+    """A model without weak constraints between moving points; no colours."""
+
+    colour_start: Any
+
+
+class LinkRows(NamedTuple):
+    """colour_start, members, terms, own and share as in `Links`; present (batches, k, lanes): 1 where there
+    is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
+    (batches, k, lanes) of each member [N/m]."""
+
+    colour_start: Any
+    members: Any
+    present: Any
+    force: Any
+    inertia: Any
+    terms: Any
+    own: Any
+    share: Any
+
+
+def link_rows(problem: Problem, links: Links | None) -> LinkRows | NoLinks:
+    """The links of a problem for kernels."""
+    if links is None:
+        return NoLinks(np.zeros(1, np.int64))
+    members, dtype = links.members, problem.dtype
+    force = np.vstack([problem.model.force, np.zeros((1, 3))])[members].sum(axis=1).transpose(0, 2, 1)
+    return LinkRows(
+        links.colour_start,
+        members,
+        (members < problem.model.vertices).astype(dtype),
+        np.ascontiguousarray(force, dtype),
+        np.append(problem.inertia, 0)[members].astype(dtype),
+        links.terms,
+        links.own,
+        links.share,
+    )
+
+
+@physics
+def visit_group(links, batch, u, anchor, omega):
+    """Move the members of each group of a batch by the same step x += ω A⁻¹ f, f and A summed over them."""
+    f = (load(links.force, batch, 0), load(links.force, batch, 1), load(links.force, batch, 2))
+    zero = 0.0 * f[0]
+    A = (zero + 1e-30, zero + 1e-30, zero + 1e-30, zero, zero, zero)
+    for m in range(links.members.shape[1]):
+        k = load(links.inertia, batch, m)
+        x, target = gather(u, links.members, batch, m), gather(anchor, links.members, batch, m)
+        f = (f[0] + k * (target[0] - x[0]), f[1] + k * (target[1] - x[1]), f[2] + k * (target[2] - x[2]))
+        A = (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])
+    f, A = add_group_forces(links.terms, links.own, links.share, batch, u, f, A)
+    step = scale(omega, solve_spd(A, f))
+    finite = dot(step, step) < 1e30
+    step = (select(finite, step[0], zero), select(finite, step[1], zero), select(finite, step[2], zero))
+    fraction = limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0)
+    for m in range(links.members.shape[1]):
+        t = fraction * load(links.present, batch, m)
+        x = gather(u, links.members, batch, m)
+        scatter(u, links.members, batch, m, add(x, scale(t, step)))
+
+
+@generic
+def sweep_links(links, u, anchor, omega, phase, counters):
+    """Move every group once, colour by colour, in the phases from `phase` on."""
+
+
+@sweep_links.of(NoLinks)
+def _nothing(links, u, anchor, omega, phase, counters):
+    pass
+
+
+@sweep_links.of(LinkRows)
+def _sweep_links(links, u, anchor, omega, phase, counters):
+    for colour in range(len(links.colour_start) - 1):
+        first, last = links.colour_start[colour], links.colour_start[colour + 1]
+        chunks = -(-(last - first) // CHUNK)
+        chunk = take_chunk(counters, phase + colour, chunks)
+        while chunk >= 0:
+            for batch in range(first + chunk * CHUNK, min(last, first + (chunk + 1) * CHUNK)):
+                visit_group(links, batch, u, anchor, omega)
+            finish_chunk(counters, phase + colour)
+            chunk = take_chunk(counters, phase + colour, chunks)
+        wait_for_phase(counters, phase + colour, chunks)

@@ -1,0 +1,101 @@
+"""A picture of a deformed body: the rendered surface with its title and colour bar."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from supple.model import Model
+from supple.view.camera import Camera, fitted_camera
+from supple.view.drawing import Drawing, drawing
+from supple.view.fields import FIELDS
+from supple.view.probe import vtk_problem
+from supple.view.style import BACKGROUND, DPI, FADED, INK, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE
+
+HEADER, LEGEND = 0.13, 0.15
+"""Parts of the picture's height and width that title and colour bar take."""
+
+
+def picture(
+    path: str | os.PathLike[str],
+    model: Model,
+    positions: np.ndarray,
+    *,
+    title: str = "",
+    subtitle: str = "",
+    colour_by: str = "displacement",
+    size: tuple[int, int] = (1600, 1200),
+    backend: str | None = None,
+) -> str | None:
+    """Draw the surface of a model at positions (n, 3) [m] into a PNG file.
+
+    colour_by: one of FIELDS. backend: "vtk" or "matplotlib"; unless given, VTK where it can draw. Returns a
+    sentence where VTK could not, else None.
+    """
+    if colour_by not in FIELDS:
+        raise ValueError(f"colour_by must be one of {', '.join(FIELDS)}, got {colour_by!r}")
+    problem = vtk_problem() if backend is None else None
+    backend = backend or ("matplotlib" if problem else "vtk")
+    shown = drawing(model, np.asarray(positions, float), FIELDS[colour_by])
+    inner = round(size[0] * (1 - LEGEND)), round(size[1] * (1 - HEADER))
+    camera = fitted_camera(shown.points, inner[0] / inner[1])
+    _compose(path, _render(backend, shown, camera, inner), shown, camera, title, subtitle, size)
+    return problem
+
+
+def _render(backend: str, shown: Drawing, camera: Camera, size: tuple[int, int]) -> np.ndarray:
+    if backend == "vtk":
+        from supple.view import with_vtk
+
+        return with_vtk.render(shown, camera, size)
+    if backend == "matplotlib":
+        from supple.view import with_matplotlib
+
+        return with_matplotlib.render(shown, camera, size)
+    raise ValueError(f"backend must be 'vtk' or 'matplotlib', got {backend!r}")
+
+
+def _compose(
+    path: str | os.PathLike[str],
+    image: np.ndarray,
+    shown: Drawing,
+    camera: Camera,
+    title: str,
+    subtitle: str,
+    size: tuple[int, int],
+) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=BACKGROUND)
+    FigureCanvasAgg(figure)
+    figure.figimage(image, 0, 0, origin="upper")
+    figure.text(0.035, 0.955, title, size=TITLE_SIZE, weight="bold", color=INK, va="top")
+    figure.text(0.035, 0.9, subtitle, size=TEXT_SIZE, color=FADED, va="top")
+    _add_colour_bar(figure, shown)
+    _add_directions(figure, camera)
+    figure.savefig(path, format="png", facecolor=BACKGROUND)
+
+
+def _add_colour_bar(figure: Any, shown: Drawing) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    axes = figure.add_axes((1 - 0.8 * LEGEND, 0.22, 0.018, 0.5))
+    bar = figure.colorbar(ScalarMappable(Normalize(*shown.limits), shown.field.colours), cax=axes)
+    bar.outline.set_visible(False)
+    axes.tick_params(labelsize=SMALL_SIZE, color=FADED, labelcolor=INK, length=2)
+    figure.text(
+        1 - 0.8 * LEGEND, 0.745, shown.field.label, size=SMALL_SIZE, color=INK, ha="left", va="bottom"
+    )
+
+
+def _add_directions(figure: Any, camera: Camera) -> None:
+    """A small cross of the x, y and z axes in the lower left corner."""
+    axes = figure.add_axes((0.02, 0.02, 0.09, 0.12), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal")
+    axes.axis("off")
+    for name, (x, y, _) in zip("xyz", camera.axes.T, strict=True):
+        axes.plot([0, 0.8 * x], [0, 0.8 * y], color=FADED, linewidth=1, solid_capstyle="round")
+        axes.text(1.08 * x, 1.08 * y, name, size=SMALL_SIZE, color=FADED, ha="center", va="center")

@@ -1,0 +1,36 @@
+"""Can VTK draw on this machine? Where system libraries are missing it does not fail but crash, so a child
+process tries it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+
+_ATTEMPT = """
+from vtkmodules.vtkCommonCore import vtkLogger
+vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+import vtkmodules.vtkRenderingOpenGL2
+from vtkmodules.vtkRenderingCore import vtkRenderer, vtkRenderWindow
+window = vtkRenderWindow()
+window.SetOffScreenRendering(True)
+window.SetSize(8, 8)
+window.AddRenderer(vtkRenderer())
+window.Render()
+assert window.GetRenderWindow() is not None if hasattr(window, "GetRenderWindow") else True
+"""
+
+MISSING = (
+    "VTK cannot draw on this machine, so Matplotlib drew the picture. On Debian or Ubuntu, "
+    "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) lets VTK draw without a display."
+)
+
+
+@cache
+def vtk_problem() -> str | None:
+    """None where VTK can draw, else a sentence that says what to install."""
+    try:
+        done = subprocess.run([sys.executable, "-c", _ATTEMPT], capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return MISSING
+    return None if done.returncode == 0 else MISSING
