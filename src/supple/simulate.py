@@ -40,8 +40,8 @@ class Stop:
             )
         if self.max_iterations is not None and self.max_iterations < 1:
             raise ValueError(f"max_iterations must be at least 1, got {self.max_iterations}")
-        if self.time_budget is not None and not self.time_budget > 0:
-            raise ValueError(f"time_budget must be positive [s], got {self.time_budget}")
+        if self.time_budget is not None and not 0 < self.time_budget < np.inf:
+            raise ValueError(f"time_budget must be positive and finite [s], got {self.time_budget}")
 
 
 @dataclass
@@ -160,7 +160,7 @@ def _frames(
             problem.prescribe((index - 1) * dt + substep * step)
             reports.append(solve(problem, solver, stop, history, watch, began))
             began = None
-            v = (problem.positions - x) / step
+            v = (1 - getattr(solver, "damping", 0.0)) * (problem.positions - x) / step
         yield Frame(problem.positions, _merge(reports), model, v, index, index * dt)
 
 
@@ -209,11 +209,12 @@ def solve(
                 clock += perf_counter() - tick - (compiled.seconds - compiling)
             if checking or iteration >= limit or stop.time_budget is not None:
                 balance = problem.balance()
-                run.observe(balance)
+                if run.observe(balance):
+                    balance = problem.balance()
+                if balance.finite:
+                    good[:] = problem.u
             if not record:
                 clock += perf_counter() - tick - (compiled.seconds - compiling)
-            if balance.finite:
-                good[:] = problem.u
             if balance.residual < PROGRESS * lowest:
                 lowest, lowest_at = balance.residual, iteration
             look()

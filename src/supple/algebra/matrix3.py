@@ -3,7 +3,7 @@
 Tuples of scalars become registers in every target. Branches are written with `select`.
 """
 
-from supple.kernels import physics
+from supple.kernels import physics, select
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -183,3 +183,19 @@ def solve_spd(H, b):
     x1 = y1 * d2 - l32 * x2
     x0 = b[0] * d1 - l21 * x1 - l31 * x2
     return (x0, x1, x2)
+
+
+@physics
+def select9(condition, A, B):
+    """A where the condition holds, B elsewhere."""
+    return (
+        select(condition, A[0], B[0]),
+        select(condition, A[1], B[1]),
+        select(condition, A[2], B[2]),
+        select(condition, A[3], B[3]),
+        select(condition, A[4], B[4]),
+        select(condition, A[5], B[5]),
+        select(condition, A[6], B[6]),
+        select(condition, A[7], B[7]),
+        select(condition, A[8], B[8]),
+    )

@@ -36,7 +36,7 @@ def generic(declaration: Callable) -> Any:
     """A function whose implementation is chosen by the class of its first argument, a NamedTuple.
 
     In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
-    added with `@declaration.of(SomeNamedTuple)`. Choosing by type, unlike closing over a function, keeps
+    added with `@declaration.of(SomeNamedTuple)`; `.known(cls)` tells whether there is one. Choosing by type, unlike closing over a function, keeps
     Numba's on-disk cache usable.
     """
     table: dict[type, Callable] = {}
@@ -66,6 +66,8 @@ def generic(declaration: Callable) -> Any:
         return add
 
     call.of = of  # type: ignore[attr-defined]
+    call.known = lambda cls: any(base in table for base in cls.__mro__)  # type: ignore[attr-defined]
+    call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
     return call
 
 
@@ -89,7 +91,7 @@ def _like(typingctx, example, values):  # type: ignore[no-untyped-def]
     return made(example, values), codegen
 
 
-@overload(like, inline="always")
+@overload(like, jit_options={"forceinline": True})
 def _overload_like(example, values):  # type: ignore[no-untyped-def]
     return lambda example, values: _like(example, values)
 

@@ -189,7 +189,7 @@ def _select_lanes(typingctx, condition, yes, no):  # type: ignore[no-untyped-def
     return pack(condition, pack, pack), codegen
 
 
-@overload(select, inline="always")
+@overload(select, jit_options={"forceinline": True})
 def _select(condition, yes, no):  # type: ignore[no-untyped-def]
     if isinstance(condition, MaskType):
         return lambda condition, yes, no: _select_lanes(condition, yes, no)

@@ -5,6 +5,8 @@ from supple.materials.linear_elastic import LinearElastic
 from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Isotropic,
+    bound_coefficients,
+    constraint_pair,
     hessian_bound,
     psi,
     step_limit,
@@ -34,6 +36,8 @@ __all__ = [
     "NeoHookean",
     "StVK",
     "StableNeoHookean",
+    "bound_coefficients",
+    "constraint_pair",
     "hessian_bound",
     "psi",
     "step_limit",

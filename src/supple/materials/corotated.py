@@ -1,19 +1,18 @@
 """Fixed corotated elasticity [PBNG eq. 7]."""
 
+import math
+
 from supple.algebra.matrix3 import (
-    add_diagonal,
     cofactor,
     cofactor_differential,
     combine,
     contract,
     det,
-    dot,
-    matvec,
-    outer,
     scaled,
 )
 from supple.algebra.rotation import rotation, rotation_differential
-from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+from supple.kernels import select
+from supple.materials.material import Isotropic, constraint_pair, psi, stress, stress_differential
 
 
 class Corotated(Isotropic):
@@ -24,9 +23,13 @@ class Corotated(Isotropic):
 
 @psi.of(Corotated)
 def _psi(material, F):
-    D = combine(1.0, F, -1.0, rotation(F))
+    """|F - R|² = |F|² - 2 R:F + 3 also where R is not unique and stands for less than a rotation."""
+    R = rotation(F)
+    D = combine(1.0, F, -1.0, R)
+    missing = 3.0 - contract(R, R)
+    shear = contract(D, D) + select(missing > 1e-3, missing, 0.0 * missing)
     volume_change = det(F) - 1.0
-    return material.mu * contract(D, D) + 0.5 * material.lam * volume_change * volume_change
+    return material.mu * shear + 0.5 * material.lam * volume_change * volume_change
 
 
 @stress.of(Corotated)
@@ -44,9 +47,13 @@ def _stress_differential(material, F, dF):
     return combine(2.0 * material.mu, D, material.lam, volumetric)
 
 
-@hessian_bound.of(Corotated)
-def _hessian_bound(material, F, g, h):
-    """2μ (g·h) I + λ (cof F g)(cof F h)ᵀ [PBNG eq. 32]; what is left out, -2μ δR and λ < 0, lowers it."""
-    C = cofactor(F)
-    volumetric = scaled(max(material.lam, 0.0 * material.lam), outer(matvec(C, g), matvec(C, h)))
-    return add_diagonal(volumetric, 2.0 * material.mu * dot(g, h))
+PAIR_EPSILON = 1e-12
+"""Keeps |F - R| differentiable where it vanishes."""
+
+
+@constraint_pair.of(Corotated)
+def _constraint_pair(material, F):
+    """√(|F - R|² + ε) with 2μ and J - 1 with λ [PXPBD eq. 5]; the derivative of the first is (F - R)/C."""
+    D = combine(1.0, F, -1.0, rotation(F))
+    C = math.sqrt(contract(D, D) + PAIR_EPSILON)
+    return C, scaled(1.0 / C, D), 2.0 * material.mu, det(F) - 1.0, cofactor(F), material.lam

@@ -3,7 +3,6 @@
 import math
 
 from supple.algebra.matrix3 import (
-    add_diagonal,
     cofactor,
     cofactor_differential,
     combine,
@@ -11,12 +10,10 @@ from supple.algebra.matrix3 import (
     det,
     dot,
     matvec,
-    outer,
-    scaled,
 )
 from supple.materials.material import (
     Isotropic,
-    hessian_bound,
+    bound_coefficients,
     psi,
     step_limit,
     stress,
@@ -54,14 +51,12 @@ def _stress_differential(material, F, dF):
     return combine(material.mu, dF, 1.0, volumetric)
 
 
-@hessian_bound.of(LogNeoHookean)
-def _hessian_bound(material, F, g, h):
-    """μ (g·h) I + max(f″(J), 0) (cof F g)(cof F h)ᵀ with f″ = (λ + μ - λ log J)/J²; exact while f″ ≥ 0."""
-    C = cofactor(F)
+@bound_coefficients.of(LogNeoHookean)
+def _bound_coefficients(material, F):
+    """μ and max(f″(J), 0) with f″ = (λ + μ - λ log J)/J²; exact for one vertex while f″ ≥ 0."""
     J = det(F)
     curvature = (material.lam + material.mu - material.lam * math.log(J)) / (J * J)
-    volumetric = scaled(max(curvature, 0.0 * J), outer(matvec(C, g), matvec(C, h)))
-    return add_diagonal(volumetric, material.mu * dot(g, h))
+    return material.mu, max(curvature, 0.0 * J)
 
 
 @step_limit.of(LogNeoHookean)

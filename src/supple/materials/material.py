@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.kernels import generic
 
 
@@ -57,6 +58,9 @@ class Isotropic(_Lame):
         """Poisson's ratio ν = λ / (2 (λ + μ))."""
         return self.lam / (2 * (self.lam + self.mu))
 
+    def __reduce__(self) -> tuple:
+        return type(self).from_lame, tuple(self)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(young={self.young!r}, poisson={self.poisson!r})"
 
@@ -77,13 +81,39 @@ def stress_differential(material, F, dF):
 
 
 @generic
+def bound_coefficients(material, F):
+    """(a, b) [Pa] such that a I + b cof F ⊗ cof F is a positive definite approximation of ∂²ψ/∂F∂F [PBNG
+    eq. 32]."""
+
+
+@bound_coefficients.of(Isotropic)
+def _lame_coefficients(material, F):
+    """2μ and λ, which match every isotropic energy at rest [PBNG section 9]; a negative λ is left out."""
+    return 2.0 * material.mu, max(material.lam, 0.0 * material.lam)
+
+
+@generic
 def hessian_bound(material, F, g, h):
     """The block A(g, h), a 9-tuple, of a positive definite approximation of ∂²ψ/∂F∂F [PBNG eq. 32]:
     Aᵢₖ = Σ Cᵢⱼₖₗ gⱼ hₗ for two vertices with shape gradients g and h [1/m]. For one vertex (g = h) it
     bounds the exact Hessian from above wherever F is not inverted."""
 
 
+@hessian_bound.of(Isotropic)
+def _hessian_bound(material, F, g, h):
+    """a (g·h) I + b (cof F g)(cof F h)ᵀ."""
+    a, b = bound_coefficients(material, F)
+    C = cofactor(F)
+    return add_diagonal(scaled(b, outer(matvec(C, g), matvec(C, h))), a * dot(g, h))
+
+
 @generic
 def step_limit(material, F, g, step):
     """The fraction, at most 1, of a vertex's step that keeps ψ(F + step gᵀ) finite; for materials with a
     `barrier` only."""
+
+
+@generic
+def constraint_pair(material, F):
+    """(C, D, k, C', D', k'): ψ = k/2 C² + k'/2 C'² + constant as two constraints with their derivatives
+    D = ∂C/∂F and stiffnesses k [Pa], for materials that can be written so."""

@@ -1,18 +1,23 @@
 """Neo-Hookean elasticity without a logarithm [PBNG eq. 8, BNH eq. 7, GPBD eq. 21]."""
 
+import math
+
 from supple.algebra.matrix3 import (
-    add_diagonal,
     cofactor,
     cofactor_differential,
     combine,
     contract,
     det,
-    dot,
-    matvec,
-    outer,
     scaled,
 )
-from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+from supple.materials.material import (
+    Isotropic,
+    bound_coefficients,
+    constraint_pair,
+    psi,
+    stress,
+    stress_differential,
+)
 
 
 class NeoHookean(Isotropic):
@@ -47,9 +52,16 @@ def _stress_differential(material, F, dF):
     return combine(material.mu, dF, 1.0, volumetric)
 
 
-@hessian_bound.of(NeoHookean)
-def _hessian_bound(material, F, g, h):
-    """μ (g·h) I + λ̂ (cof F g)(cof F h)ᵀ: exact for one vertex, since J is affine in its position."""
-    C = cofactor(F)
-    volumetric = scaled(material.lam + material.mu, outer(matvec(C, g), matvec(C, h)))
-    return add_diagonal(volumetric, material.mu * dot(g, h))
+@bound_coefficients.of(NeoHookean)
+def _bound_coefficients(material, F):
+    """μ and λ̂: exact for one vertex, since J is affine in its position."""
+    return material.mu, material.lam + material.mu
+
+
+@constraint_pair.of(NeoHookean)
+def _constraint_pair(material, F):
+    """J - γ with λ̂, γ = 1 + μ/λ̂, and √(tr Fᵀ F) with μ [BNH eq. 8, 9]; neither vanishes at rest."""
+    stiffness = material.lam + material.mu
+    norm = math.sqrt(contract(F, F))
+    gamma = 1.0 + material.mu / stiffness
+    return det(F) - gamma, cofactor(F), stiffness, norm, scaled(1.0 / norm, F), material.mu

@@ -14,7 +14,14 @@ from supple.algebra.matrix3 import (
     transpose,
 )
 from supple.kernels import physics
-from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+from supple.materials.material import (
+    Isotropic,
+    bound_coefficients,
+    hessian_bound,
+    psi,
+    stress,
+    stress_differential,
+)
 
 
 class StVK(Isotropic):
@@ -68,3 +75,11 @@ def _hessian_bound(material, F, g, h):
     shear = combine(material.mu * gh, matmul(F, transpose(F)), material.mu, outer(Fh, Fg))
     bound = combine(1.0, shear, max(material.lam, 0.0 * material.lam), outer(Fg, Fh))
     return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.mu) * gh)
+
+
+@bound_coefficients.of(StVK)
+def _bound_coefficients(material, F):
+    """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain as the exact Hessian does."""
+    S = _second_piola(material, _green_strain(F))
+    shear = math.sqrt(contract(S, S)) + material.mu * (1.0 + contract(F, F) / 3.0)
+    return shear, max(material.lam, 0.0 * material.lam)

@@ -49,7 +49,8 @@ def extrapolate(acceleration, iteration, u, phase, counters):
 
 class Chebyshev:
     """The weights ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ) from sweep `start` on, and a safeguard:
-    when the residual rises, the weights start over with an estimate ρ further from 1."""
+    when the residual rises, the weights start over with an estimate ρ further from 1; once ρ is 0, which is
+    no acceleration, it may rise as it does without one."""
 
     def __init__(self, rho: float, gamma: float, start: int, u: np.ndarray) -> None:
         self.rho, self.gamma, self.start = rho, gamma, start
@@ -78,13 +79,18 @@ class Chebyshev:
             self._sweep += 1
         return Acceleration(weights, self.gamma, self.current, self.previous)
 
-    def observe(self, balance: Balance, u: np.ndarray) -> None:
+    def observe(self, balance: Balance, u: np.ndarray) -> bool:
+        """Remember the best u, or go back to it and start over; True when it went back."""
         if balance.finite and balance.residual < self._best_residual:
             self._best[:], self._best_residual = u, balance.residual
-        elif not balance.residual < GROWTH * self._best_residual and self._sweep > self.start:
-            u[:] = self._best
-            self.current[:] = self.previous[:] = u
-            self._sweep, self._omega = 0, 1.0
-            self.rho = max(0.0, 1 - 4 * (1 - self.rho))
-            self.gamma = min(self.gamma, 1.0 + 0.5 * (self.gamma - 1.0)) if self.gamma > 1 else self.gamma
-            self.restarts += 1
+            return False
+        harmless = balance.residual < GROWTH * self._best_residual or self._sweep <= self.start
+        if balance.finite and (harmless or self.rho == 0):
+            return False
+        u[:] = self._best
+        self.current[:] = self.previous[:] = u
+        self._sweep, self._omega = 0, 1.0
+        self.rho = max(0.0, 1 - 4 * (1 - self.rho))
+        self.gamma = 0.5 * (self.gamma + 1.0) if self.gamma > 1 else self.gamma
+        self.restarts += 1
+        return True

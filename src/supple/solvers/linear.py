@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
-from scipy.sparse.linalg import LinearOperator, cg, splu
+from scipy.sparse.linalg import splu
 
 from supple.solvers.assembly import Assembly
+from supple.solvers.conjugate_gradients import conjugate_gradients
 
 
 class LinearSolver(Protocol):
@@ -44,28 +45,17 @@ class Direct:
         return x
 
 
-def _block_jacobi(H: bsr_matrix) -> LinearOperator:
-    """The inverses of the diagonal 3×3 blocks as an operator."""
-    rows = np.repeat(np.arange(len(H.indptr) - 1), np.diff(H.indptr))
-    inverse = np.linalg.inv(H.data[H.indices == rows])
-
-    def apply(x: np.ndarray) -> np.ndarray:
-        return np.einsum("vij,vj->vi", inverse, x.reshape(-1, 3)).ravel()
-
-    return LinearOperator(H.shape, matvec=apply, dtype=float)
-
-
 class ConjugateGradients:
     """Conjugate gradients preconditioned with the diagonal blocks."""
 
     name = "block-Jacobi CG"
 
     def __init__(self, assembly: Assembly) -> None:
+        self._threads = assembly.problem.threads
         self._limit = 20 * assembly.size
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
-        x, _ = cg(H, b, rtol=accuracy, maxiter=self._limit, M=_block_jacobi(H))
-        return x
+        return conjugate_gradients(H, b, accuracy, self._limit, self._threads)
 
 
 class AlgebraicMultigrid:
@@ -82,7 +72,14 @@ class AlgebraicMultigrid:
         from pyamg import smoothed_aggregation_solver
 
         hierarchy = smoothed_aggregation_solver(
-            H, B=self._rigid, symmetry="symmetric", smooth=("jacobi", {"omega": 4 / 3}), max_coarse=300
+            H,
+            B=self._rigid,
+            symmetry="symmetric",
+            strength=None,
+            smooth=("jacobi", {"omega": 4 / 3, "weighting": "local"}),
+            improve_candidates=None,
+            max_coarse=50,
+            coarse_solver="splu",
         )
         return hierarchy.solve(b, tol=accuracy, accel="cg", maxiter=500)
 

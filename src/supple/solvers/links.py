@@ -78,11 +78,11 @@ def visit_group(links, batch, u, anchor, omega):
         A = (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])
     f, A = add_group_forces(links.terms, links.own, links.share, batch, u, f, A)
     step = scale(omega, solve_spd(A, f))
+    step = scale(limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0), step)
     finite = dot(step, step) < 1e30
     step = (select(finite, step[0], zero), select(finite, step[1], zero), select(finite, step[2], zero))
-    fraction = limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0)
     for m in range(links.members.shape[1]):
-        t = fraction * load(links.present, batch, m)
+        t = load(links.present, batch, m)
         x = gather(u, links.members, batch, m)
         scatter(u, links.members, batch, m, add(x, scale(t, step)))
 

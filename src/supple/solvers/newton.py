@@ -79,8 +79,9 @@ class NewtonRun:
             )
         return notes
 
-    def observe(self, balance: Balance) -> None:
+    def observe(self, balance: Balance) -> bool:
         """Newton needs no advice."""
+        return False
 
     def advance(self, iterations: int) -> None:
         for _ in range(iterations):
@@ -104,7 +105,9 @@ class NewtonRun:
             self._move(self.problem.u.copy(), step, 1.0)
 
     def _direction(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
-        return self.linear.solve(self.assembly.hessian(kind), force, accuracy)
+        """The solution of H Δu = f. Libraries may crash on a matrix that is not finite; there, no step."""
+        H = self.assembly.hessian(kind)
+        return self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else np.zeros_like(force)
 
     def _move(self, start: np.ndarray, step: np.ndarray, t: float) -> None:
         self.problem.u[:] = start
@@ -114,7 +117,7 @@ class NewtonRun:
         """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
         residual decreases instead."""
         start, energy = self.problem.u.copy(), self.problem.energy()
-        rounding = 1e-13 * self.problem.energy_scale()
+        rounding = self.problem.energy_rounding()
         t = 1.0
         while t >= SMALLEST_STEP:
             self._move(start, step, t)

@@ -162,7 +162,6 @@ class PBNGRun:
             counters_for(phases),
         )
 
-    def observe(self, balance: Balance) -> None:
+    def observe(self, balance: Balance) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        if self.chebyshev:
-            self.chebyshev.observe(balance, self.problem.u)
+        return self.chebyshev is not None and self.chebyshev.observe(balance, self.problem.u)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from supple.kernels import (
     physics,
     run,
     scatter,
+    store,
     take_chunk,
 )
 from supple.model import Model
@@ -62,8 +64,8 @@ def net_force(terms, vertices, batch, u, anchor, ui):
 
 
 @kernel
-def evaluate_balance(terms, vertices, u, anchor, net, partial, counters):
-    """Net forces into the records `net`; per batch |r|², |s|² and |tr A|² into partial (batches, 3)."""
+def evaluate_balance(terms, vertices, u, anchor, net, sizes, counters):
+    """Net forces into the records `net`; s and tr A of every vertex into sizes (batches, 2, lanes)."""
     batches = len(vertices.own)
     chunks = -(-batches // CHUNK)
     chunk = take_chunk(counters, 0, chunks)
@@ -72,10 +74,8 @@ def evaluate_balance(terms, vertices, u, anchor, net, partial, counters):
             ui = gather(u, vertices.own, batch, 0)
             r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
             scatter(net, vertices.own, batch, 0, r)
-            trace = A[0] + A[1] + A[2]
-            partial[batch, 0] = lane_sum(dot(r, r))
-            partial[batch, 1] = lane_sum(s * s)
-            partial[batch, 2] = lane_sum(trace * trace)
+            store(sizes, batch, 0, s)
+            store(sizes, batch, 1, A[0] + A[1] + A[2])
         chunk = take_chunk(counters, 0, chunks)
 
 
@@ -94,11 +94,13 @@ def evaluate_energy(term, own, u, partial, counters):
 @dataclass(frozen=True)
 class Balance:
     """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
-    rounding alone explains in the working precision."""
+    rounding alone explains in the working precision; at_rest: there are no loads, and at no vertex do the
+    forces stand out from rounding."""
 
     residual: float
     scale: float
     rounding: float
+    at_rest: bool
 
     @property
     def finite(self) -> bool:
@@ -106,10 +108,10 @@ class Balance:
 
     @property
     def imbalance(self) -> float:
-        """|r| / |s|, between 0 and 1; 0 when no force at all stands out from rounding, as at rest."""
+        """|r| / |s|, between 0 and 1; 0 at rest."""
         if not self.finite:
             return math.inf
-        return 0.0 if self.scale <= 4 * self.rounding else self.residual / self.scale
+        return 0.0 if self.at_rest or self.scale == 0 else self.residual / self.scale
 
 
 class Problem:
@@ -138,6 +140,7 @@ class Problem:
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
         edges = model.rest[model.tets[:, 1]] - model.rest[model.tets[:, 0]]
+        self._loaded = bool(model.force[model.free].any())
         self._edge = float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 
     def _by_batch(self, own: np.ndarray) -> np.ndarray:
@@ -180,33 +183,53 @@ class Problem:
 
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""
-        partial = np.empty((len(self.vertices.own), 3))
+        rest_stiffness = self._rest_stiffness + 3 * self.vertices.inertia[:, 0]
+        s, stiffness = self._sizes(self.u)
+        residual = float(np.linalg.norm(self.net[:-1, :3].astype(float)))
+        length = float(np.finfo(self.dtype).eps) * (float(np.abs(self.u[:-1]).max()) + self._edge)
+        return Balance(
+            residual,
+            float(np.linalg.norm(s)),
+            length * float(np.linalg.norm(stiffness)),
+            at_rest=not self._loaded and bool(np.all(s <= 4 * length * rest_stiffness)),
+        )
+
+    @cached_property
+    def _rest_stiffness(self) -> np.ndarray:
+        """tr A of every vertex at rest, by batch and lane, without inertia."""
+        return self._sizes(np.zeros_like(self.u))[1] - 3 * self.vertices.inertia[:, 0]
+
+    def _sizes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums s of force magnitudes and tr A of all vertices by batch and lane, in float64."""
+        batches, _, lanes = self.vertices.own.shape
+        sizes = np.empty((batches, 2, lanes), self.dtype)
+        counters = counters_for(1)
         run(
             evaluate_balance,
             self.threads,
             self.terms,
             self.vertices,
-            self.u,
+            u,
             self.anchor,
             self.net,
-            partial,
-            counters_for(1),
+            sizes,
+            counters,
         )
-        r2, s2, a2 = partial.sum(axis=0)
-        length = float(np.abs(self.u[:-1]).max()) + self._edge
-        rounding = float(np.finfo(self.dtype).eps) * length * math.sqrt(a2)
-        return Balance(math.sqrt(r2), math.sqrt(s2), rounding)
+        return sizes[:, 0].astype(float), sizes[:, 1].astype(float)
 
     def energy(self) -> float:
         """E(u) [J], summed in float64."""
         total = sum(float(self._stored(elements).sum()) for elements in self.elements)
         return total + self._load_energy() + self._inertial_energy()
 
-    def energy_scale(self) -> float:
-        """The sum of the magnitudes of the parts of E(u): what its rounding error is relative to."""
+    def energy_rounding(self) -> float:
+        """What rounding alone may change in E(u) [J]: it is relative to the magnitudes of the parts of E, and
+        to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         parts = [np.abs(self._stored(elements)).sum() for elements in self.elements]
         work = self.model.force[self.model.free] * self.u[:-1, :3][self.model.free]
-        return float(sum(parts) + np.abs(work).sum() + self._inertial_energy())
+        scale = float(sum(parts) + np.abs(work).sum() + self._inertial_energy())
+        eps = float(np.finfo(self.dtype).eps)
+        return eps * (500 * scale + 10 * self._edge**2 * float(np.linalg.norm(self._rest_stiffness)))
 
     def _stored(self, elements: Elements) -> np.ndarray:
         """Energy of each row of a term's elements."""

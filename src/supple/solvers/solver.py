@@ -44,5 +44,5 @@ class Run(Protocol):
     def advance(self, iterations: int) -> None:
         """Do that many iterations."""
 
-    def observe(self, balance: Balance) -> None:
-        """See how far the residual has come."""
+    def observe(self, balance: Balance) -> bool:
+        """See how far the residual has come; True when that led the method to change u."""

@@ -22,7 +22,7 @@ from supple.kernels import generic, like, load
 class Visits:
     """Where visits go: visit k is stencil `element[k]` seen from slot `slot[k]`, stored at
     (`row[k]`, `lane[k]`) of arrays with `rows` rows and `lanes` lanes. Places without a visit keep `own`
-    (rows, lanes) in all slots and zeros elsewhere, which adds no energy."""
+    (rows, lanes) in all slots and padding elsewhere, mostly zeros, which adds no energy."""
 
     element: np.ndarray
     slot: np.ndarray
@@ -31,9 +31,9 @@ class Visits:
     own: np.ndarray
     dtype: np.dtype
 
-    def place(self, values: np.ndarray) -> np.ndarray:
+    def place(self, values: np.ndarray, padding: float = 0.0) -> np.ndarray:
         """(k, fields) values of the visits as (rows, fields, lanes) in the working precision."""
-        out = np.zeros((len(self.own), values.shape[1], self.own.shape[1]), self.dtype)
+        out = np.full((len(self.own), values.shape[1], self.own.shape[1]), padding, self.dtype)
         out[self.row, :, self.lane] = values
         return out
 
@@ -75,7 +75,7 @@ def parameters_at(parameters: Any, row: int) -> Any:
     return parameters
 
 
-@overload(parameters_at, inline="always")
+@overload(parameters_at, jit_options={"forceinline": True})
 def _parameters_at(parameters, row):  # type: ignore[no-untyped-def]
     fields = tuple(parameters)
     if not any(isinstance(field, types.Array) for field in fields):

@@ -21,6 +21,7 @@ from supple.kernels import (
     take_chunk,
 )
 from supple.materials import hessian_bound, psi, step_limit, stress, stress_differential
+from supple.terms.tensors import contract_tensors, project_tensors
 from supple.terms.term import Elements, Visits, energy, parameters_at, step_fraction, vertex_force
 
 # The other three vertices as seen from each slot, in an order that keeps the tet positively oriented.
@@ -65,7 +66,8 @@ class TetElasticity:
         gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(-1, 9)
         volume = self.volume[element, None].astype(visits.dtype)
         material = type(self.material)._make(
-            visits.place(np.asarray(p)[element, None]) if np.ndim(p) else float(p) for p in self.material
+            visits.place(np.asarray(p)[element, None], padding=p[0]) if np.ndim(p) else float(p)
+            for p in self.material
         )
         return TetRows(start, visits.place_ids(ids), visits.place(np.hstack([gradients, volume])), material)
 
@@ -74,13 +76,11 @@ class TetElasticity:
         tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
         evaluate = bound_tensors if kind == "bound" else exact_tensors
         run(evaluate, threads, elements.rows, elements.own, u, unit_matrices(), tensors, counters_for(1))
-        C = tensors.transpose(0, 2, 1).reshape(-1, 9, 9)[: len(self.volume)]
         if kind == "projected":
-            values, vectors = np.linalg.eigh(C)
-            C = (vectors * np.maximum(values, 0)[:, None, :]) @ vectors.transpose(0, 2, 1)
-        C = C.reshape(-1, 3, 3, 3, 3)
-        half = np.einsum("eijkl,ebl,e->eijkb", C, self.gradients, self.volume, optimize=True)
-        return np.einsum("eaj,eijkb->eabik", self.gradients, half, optimize=True)
+            run(project_tensors, threads, tensors, counters_for(1))
+        blocks = np.empty((len(self.volume), 4, 4, 3, 3))
+        run(contract_tensors, threads, tensors, self.gradients, self.volume, blocks, counters_for(1))
+        return blocks
 
 
 def unit_matrices() -> np.ndarray:
@@ -89,38 +89,54 @@ def unit_matrices() -> np.ndarray:
 
 
 @physics
-def _axes(u, rows, row, ui):
-    """(F, g): deformation gradient [PBNG eq. 15] and the visiting vertex's shape gradient.
+def shape_gradients(term, row):
+    """(g, h, k): shape gradients of the three other vertices."""
+    rest = term.rest
+    return (
+        (load(rest, row, 0), load(rest, row, 1), load(rest, row, 2)),
+        (load(rest, row, 3), load(rest, row, 4), load(rest, row, 5)),
+        (load(rest, row, 6), load(rest, row, 7), load(rest, row, 8)),
+    )
 
-    F = I + Σ (u_a - u_i) g_aᵀ over the three others; with displacements instead of positions its rounding
-    error does not grow with the distance from the origin.
-    """
-    a, b, c = gather(u, rows.others, row, 0), gather(u, rows.others, row, 1), gather(u, rows.others, row, 2)
+
+@physics
+def deformation_gradient(ui, a, b, c, g, h, k):
+    """F = I + Σ (u_a - u_i) g_aᵀ over the three others [PBNG eq. 15]; with displacements u instead of
+    positions its rounding error does not grow with the distance from the origin."""
     a0, a1, a2 = a[0] - ui[0], a[1] - ui[1], a[2] - ui[2]
     b0, b1, b2 = b[0] - ui[0], b[1] - ui[1], b[2] - ui[2]
     c0, c1, c2 = c[0] - ui[0], c[1] - ui[1], c[2] - ui[2]
-    rest = rows.rest
-    g0, g1, g2 = load(rest, row, 0), load(rest, row, 1), load(rest, row, 2)
-    h0, h1, h2 = load(rest, row, 3), load(rest, row, 4), load(rest, row, 5)
-    k0, k1, k2 = load(rest, row, 6), load(rest, row, 7), load(rest, row, 8)
-    F = (
-        1.0 + (a0 * g0 + b0 * h0 + c0 * k0),
-        a0 * g1 + b0 * h1 + c0 * k1,
-        a0 * g2 + b0 * h2 + c0 * k2,
-        a1 * g0 + b1 * h0 + c1 * k0,
-        1.0 + (a1 * g1 + b1 * h1 + c1 * k1),
-        a1 * g2 + b1 * h2 + c1 * k2,
-        a2 * g0 + b2 * h0 + c2 * k0,
-        a2 * g1 + b2 * h1 + c2 * k1,
-        1.0 + (a2 * g2 + b2 * h2 + c2 * k2),
+    return (
+        1.0 + (a0 * g[0] + b0 * h[0] + c0 * k[0]),
+        a0 * g[1] + b0 * h[1] + c0 * k[1],
+        a0 * g[2] + b0 * h[2] + c0 * k[2],
+        a1 * g[0] + b1 * h[0] + c1 * k[0],
+        1.0 + (a1 * g[1] + b1 * h[1] + c1 * k[1]),
+        a1 * g[2] + b1 * h[2] + c1 * k[2],
+        a2 * g[0] + b2 * h[0] + c2 * k[0],
+        a2 * g[1] + b2 * h[1] + c2 * k[1],
+        1.0 + (a2 * g[2] + b2 * h[2] + c2 * k[2]),
     )
-    return F, (-(g0 + h0 + k0), -(g1 + h1 + k1), -(g2 + h2 + k2))
+
+
+@physics
+def own_gradient(g, h, k):
+    """The visiting vertex's shape gradient: the four sum to zero."""
+    return (-(g[0] + h[0] + k[0]), -(g[1] + h[1] + k[1]), -(g[2] + h[2] + k[2]))
+
+
+@physics
+def _deformation(u, term, row, ui):
+    """(F, g): deformation gradient and the visiting vertex's shape gradient."""
+    g, h, k = shape_gradients(term, row)
+    a, b, c = gather(u, term.others, row, 0), gather(u, term.others, row, 1), gather(u, term.others, row, 2)
+    return deformation_gradient(ui, a, b, c, g, h, k), own_gradient(g, h, k)
 
 
 @vertex_force.of(TetRows)
 def _vertex_force(term, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
-    F, g = _axes(u, term, row, ui)
+    F, g = _deformation(u, term, row, ui)
     V = load(term.rest, row, 9)
     material = parameters_at(term.material, row)
     f = matvec(stress(material, F), g)
@@ -133,14 +149,14 @@ def _vertex_force(term, row, u, ui):
 
 @energy.of(TetRows)
 def _energy(term, row, u, ui):
-    F, _ = _axes(u, term, row, ui)
+    F, _ = _deformation(u, term, row, ui)
     V = load(term.rest, row, 9)
     return select(V > 0.0, V * psi(parameters_at(term.material, row), F), V)
 
 
 @step_fraction.of(TetRows)
 def _step_fraction(term, row, u, ui, step):
-    F, g = _axes(u, term, row, ui)
+    F, g = _deformation(u, term, row, ui)
     return step_limit(parameters_at(term.material, row), F, g, step)
 
 
@@ -165,7 +181,7 @@ def exact_tensors(term, own, u, units, out, counters):
     rows = len(own)
     row = take_chunk(counters, 0, rows)
     while row >= 0:
-        F, _ = _axes(u, term, row, gather(u, own, row, 0))
+        F, _ = _deformation(u, term, row, gather(u, own, row, 0))
         material = parameters_at(term.material, row)
         for q in range(9):
             dP = stress_differential(material, F, _matrix_at(units, q))
@@ -180,7 +196,7 @@ def bound_tensors(term, own, u, units, out, counters):
     rows = len(own)
     row = take_chunk(counters, 0, rows)
     while row >= 0:
-        F, _ = _axes(u, term, row, gather(u, own, row, 0))
+        F, _ = _deformation(u, term, row, gather(u, own, row, 0))
         material = parameters_at(term.material, row)
         for j in range(3):
             for l in range(3):

@@ -66,7 +66,7 @@ class WeakConstraints:
 
 
 @physics
-def _gap(term, row, u, ui):
+def constraint_gap(term, row, u, ui):
     """C = Σ w x - target of the constraints in a row, and K C."""
     w = load(term.weights, row, 0)
     x = load(term.offset, row, 0) + w * ui[0]
@@ -88,7 +88,7 @@ def _gap(term, row, u, ui):
 def _vertex_force(term, row, u, ui):
     """f = -wᵢ K C,  A = wᵢ² K [PBNG eq. 34]."""
     w = load(term.weights, row, 0)
-    _, KC = _gap(term, row, u, ui)
+    _, KC = constraint_gap(term, row, u, ui)
     K, s = term.stiffness, w * w
     return (
         (-w * KC[0], -w * KC[1], -w * KC[2]),
@@ -105,5 +105,5 @@ def _vertex_force(term, row, u, ui):
 
 @energy.of(WeakRows)
 def _energy(term, row, u, ui):
-    C, KC = _gap(term, row, u, ui)
+    C, KC = constraint_gap(term, row, u, ui)
     return 0.5 * (C[0] * KC[0] + C[1] * KC[1] + C[2] * KC[2])

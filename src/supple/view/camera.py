@@ -51,7 +51,7 @@ def fitted_camera(points: np.ndarray, aspect: float) -> Camera:
         reached = (seen[:, :2] - middle) / (depth - seen[:, 2:])
         last = middle
         middle = middle + depth * (reached.min(axis=0) + reached.max(axis=0)) / 2
-    return Camera((centre + [*last, depth]) @ axes, axes, aspect)
+    return Camera((centre + np.append(last, depth)) @ axes, axes, aspect)
 
 
 def _axes(towards: np.ndarray) -> np.ndarray:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from supple.meshes.measures import volumes
 from supple.model import Model
+from supple.view.style import PALE_TO_DEEP, RED_TO_BLUE
 
 
 @dataclass(frozen=True)
@@ -17,9 +19,16 @@ class Field:
     diverging colour map, None for one that runs from the lowest to the highest value."""
 
     label: str
-    colours: str
+    colours: tuple[str, ...]
     values: Callable[[Model, np.ndarray], np.ndarray]
     centre: float | None = None
+
+    @property
+    def colour_map(self) -> Any:
+        """Matplotlib's Colormap of these colours."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        return LinearSegmentedColormap.from_list("supple", self.colours)
 
     def limits(self, values: np.ndarray) -> tuple[float, float]:
         """Values at the two ends of the colour bar, never equal."""
@@ -46,7 +55,7 @@ def volume_ratio(model: Model, positions: np.ndarray) -> np.ndarray:
 
 
 FIELDS = {
-    "displacement": Field("displacement [m]", "viridis", displacement),
-    "volume_ratio": Field("volume ratio J", "RdBu", volume_ratio, centre=1.0),
+    "displacement": Field("displacement [m]", PALE_TO_DEEP, displacement),
+    "volume_ratio": Field("volume ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
 }
 """Every field by the name it has on the command line."""

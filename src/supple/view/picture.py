@@ -14,7 +14,7 @@ from supple.view.fields import FIELDS
 from supple.view.probe import vtk_problem
 from supple.view.style import BACKGROUND, DPI, FADED, INK, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE
 
-HEADER, LEGEND = 0.13, 0.15
+HEADER, LEGEND = 0.13, 0.16
 """Parts of the picture's height and width that title and colour bar take."""
 
 
@@ -83,18 +83,20 @@ def _add_colour_bar(figure: Any, shown: Drawing) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    axes = figure.add_axes((1 - 0.8 * LEGEND, 0.22, 0.018, 0.5))
-    bar = figure.colorbar(ScalarMappable(Normalize(*shown.limits), shown.field.colours), cax=axes)
+    axes = figure.add_axes((1 - 0.95 * LEGEND, 0.22, 0.016, 0.5))
+    bar = figure.colorbar(ScalarMappable(Normalize(*shown.limits), shown.field.colour_map), cax=axes)
     bar.outline.set_visible(False)
     axes.tick_params(labelsize=SMALL_SIZE, color=FADED, labelcolor=INK, length=2)
     figure.text(
-        1 - 0.8 * LEGEND, 0.745, shown.field.label, size=SMALL_SIZE, color=INK, ha="left", va="bottom"
+        1 - 0.95 * LEGEND, 0.745, shown.field.label, size=SMALL_SIZE, color=INK, ha="left", va="bottom"
     )
 
 
 def _add_directions(figure: Any, camera: Camera) -> None:
     """A small cross of the x, y and z axes in the lower left corner."""
-    axes = figure.add_axes((0.02, 0.02, 0.09, 0.12), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal")
+    axes = figure.add_axes(
+        (0.02, 0.02, 0.09, 0.12), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", zorder=1
+    )
     axes.axis("off")
     for name, (x, y, _) in zip("xyz", camera.axes.T, strict=True):
         axes.plot([0, 0.8 * x], [0, 0.8 * y], color=FADED, linewidth=1, solid_capstyle="round")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from supple.report import History
 from supple.view.style import ACCENT, BACKGROUND, DPI, FADED, INK, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE
@@ -25,28 +26,15 @@ def residual_plot(
     figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=BACKGROUND)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.1, 0.13, 0.78, 0.72), facecolor=BACKGROUND, yscale="log")
-    shades = colormaps["viridis"]
     for i, (name, history) in enumerate(histories.items()):
-        one = len(histories) == 1
-        colour = ACCENT if one else shades(0.85 * i / (len(histories) - 1))
+        last = len(histories) - 1
+        colour = colormaps["viridis"](0.75 * i / last) if last else ACCENT
         axes.plot(history.iterations, history.imbalance, color=colour, linewidth=1.5)
-        if not one and (i in (0, len(histories) - 1) or len(histories) <= 6):
-            axes.annotate(
-                name,
-                (history.iterations[-1], history.imbalance[-1]),
-                xytext=(4, 0),
-                textcoords="offset points",
-                size=SMALL_SIZE,
-                color=colour,
-                va="center",
-                annotation_clip=False,
-            )
+        if last and (i in (0, last) or last < 6):
+            _label(axes, name, (history.iterations[-1], history.imbalance[-1]), colour)
     if tolerance is not None:
         axes.axhline(tolerance, color=FADED, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.annotate(
-            f"tolerance {tolerance:g}", (1, tolerance), xycoords=("axes fraction", "data"), xytext=(-4, 4),
-            textcoords="offset points", size=SMALL_SIZE, color=FADED, ha="right", va="bottom",
-        )  # fmt: skip
+        _label(axes, f"tolerance\n{tolerance:g}", (1, tolerance), FADED, ("axes fraction", "data"))
     axes.set_xlim(left=0)
     axes.set_xlabel("iteration", size=TEXT_SIZE, color=INK)
     axes.set_ylabel("imbalance |r| / |s|", size=TEXT_SIZE, color=INK)
@@ -56,3 +44,22 @@ def residual_plot(
         axes.spines[side].set_visible(False)
     figure.text(0.1, 0.95, title, size=TITLE_SIZE, weight="bold", color=INK, va="top")
     figure.savefig(path, format="png", facecolor=BACKGROUND)
+
+
+def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordinates: Any = "data") -> None:
+    """A name to the right of a place, readable above curves."""
+    from matplotlib.patheffects import withStroke
+
+    axes.annotate(
+        text,
+        place,
+        xycoords=coordinates,
+        xytext=(5, 0),
+        textcoords="offset points",
+        size=SMALL_SIZE,
+        color=colour,
+        va="center",
+        annotation_clip=False,
+        path_effects=[withStroke(linewidth=2.5, foreground=BACKGROUND)],
+        zorder=4,
+    )

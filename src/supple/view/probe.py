@@ -8,16 +8,19 @@ import sys
 from functools import cache
 
 _ATTEMPT = """
-from vtkmodules.vtkCommonCore import vtkLogger
-vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+import sys
+from vtkmodules.vtkCommonCore import vtkLogger, vtkUnsignedCharArray
 import vtkmodules.vtkRenderingOpenGL2
 from vtkmodules.vtkRenderingCore import vtkRenderer, vtkRenderWindow
-window = vtkRenderWindow()
+vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+window, renderer, pixel = vtkRenderWindow(), vtkRenderer(), vtkUnsignedCharArray()
 window.SetOffScreenRendering(True)
 window.SetSize(8, 8)
-window.AddRenderer(vtkRenderer())
+window.AddRenderer(renderer)
+renderer.SetBackground(1, 1, 1)
 window.Render()
-assert window.GetRenderWindow() is not None if hasattr(window, "GetRenderWindow") else True
+window.GetPixelData(4, 4, 4, 4, 0, pixel, 0)
+sys.exit(pixel.GetNumberOfValues() == 0 or pixel.GetValue(0) != 255)
 """
 
 MISSING = (

@@ -33,21 +33,22 @@ def render(drawing: Drawing, camera: Camera, size: tuple[int, int]) -> np.ndarra
         )
     )
     seen = np.intersect1d(drawing.pinned, drawing.triangles[facing])
-    axes.scatter(*places[seen].T, s=3, color=PINS, linewidths=0, zorder=3)
+    axes.scatter(
+        places[seen, 0], places[seen, 1], s=2.2, color=PINS, edgecolors=BACKGROUND, linewidths=0.3, zorder=3
+    )
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
 def _colours(drawing: Drawing, normals: np.ndarray, camera: Camera) -> np.ndarray:
     """(k, 3) colours of the triangles by field and light."""
-    from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
     values = drawing.values[drawing.triangles].mean(axis=1)
-    base = colormaps[drawing.field.colours](Normalize(*drawing.limits)(values))[:, :3]
+    base = drawing.field.colour_map(Normalize(*drawing.limits)(values))[:, :3]
     right, up, towards = camera.axes
     light = 0.35 + 0.3 * np.clip(normals @ towards, 0, 1)
-    for direction, intensity in ((towards - right + 1.4 * up, 0.45), (2 * right + towards, 0.2)):
+    for direction, intensity in ((towards - right + 1.4 * up, 0.45), (2 * right + towards, 0.3)):
         light += intensity * np.clip(normals @ (direction / np.linalg.norm(direction)), 0, 1)
     return np.clip(base * light[:, None], 0, 1)
 

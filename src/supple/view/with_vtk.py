@@ -15,8 +15,10 @@ from supple.view.style import BACKGROUND, EDGES, PINS
 def render(drawing: Drawing, camera: Camera, size: tuple[int, int]) -> np.ndarray:
     """The image (height, width, 3) uint8."""
     import pyvista
+    from vtkmodules.vtkCommonCore import vtkLogger
 
-    plotter = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # else it warns that there is no X server
+    plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
     try:
         plotter.set_background(BACKGROUND)
         _add_lights(plotter, camera)
@@ -40,7 +42,7 @@ def _add_surface(plotter: Any, drawing: Drawing) -> None:
     surface[drawing.field.label] = drawing.values
     plotter.add_mesh(
         surface,
-        cmap=drawing.field.colours,
+        cmap=drawing.field.colour_map,
         clim=drawing.limits,
         show_scalar_bar=False,
         smooth_shading=True,
@@ -48,21 +50,27 @@ def _add_surface(plotter: Any, drawing: Drawing) -> None:
         feature_angle=35,
         show_edges=True,
         edge_color=EDGES,
-        edge_opacity=0.25,
+        edge_opacity=0.35,
         line_width=1,
-        ambient=0.25,
+        ambient=0.4,
         diffuse=0.75,
-        specular=0.12,
+        specular=0.08,
         specular_power=12,
     )
 
 
 def _add_pins(plotter: Any, drawing: Drawing, camera: Camera) -> None:
-    """Dots slightly in front of the surface, which would half hide them."""
+    """Dots with a light rim, slightly in front of the surface, which would half hide them."""
     if len(drawing.pinned):
         points = drawing.points[drawing.pinned]
-        nearer = points + 0.004 * (camera.position - points)
-        plotter.add_points(nearer, color=PINS, point_size=7, render_points_as_spheres=True, lighting=False)
+        for colour, width, nearer in ((BACKGROUND, 9, 0.003), (PINS, 6, 0.004)):
+            plotter.add_points(
+                points + nearer * (camera.position - points),
+                color=colour,
+                point_size=width,
+                render_points_as_spheres=True,
+                lighting=False,
+            )
 
 
 def _add_lights(plotter: Any, camera: Camera) -> None:

@@ -1,0 +1,44 @@
+"""The command line. Heavy imports wait inside the commands, so that help is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supple.cli.bench import bench
+from supple.cli.catalogue import list_names
+from supple.cli.run import run
+from supple.cli.schema import schema
+
+app = typer.Typer(
+    help="Position-based simulation of hyperelastic solids.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run)
+app.command("list")(list_names)
+app.add_typer(bench, name="bench")
+app.command("schema")(schema)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from supple import __version__
+
+        typer.echo(f"supple {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    app()

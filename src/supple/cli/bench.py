@@ -1,0 +1,45 @@
+"""supple bench: how fast supple is on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supple.cli.speech import Json, announcing_compilation, refusing
+
+bench = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
+
+
+@bench.callback()
+def _group() -> None:
+    """Keeps `sweep` a subcommand while it is the only one."""
+
+
+@bench.command()
+def sweep(
+    cells: Annotated[int, typer.Option(help="Cells along each edge of the block.")] = 31,
+    solver: Annotated[str, typer.Option(help="A solver of `supple list solvers`.")] = "pbng",
+    material: Annotated[str, typer.Option(help="A material of `supple list materials`.")] = "corotated",
+    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    repeats: Annotated[int, typer.Option(help="Samples; the median counts.")] = 20,
+    json: Json = False,
+) -> None:
+    """Milliseconds per sweep on a twisted and stretched block."""
+    with refusing(json), announcing_compilation():
+        from supple.bench import sweep as measure
+        from supple.io.results import to_json
+
+        figures = measure(cells, solver, material, precision, threads, repeats)
+        if json:
+            typer.echo(to_json(figures))
+            return
+        typer.echo(
+            f"{solver}, {material}, {precision}: {figures['ms_per_sweep']:.2f} ms per sweep "
+            f"(best {figures['ms_min']:.2f}) on {figures['threads']} threads\n"
+            f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colours']} colours, "
+            f"{figures['visits']:,} visits; set up in {figures['setup_seconds']:.2f} s, "
+            f"compiled in {figures['compile_seconds']:.1f} s\n"
+            f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores"
+        )

@@ -1,0 +1,78 @@
+"""report.json: what was run, with what, and how every frame ended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from supple.cli.job import Job
+from supple.io import ResultsError, ResultsFolder, machine, versions
+from supple.simulate import Frame
+
+
+def new_record(job: Job) -> dict[str, Any]:
+    scene = job.file.scene
+    return {
+        "scene": {
+            "file": str(job.file.path),
+            "title": job.file.title,
+            "sha256": job.fingerprint,
+            "bodies": [body.name for body in scene.bodies],
+            "vertices": sum(body.mesh.n_vertices for body in scene.bodies),
+            "tets": sum(body.mesh.n_tets for body in scene.bodies),
+            "quasistatic": scene.quasistatic,
+            "dt": scene.dt,
+            "frames": job.frames,
+        },
+        "solver": job.settings,
+        "frames": [],
+        "totals": {},
+        "versions": versions(),
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def add_frame(record: dict[str, Any], frame: Frame) -> None:
+    record["frames"].append({"index": frame.index, "time": frame.time, **frame.report.to_dict()})
+    set_totals(record)
+
+
+def set_totals(record: dict[str, Any]) -> None:
+    frames = record["frames"]
+    record["totals"] = {
+        "frames": len(frames),
+        "ok": all(frame["ok"] for frame in frames),
+        "frames_not_ok": [frame["index"] for frame in frames if not frame["ok"]],
+        "iterations": sum(frame["iterations"] for frame in frames),
+        "worst_imbalance": max((f["imbalance"] for f in frames if f["imbalance"] is not None), default=None),
+        "seconds": sum(frame["seconds"] for frame in frames),
+        "setup_seconds": sum(frame["setup_seconds"] for frame in frames),
+        "compile_seconds": sum(frame["compile_seconds"] for frame in frames),
+    }
+
+
+def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The frames that are already in a folder; refuses to mix those of another scene or other settings."""
+    old = folder.read_report()
+    if old["scene"]["sha256"] != record["scene"]["sha256"]:
+        raise ResultsError(
+            f"{folder.path} cannot be continued: {record['scene']['file']}, or a mesh that it reads, is not "
+            "what it was when the run began. Undo the change, or start again with --overwrite."
+        )
+    changed = [
+        f"{name} was {old['solver'].get(name)} and is now {value}"
+        for name, value in record["solver"].items()
+        if old["solver"].get(name) != value
+    ]
+    if changed:
+        raise ResultsError(
+            f"{folder.path} cannot be continued with other settings: {'; '.join(changed)}. "
+            "Give the same options again, or start again with --overwrite."
+        )
+    frames, wanted = folder.complete(old), record["scene"]["frames"]
+    if len(frames) > wanted:
+        raise ResultsError(
+            f"{folder.path} has {len(frames)} frames already, more than the {wanted} asked for."
+        )
+    return frames

@@ -1,0 +1,61 @@
+"""The table at the end of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from supple.cli.speech import say_seconds
+
+
+def print_summary(record: dict[str, Any], folder: Path) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(record, folder).items():
+        table.add_row(name, value)
+    Console(highlight=False).print(table)
+
+
+def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
+    scene, frames, totals = record["scene"], record["frames"], record["totals"]
+    last = frames[-1]
+    several = len(frames) > 1
+    compiling = totals["compile_seconds"]
+    rows = {
+        "scene": f"{scene['title']} ({scene['file']})",
+        "vertices": f"{last['vertices']:,}",
+        "elements": f"{last['elements']:,}",
+        "solver": f"{solver_name(record)}, {last['precision']}, {last['threads']} thread"
+        + ("s" if last["threads"] > 1 else ""),
+        "outcome": outcome(frames),
+        "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
+        "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
+        "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
+        "energy": f"{last['energy']:.6g} J" + (" in the last frame" if several else ""),
+        "seconds": f"{totals['seconds']:.3g}"
+        + (f" (+ {say_seconds(compiling)} compiling)" if compiling else ""),
+        "results": str(folder),
+    }
+    if record.get("picture"):
+        rows["picture"] = str(folder / record["picture"]["file"])
+    return rows
+
+
+def solver_name(record: dict[str, Any]) -> str:
+    """pbng (chebyshev)"""
+    solver = record["solver"]
+    acceleration = solver["options"].get("acceleration")
+    return solver["method"] + (f" ({acceleration})" if acceleration not in (None, "none") else "")
+
+
+def outcome(frames: list[dict[str, Any]]) -> str:
+    """The sentence that holds for all frames, or how many frames each sentence holds for."""
+    counts = Counter(frame["sentence"] for frame in frames)
+    if len(counts) == 1:
+        return frames[0]["sentence"]
+    return "\n".join(f"{count} frames: {sentence}" for sentence, count in counts.most_common())

@@ -1,0 +1,180 @@
+"""Greedy K-neighbour clustering of elements [BNH Algorithm 4]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supple.kernels import kernel
+from supple.ordering.colouring import incidence
+
+
+@kernel
+def _smallest_degree_last(neighbour_start, neighbour, degree, order):
+    """order: vertices in the order of removal, always one of least remaining degree (bucket queue)."""
+    n = len(degree)
+    most = degree.max()
+    head = np.full(most + 1, -1)
+    after = np.full(n, -1)
+    before = np.full(n, -1)
+    removed = np.zeros(n, np.bool_)
+    for v in range(n - 1, -1, -1):
+        after[v] = head[degree[v]]
+        if after[v] >= 0:
+            before[after[v]] = v
+        head[degree[v]] = v
+    least = 0
+    for k in range(n):
+        least = max(0, least - 1)
+        while head[least] < 0:
+            least += 1
+        v = head[least]
+        head[least] = after[v]
+        if after[v] >= 0:
+            before[after[v]] = -1
+        removed[v] = True
+        order[k] = v
+        for i in range(neighbour_start[v], neighbour_start[v + 1]):
+            w = neighbour[i]
+            if removed[w]:
+                continue
+            if before[w] >= 0:
+                after[before[w]] = after[w]
+            else:
+                head[degree[w]] = after[w]
+            if after[w] >= 0:
+                before[after[w]] = before[w]
+            degree[w] -= 1
+            before[w] = -1
+            after[w] = head[degree[w]]
+            if after[w] >= 0:
+                before[after[w]] = w
+            head[degree[w]] = w
+
+
+def smallest_degree_last(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
+    """The nodes of a graph (start, neighbour) ordered so that each has the least degree among itself and those
+    before it: a greedy colouring in this order needs few colours."""
+    order = np.empty(len(start) - 1, np.int64)
+    _smallest_degree_last(start, neighbour, np.diff(start).astype(np.int64), order)
+    return order[::-1].copy()
+
+
+@kernel
+def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
+    """Elements that share vertices with each element, and how many; returns the number of entries. With empty
+    outputs it only counts."""
+    count = 0
+    k = stencils.shape[1]
+    seen = np.full(len(stencils), -1)
+    times = np.zeros(len(stencils), np.int64)
+    fill = len(neighbour) > 0
+    buffer = np.empty(len(stencils), np.int64)
+    for e in range(len(stencils)):
+        found = 0
+        for s in range(k):
+            v = stencils[e, s]
+            for i in range(start[v], start[v + 1]):
+                other = element[i]
+                if other != e:
+                    if seen[other] != e:
+                        seen[other] = e
+                        times[other] = 0
+                        buffer[found] = other
+                        found += 1
+                    times[other] += 1
+        neighbour_start[e] = count
+        if fill:  # closest first: distance falls with the number of shared vertices; then the next in number
+            others = buffer[:found]
+            for j, place in enumerate(np.argsort(np.abs(others - e) - len(stencils) * times[others])):
+                neighbour[count + j] = others[place]
+                shared[count + j] = times[others[place]]
+        count += found
+    neighbour_start[len(stencils)] = count
+    return count
+
+
+@kernel
+def _seed(neighbour_start, neighbour, shared, slots, cluster):
+    """The unclaimed element with the least sum of distances d = 1 - |∩|/|∪| to its unclaimed neighbours
+    [BNH eq. 15, 16], -1 when all are claimed."""
+    best, least = -1, np.inf
+    for e in range(len(cluster)):
+        if cluster[e] < 0:
+            total = 0.0
+            for i in range(neighbour_start[e], neighbour_start[e + 1]):
+                if cluster[neighbour[i]] < 0:
+                    total += 1.0 - shared[i] / (2.0 * slots - shared[i])
+            if total < least:
+                best, least = e, total
+    return best
+
+
+@kernel
+def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
+    """Claim elements for clusters of `size`, `size` - 1, ... 1; returns the number of clusters."""
+    n = len(cluster)
+    clusters = 0
+    queue = np.empty(n, np.int64)
+    while size >= 1:
+        visited = np.zeros(n, np.bool_)
+        root = _seed(neighbour_start, neighbour, shared, slots, cluster)
+        next_root = 0
+        while root >= 0:  # breadth first; further components are entered where the first one ends
+            queue[0], first, last = root, 0, 1
+            visited[root] = True
+            while first < last:
+                j = queue[first]
+                first += 1
+                for i in range(neighbour_start[j], neighbour_start[j + 1]):
+                    if not visited[neighbour[i]]:
+                        visited[neighbour[i]] = True
+                        queue[last] = neighbour[i]
+                        last += 1
+                if cluster[j] >= 0:
+                    continue
+                members[clusters, 0] = j
+                cluster[j] = clusters
+                found = 1
+                for i in range(neighbour_start[j], neighbour_start[j + 1]):
+                    if found == size:
+                        break
+                    if cluster[neighbour[i]] < 0:
+                        members[clusters, found] = neighbour[i]
+                        cluster[neighbour[i]] = clusters
+                        found += 1
+                if found == size:
+                    clusters += 1
+                else:  # too small: undo
+                    for i in range(found):
+                        cluster[members[clusters, i]] = -1
+                        members[clusters, i] = -1
+            while next_root < n and visited[next_root]:
+                next_root += 1
+            root = next_root if next_root < n else -1
+        size -= 1
+    return clusters
+
+
+def element_graph(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(start, neighbour, shared): for each element those that share vertices with it, closest first, and how
+    many vertices they share."""
+    stencils = np.ascontiguousarray(stencils, np.int64)
+    touching, element, _ = incidence(stencils, vertices)
+    start = np.empty(len(stencils) + 1, np.int64)
+    none = np.empty(0, np.int64)
+    count = _closeness(stencils, touching, element, start, none, none)
+    neighbour, shared = np.empty(count, np.int64), np.empty(count, np.int64)
+    _closeness(stencils, touching, element, start, neighbour, shared)
+    return start, neighbour, shared
+
+
+def cluster_elements(stencils: np.ndarray, vertices: int, size: int) -> np.ndarray:
+    """(clusters, size) elements, padded with -1: disjoint, covering all, each an element and its closest
+    unclaimed neighbours [BNH Algorithm 4]; of equally close ones the next in number."""
+    if size < 1:
+        raise ValueError(f"clusters need a size of at least 1, got {size}")
+    start, neighbour, shared = element_graph(stencils, vertices)
+    cluster = np.full(len(stencils), -1, np.int64)
+    members = np.full((len(stencils), size), -1, np.int64)
+    found = _cluster(start, neighbour, shared, stencils.shape[1], size, cluster, members)
+    return members[:found]

@@ -1,0 +1,158 @@
+"""What the element-wise methods share: options, steps of (pseudo-)time, and the run itself.
+
+All of them solve x = x̃ + W Σ f(x) [GPBD eq. 6], where x̃ is where inertia and external forces alone would
+take the vertices, f are the forces of the elements, and W = Δt²/m, 0 for pinned vertices. A sweep visits
+every element once and changes the positions of its vertices and what the method remembers of the element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from supple.kernels import counters_for, run
+from supple.ordering import ElementBatches, batch_coloured_elements
+from supple.solvers.problem import Balance, Problem
+from supple.solvers.projection import element_sweeps
+from supple.solvers.weak_projection import CompliantWeak
+from supple.terms import Term, WeakConstraints
+
+
+@dataclass(frozen=True)
+class ElementOptions:
+    """Options of every element-wise method.
+
+    ordering: "colours" or "clusters" of up to cluster_size elements [BNH Algorithm 4]; weak_first: visit weak
+    constraints before the elements instead of after them. A quasistatic problem is run to rest in pseudo-time
+    (XPBD-QS) [PBNG section 6.1]: fully damped steps of pseudo_dt seconds with sweeps_per_step sweeps each.
+    iterations: sweeps per step when a call sets no other limit.
+    """
+
+    ordering: Literal["colours", "clusters"] = "colours"
+    cluster_size: int = 5
+    weak_first: bool = False
+    pseudo_dt: float = 0.01
+    sweeps_per_step: int = 10
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.ordering not in ("colours", "clusters"):
+            raise ValueError(f"ordering must be 'colours' or 'clusters', got {self.ordering!r}")
+        for name in ("cluster_size", "sweeps_per_step"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not self.pseudo_dt > 0:
+            raise ValueError(f"pseudo_dt must be positive [s], got {self.pseudo_dt}")
+        if self.iterations is not None and self.iterations < 1:
+            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+
+    name: ClassVar[str]
+
+    def begin(self, problem: Problem) -> ElementRun:
+        return ElementRun(self, problem)
+
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
+        """The projection of an elastic term, with fresh memory; weights (rows, k, lanes) are W [m/N]."""
+        raise TypeError(f"{type(self).__name__} has no projection for elastic terms")
+
+    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> Any:
+        """The projection of weak constraints, with fresh memory."""
+        return CompliantWeak(
+            *batches.places, weights, np.zeros((len(batches.own), 3, batches.lanes), weights.dtype)
+        )
+
+
+class ElementRun:
+    """An element-wise method at work on one problem."""
+
+    check_every = 10
+    patience = 1000
+    rejected = 0
+    guarded = False
+
+    def __init__(self, method: ElementOptions, problem: Problem) -> None:
+        self.method, self.problem = method, problem
+        self.dynamic = bool(problem.inertia.any())
+        self._sweeps_in_step = 0
+        self.weights = self._weights()
+        self._phases = 0
+        self.projections: tuple = ()
+        self._begin_step()
+
+    @property
+    def colours(self) -> int:
+        """Colours of all projections together."""
+        return self._phases
+
+    @property
+    def notes(self) -> list[str]:
+        notes = [f"{self._phases} element colours"]
+        if not self.dynamic:
+            notes.append(
+                f"run to rest in pseudo-time steps of {self.method.pseudo_dt:g} s, "
+                f"{self.method.sweeps_per_step} sweeps each"
+            )
+        return notes
+
+    def observe(self, balance: Balance) -> None:
+        """Nothing to adapt."""
+
+    def advance(self, iterations: int) -> None:
+        """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
+        while iterations > 0:
+            count = iterations
+            if not self.dynamic:
+                if self._sweeps_in_step == self.method.sweeps_per_step:
+                    self._begin_step()
+                count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
+            p = self.problem
+            run(
+                element_sweeps,
+                p.threads,
+                self.projections,
+                p.u,
+                count,
+                self._phases,
+                counters_for(count * self._phases),
+            )
+            self._sweeps_in_step += count
+            iterations -= count
+
+    def _begin_step(self) -> None:
+        """Forget all forces and move to x̃ = x + Δt v + W f_ext; the problem's u is x + Δt v already, with
+        v = 0 in pseudo-time."""
+        p = self.problem
+        p.u[:-1, :3] += (self.weights[:-1, None] * p.model.force).astype(p.dtype)
+        self._sweeps_in_step = 0
+        batches = [self._batches(k) for k in range(len(p.model.terms))]
+        weak = [isinstance(term, WeakConstraints) for term in p.model.terms]
+        order = sorted(range(len(weak)), key=lambda k: weak[k] != self.method.weak_first)
+        projections = []
+        for k in order:
+            term, place = p.model.terms[k], batches[k]
+            W = place.gather_corners(self.weights, p.dtype)
+            make = self.method.weak if weak[k] else self.method.elastic
+            projections.append(make(term, place, W))
+        self.projections = tuple(projections)
+        self._phases = sum(b.colours for b in batches)
+
+    def _batches(self, k: int) -> ElementBatches:
+        p, method = self.problem, self.method
+        size = method.cluster_size if method.ordering == "clusters" else 1
+        return p.shared(
+            f"elements of term {k} in clusters of {size}",
+            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size),
+        )
+
+    def _weights(self) -> np.ndarray:
+        """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding."""
+        p = self.problem
+        stiffness = p.inertia if self.dynamic else p.model.mass / self.method.pseudo_dt**2
+        W = np.zeros(p.model.vertices + 1)
+        free = p.model.free
+        if np.any(stiffness[free] <= 0):
+            raise ValueError(f"{self.method.name} divides by masses: every free vertex needs a positive one")
+        W[:-1][free] = 1 / stiffness[free]
+        return W

@@ -1,0 +1,255 @@
+"""Generalised position-based dynamics for arbitrary energies [GPBD Algorithm 1].
+
+Each element remembers the displacement d that its force has given its vertices, and x = x̃ + Σ d at all times.
+A visit minimises ½|d + Δd|²_{W⁻¹} + U(x + Δd) over Δd = W Sᵀ Δλ, S the derivative of the Green strain. With
+the six multipliers as a symmetric matrix Λ, Δdᵢ = Wᵢ F Λ gᵢ and the new deformation gradient is F (I + Λ Γ),
+Γ = Σ Wᵢ gᵢ gᵢᵀ, so the objective [GPBD eq. 19] is, up to a constant,
+
+    q(Λ) = Λ : Fᵀ D + ½ tr(Λ C Λ Γ) + V ψ(F + F Λ Γ),  C = Fᵀ F,  D = Σ dᵢ gᵢᵀ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from supple.algebra.matrix3 import (
+    add,
+    cofactor,
+    combine,
+    contract,
+    det,
+    matmul,
+    outer,
+    scale,
+    select9,
+    transpose,
+)
+from supple.algebra.svd import rotation_svd
+from supple.algebra.symmetric import add_outer6, full, sandwich_form, solve_spd6, symmetric_part
+from supple.kernels import (
+    all_lanes,
+    load,
+    physics,
+    select,
+)
+from supple.materials import bound_coefficients, psi, stress
+from supple.ordering import ElementBatches
+from supple.solvers.elementwise import ElementOptions
+from supple.solvers.projection import (
+    corner_shapes,
+    corner_weights,
+    corners,
+    deformation,
+    load_corners,
+    project,
+    put_corners,
+    spread,
+    store_corners,
+)
+from supple.solvers.pxpbd import mobility
+from supple.terms import Term
+from supple.terms.term import parameters_at
+
+BACKTRACKS = 8
+"""Halvings of a local Newton step before the element is left as it is."""
+
+SMALLEST_STRETCH = 0.05
+"""Singular value that elements of a material with a barrier are unfolded to at least."""
+
+
+class GreenProjection(NamedTuple):
+    """displacements (rows, 12, lanes): d of each element's four corners [m]; newton_steps: local steps per
+    visit."""
+
+    colour_start: Any
+    start: Any
+    own: Any
+    term: Any
+    weights: Any
+    displacements: Any
+    newton_steps: Any
+
+
+@physics
+def _objective(material, F, C, G, B, V, m):
+    """(q, F + F Λ Γ) for Λ = m; B = sym(Fᵀ D)."""
+    L = full(m)
+    LG = matmul(L, G)
+    new = combine(1.0, F, 1.0, matmul(F, LG))
+    linear = m[0] * B[0] + m[1] * B[1] + m[2] * B[2] + 2.0 * (m[3] * B[3] + m[4] * B[4] + m[5] * B[5])
+    quadratic = 0.5 * contract(transpose(matmul(L, C)), LG)
+    return linear + quadratic + V * psi(material, new), new
+
+
+@physics
+def local_minimum(material, F, W, g, V, d, newton_steps):
+    """Λ that minimises q, by Newton from 0 with the positive definite Hessian
+    M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M), T = sym(Fᵀ cof Γ), and a line search."""
+    G = mobility(W, g)
+    C = matmul(transpose(F), F)
+    near = combine(1.0, outer(d[0], g[0]), 1.0, outer(d[1], g[1]))
+    far = combine(1.0, outer(d[2], g[2]), 1.0, outer(d[3], g[3]))
+    B = symmetric_part(matmul(transpose(F), combine(1.0, near, 1.0, far)))
+    zero = 0.0 * V
+    m = (zero, zero, zero, zero, zero, zero)
+    q, new = _objective(material, F, C, G, B, V, m)
+    GG = matmul(G, G)
+    Ft = transpose(F)
+    for _ in range(newton_steps):
+        a, b = bound_coefficients(material, new)
+        CLG = symmetric_part(matmul(C, matmul(full(m), G)))
+        FPG = symmetric_part(matmul(Ft, matmul(stress(material, new), G)))
+        r = (
+            -(B[0] + CLG[0] + V * FPG[0]),
+            -(B[1] + CLG[1] + V * FPG[1]),
+            -(B[2] + CLG[2] + V * FPG[2]),
+            -2.0 * (B[3] + CLG[3] + V * FPG[3]),
+            -2.0 * (B[4] + CLG[4] + V * FPG[4]),
+            -2.0 * (B[5] + CLG[5] + V * FPG[5]),
+        )
+        T = symmetric_part(matmul(Ft, matmul(cofactor(new), G)))
+        t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
+        H = sandwich_form(symmetric_part(C), symmetric_part(combine(1.0, G, V * a, GG)))
+        H = add_outer6(H, V * b, t)
+        # Where corners are pinned, Γ and with it H are singular; a little on the diagonal keeps steps bounded.
+        e = 1e-6 * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30
+        H = (
+            H[0] + e, H[1], H[2] + e, H[3], H[4], H[5] + e, H[6], H[7], H[8], H[9] + e, H[10], H[11], H[12],
+            H[13], H[14] + e, H[15], H[16], H[17], H[18], H[19], H[20] + e,
+        )  # fmt: skip
+        step = solve_spd6(H, r)
+        length = zero + 1.0
+        slack = 1e-6 * abs(q)
+        best, best_new, best_q = m, new, q
+        for _ in range(BACKTRACKS):
+            trial = _along(m, length, step)
+            value, moved = _objective(material, F, C, G, B, V, trial)
+            good = value <= q + slack
+            best, best_new, best_q = (
+                _pick6(good, trial, best),
+                select9(good, moved, best_new),
+                select(good, value, best_q),
+            )
+            if all_lanes(good):
+                break
+            # Lanes that are done repeat their step; the others try half of it.
+            length = select(good, length, 0.5 * length)
+        m, new, q = best, best_new, best_q
+    return m
+
+
+@physics
+def _along(m, t, s):
+    return (
+        m[0] + t * s[0],
+        m[1] + t * s[1],
+        m[2] + t * s[2],
+        m[3] + t * s[3],
+        m[4] + t * s[4],
+        m[5] + t * s[5],
+    )
+
+
+@physics
+def _pick6(mask, a, b):
+    return (
+        select(mask, a[0], b[0]),
+        select(mask, a[1], b[1]),
+        select(mask, a[2], b[2]),
+        select(mask, a[3], b[3]),
+        select(mask, a[4], b[4]),
+        select(mask, a[5], b[5]),
+    )
+
+
+def unfold(material: Any, x: Any, W: Any, g: Any) -> Any:
+    """The corners with inverted elements of a material with a barrier unfolded; as they are for others."""
+    return x
+
+
+@overload(unfold)
+def _unfold(material, x, W, g):  # type: ignore[no-untyped-def]
+    if not getattr(material.instance_class, "barrier", False):
+        return lambda material, x, W, g: x
+    return lambda material, x, W, g: _unfold_inverted(x, W, g)
+
+
+@physics
+def _unfold_inverted(x, W, g):
+    """Negate the smallest singular value of an inverted F and lift those that are nearly zero. The corners
+    move by Wᵢ (δF Γ⁻¹) gᵢ, which changes F by δF and keeps the centre of mass [GPBD section 4.1]."""
+    F = deformation(x, g)
+    sound = det(F) > SMALLEST_STRETCH * SMALLEST_STRETCH * SMALLEST_STRETCH
+    if all_lanes(sound):
+        return x
+    U, sigma, V = rotation_svd(F)
+    floor = 0.0 * sigma[0] + SMALLEST_STRETCH
+    s = (max(abs(sigma[0]), floor), max(abs(sigma[1]), floor), max(abs(sigma[2]), floor))
+    US = (
+        U[0] * s[0], U[1] * s[1], U[2] * s[2],
+        U[3] * s[0], U[4] * s[1], U[5] * s[2],
+        U[6] * s[0], U[7] * s[1], U[8] * s[2],
+    )  # fmt: skip
+    dF = combine(1.0, matmul(US, transpose(V)), -1.0, F)
+    G = mobility(W, g)
+    e = 1e-6 * (G[0] + G[4] + G[8]) + 1e-30
+    G = (G[0] + e, G[1], G[2], G[3], G[4] + e, G[5], G[6], G[7], G[8] + e)
+    K = cofactor(G)
+    inverse = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
+    moves = spread(matmul(dF, K), g)
+    t = select(sound, 0.0 * inverse, inverse)
+    return (
+        add(x[0], scale(t * W[0], moves[0])),
+        add(x[1], scale(t * W[1], moves[1])),
+        add(x[2], scale(t * W[2], moves[2])),
+        add(x[3], scale(t * W[3], moves[3])),
+    )
+
+
+@physics
+def element_step(projection, row, x, W, g):
+    """Δd of the four corners."""
+    V = load(projection.term.rest, row, 9)
+    material = parameters_at(projection.term.material, row)
+    d = load_corners(projection.displacements, row, 0)
+    F = deformation(x, g)
+    m = local_minimum(material, F, W, g, V, d, projection.newton_steps)
+    moves = spread(matmul(F, full(m)), g)
+    steps = (scale(W[0], moves[0]), scale(W[1], moves[1]), scale(W[2], moves[2]), scale(W[3], moves[3]))
+    return steps, d
+
+
+@project.of(GreenProjection)
+def _project_green(projection, row, u):
+    W, g = corner_weights(projection, row), corner_shapes(projection, row)
+    x = unfold(projection.term.material, corners(projection, row, u), W, g)
+    steps, d = element_step(projection, row, x, W, g)
+    store_corners(projection.displacements, row, 0, _plus(d, steps))
+    put_corners(projection, row, u, _plus(x, steps))
+
+
+@physics
+def _plus(x, y):
+    return (add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2]), add(x[3], y[3]))
+
+
+@dataclass(frozen=True)
+class GPBD(ElementOptions):
+    """Generalised PBD, for any material. newton_steps: local Newton steps per visit."""
+
+    name: ClassVar[str] = "gpbd"
+
+    newton_steps: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.newton_steps < 1:
+            raise ValueError(f"newton_steps must be at least 1, got {self.newton_steps}")
+
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
+        displacements = np.zeros((len(batches.own), 12, batches.lanes), weights.dtype)
+        return GreenProjection(*batches.places, weights, displacements, self.newton_steps)

@@ -1,0 +1,106 @@
+"""Position-based dynamics with continuum energies as constraints C = E [PBCM sections 3-4.2].
+
+A visit moves the corners of an element by Δxᵢ = -E/(Σ wⱼ |∂E/∂xⱼ|²) wᵢ ∂E/∂xᵢ [PBCM eq. 3], towards E = 0.
+There is no compliance: the more sweeps, and the shorter the time step, the stiffer the body, whatever its
+Young's modulus; and in quasistatics external forces lose their effect as sweeps are added [PBNG section 6.1].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import det, matmul, select9, transpose
+from supple.algebra.svd import rotation_svd
+from supple.kernels import all_lanes, load, physics, select
+from supple.materials import psi, stress
+from supple.ordering import ElementBatches
+from supple.solvers.elementwise import ElementOptions
+from supple.solvers.projection import (
+    corner_shapes,
+    corner_weights,
+    corners,
+    deformation,
+    project,
+    put_corners,
+    shifted,
+    spread,
+    weighted_square,
+)
+from supple.solvers.weak_projection import HardWeak
+from supple.terms import Term, WeakConstraints
+from supple.terms.term import parameters_at
+
+CLAMP = 0.577
+"""Stretch below which stress stays what it is there: 1/√3, where St. Venant-Kirchhoff resists most."""
+
+
+class EnergyProjection(NamedTuple):
+    """Energy constraints keep no memory; stiffness scales each correction."""
+
+    colour_start: Any
+    start: Any
+    own: Any
+    term: Any
+    weights: Any
+    stiffness: Any
+
+
+@physics
+def clamped_energy(material, F):
+    """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
+
+    F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P̂ is the stress there,
+    and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative.
+    """
+    sound = det(F) > 0.75
+    energy, P = psi(material, F), stress(material, F)
+    if all_lanes(sound):
+        return energy, P
+    U, s, V = rotation_svd(F)
+    zero = 0.0 * s[0]
+    floor = zero + CLAMP
+    c = (max(s[0], floor), max(s[1], floor), max(s[2], floor))
+    S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
+    H = stress(material, S)
+    clamped = psi(material, S) + H[0] * (s[0] - c[0]) + H[4] * (s[1] - c[1]) + H[8] * (s[2] - c[2])
+    return select(sound, energy, clamped), select9(sound, P, matmul(matmul(U, H), transpose(V)))
+
+
+@project.of(EnergyProjection)
+def _project_energy(projection, row, u):
+    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
+    V = load(projection.term.rest, row, 9)
+    material = parameters_at(projection.term.material, row)
+    energy, P = clamped_energy(material, deformation(x, g))
+    gradient = spread(P, g)
+    square = weighted_square(W, gradient, gradient)
+    # E = V ψ and ∂E/∂x = V P g: one V cancels against two. Padding has V = 0 and must not move.
+    s = -projection.stiffness * max(energy, 0.0 * V) / (square + 1e-30)
+    put_corners(projection, row, u, shifted(x, select(V > 0.0, s, 0.0 * V), W, gradient))
+
+
+@dataclass(frozen=True)
+class PBD(ElementOptions):
+    """PBD with energy constraints, for any material; the paper's are StVK and LogNeoHookean. stiffness: the
+    part of each correction that is made. damping: the part of every velocity lost per step."""
+
+    name: ClassVar[str] = "pbd"
+
+    stiffness: float = 1.0
+    damping: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.stiffness <= 1:
+            raise ValueError(f"stiffness must lie between 0 and 1, got {self.stiffness}")
+        if not 0 <= self.damping < 1:
+            raise ValueError(f"damping must lie between 0 and 1, got {self.damping}")
+
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
+        return EnergyProjection(*batches.places, weights, self.stiffness)
+
+    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> Any:
+        return HardWeak(*batches.places, weights)

@@ -1,0 +1,156 @@
+"""Projections: element-wise visits by colour, and a tetrahedron's four corners as tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.extending import overload
+
+from supple.algebra.matrix3 import add, dot, matvec, scale
+from supple.kernels import (
+    finish_chunk,
+    gather,
+    generic,
+    kernel,
+    load,
+    physics,
+    scatter,
+    store,
+    take_chunk,
+    wait_for_phase,
+)
+from supple.terms.tet import deformation_gradient, own_gradient, shape_gradients
+
+CHUNK = 8
+"""Batches that a thread takes at a time."""
+
+
+@generic
+def project(projection, row, u):
+    """Visit the elements in one row: update their vertices' displacement records u and the method's memory of
+    them. A projection is a NamedTuple with the fields colour_start, start, own, term and weights
+    (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers."""
+
+
+def sweep_projections(projections: Any, u: Any, phase: int, counters: Any) -> None:
+    """Visit every element of every projection once, one projection after the other, colour by colour."""
+
+
+@overload(sweep_projections)
+def _sweep_projections(projections, u, phase, counters):  # type: ignore[no-untyped-def]
+    if len(projections) == 0:
+        return lambda projections, u, phase, counters: None
+
+    def first_then_rest(projections, u, phase, counters):  # type: ignore[no-untyped-def]
+        projection = projections[0]
+        colours = len(projection.colour_start) - 1
+        for colour in range(colours):
+            first, last = projection.colour_start[colour], projection.colour_start[colour + 1]
+            chunks = -(-(last - first) // CHUNK)
+            chunk = take_chunk(counters, phase + colour, chunks)
+            while chunk >= 0:
+                for batch in range(first + chunk * CHUNK, min(last, first + (chunk + 1) * CHUNK)):
+                    for row in range(projection.start[batch], projection.start[batch + 1]):
+                        project(projection, row, u)
+                finish_chunk(counters, phase + colour)
+                chunk = take_chunk(counters, phase + colour, chunks)
+            wait_for_phase(counters, phase + colour, chunks)
+        sweep_projections(projections[1:], u, phase + colours, counters)
+
+    return first_then_rest
+
+
+@kernel
+def element_sweeps(projections, u, sweeps, phases, counters):
+    """That many sweeps, each of `phases` phases."""
+    for sweep in range(sweeps):
+        sweep_projections(projections, u, sweep * phases, counters)
+
+
+# A tetrahedron's four corners as tuples, the one that comes first in its row leading.
+
+
+@physics
+def corners(projection, row, u):
+    """Displacements of the four corners."""
+    others = projection.term.others
+    return (
+        gather(u, projection.own, row, 0),
+        gather(u, others, row, 0),
+        gather(u, others, row, 1),
+        gather(u, others, row, 2),
+    )
+
+
+@physics
+def corner_weights(projection, row):
+    """W of the four corners."""
+    W = projection.weights
+    return (load(W, row, 0), load(W, row, 1), load(W, row, 2), load(W, row, 3))
+
+
+@physics
+def corner_shapes(projection, row):
+    """Shape gradients of the four corners [1/m]."""
+    g, h, k = shape_gradients(projection.term, row)
+    return (own_gradient(g, h, k), g, h, k)
+
+
+@physics
+def deformation(x, g):
+    """F of a tetrahedron from its corners and shape gradients."""
+    return deformation_gradient(x[0], x[1], x[2], x[3], g[1], g[2], g[3])
+
+
+@physics
+def spread(M, g):
+    """M gᵢ for the four corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""
+    return (matvec(M, g[0]), matvec(M, g[1]), matvec(M, g[2]), matvec(M, g[3]))
+
+
+@physics
+def weighted_square(W, a, b):
+    """Σ Wᵢ aᵢ · bᵢ over the corners."""
+    return W[0] * dot(a[0], b[0]) + W[1] * dot(a[1], b[1]) + W[2] * dot(a[2], b[2]) + W[3] * dot(a[3], b[3])
+
+
+@physics
+def shifted(x, s, W, a):
+    """xᵢ + s Wᵢ aᵢ for the corners."""
+    return (
+        add(x[0], scale(s * W[0], a[0])),
+        add(x[1], scale(s * W[1], a[1])),
+        add(x[2], scale(s * W[2], a[2])),
+        add(x[3], scale(s * W[3], a[3])),
+    )
+
+
+@physics
+def put_corners(projection, row, u, x):
+    """Write the displacements of the four corners back."""
+    others = projection.term.others
+    scatter(u, projection.own, row, 0, x[0])
+    scatter(u, others, row, 0, x[1])
+    scatter(u, others, row, 1, x[2])
+    scatter(u, others, row, 2, x[3])
+
+
+@physics
+def load_corners(data, row, first):
+    """Twelve numbers of a row as four corner vectors, from field `first` on."""
+    return (
+        (load(data, row, first), load(data, row, first + 1), load(data, row, first + 2)),
+        (load(data, row, first + 3), load(data, row, first + 4), load(data, row, first + 5)),
+        (load(data, row, first + 6), load(data, row, first + 7), load(data, row, first + 8)),
+        (load(data, row, first + 9), load(data, row, first + 10), load(data, row, first + 11)),
+    )
+
+
+@physics
+def store_corners(data, row, first, x):
+    """The reverse of `load_corners`."""
+    for axis in range(3):
+        store(data, row, first + axis, x[0][axis])
+        store(data, row, first + 3 + axis, x[1][axis])
+        store(data, row, first + 6 + axis, x[2][axis])
+        store(data, row, first + 9 + axis, x[3][axis])

@@ -1,0 +1,99 @@
+"""Bad input ends with exit code 2 and a sentence, without a traceback and without touching results."""
+
+import json
+
+import pytest
+from cli_scenes import SAG, supple, supple_json, write_scene
+
+
+def refused(*arguments: str) -> str:
+    result = supple(*arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    return result.stderr
+
+
+def test_a_bad_scene_file_is_named_with_all_its_wrong_fields(tmp_path):
+    scene = write_scene(tmp_path, SAG.replace("poisson = 0.3", "poisson = 0.7").replace("title", "titel"))
+    said = refused("run", scene)
+    assert f"{scene}: solid[0].material.corotated.poisson" in said
+    assert "less than 0.5" in said
+    assert "did you mean 'title'?" in said
+
+
+def test_with_json_a_mistake_is_one_object_too(tmp_path):
+    result = supple("run", write_scene(tmp_path, "frames = 0"), "--json")
+    assert result.exit_code == 2
+    answer = json.loads(result.stdout)
+    assert answer["exit_code"] == 2
+    assert "frames" in answer["error"]
+
+
+def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
+    write_scene(tmp_path, SAG, "sagging.toml")
+    assert "did you mean 'sagging.toml'?" in refused("run", "saging.toml")
+    assert "there is no such scene file" in refused("run", "nowhere/sagging.toml")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--solver", "pbgn"), "did you mean 'pbng'?"),
+        (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
+        (("--max-iterations", "0"), "max_iterations must be at least 1"),
+        (("--time-budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
+        (("--time-budget", "0"), "time_budget must be positive"),
+        (("--frames", "0"), "--frames must be at least 1"),
+        (("--threads", "0"), "--threads must be at least 1"),
+        (("--precision", "float16"), "precision must be 'float32' or 'float64'"),
+        (("--device", "gpu"), "device must be 'cpu'"),
+        (("--solver", "newton", "--precision", "float32"), "float64"),
+        (("--resume", "--overwrite"), "give only one"),
+        (("--output", "scene.toml"), "is a file"),
+        (("--frams", "3"), "--frames"),
+    ],
+)
+def test_bad_options(tmp_path, options, sentence):
+    scene = write_scene(tmp_path, SAG)
+    assert sentence in " ".join(refused("run", scene, *options).split())
+    assert not list(tmp_path.glob("results/**/*.*"))
+
+
+def test_results_are_not_overwritten_unless_asked(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    first = supple_json("run", scene, "--no-picture")
+    frame = tmp_path / "results" / "scene" / "frame_0001.npz"
+    before = frame.stat().st_mtime_ns
+    said = refused("run", scene, "--tolerance", "1e-3", "--no-picture")
+    assert "--resume" in said
+    assert "--overwrite" in said
+    assert frame.stat().st_mtime_ns == before
+
+    foreign = frame.with_name("notes.txt")
+    foreign.write_text("mine")
+    second = supple_json("run", scene, "--tolerance", "1e-3", "--no-picture", "--overwrite")
+    assert second["totals"]["iterations"] < first["totals"]["iterations"]
+    assert foreign.read_text() == "mine"
+
+
+def test_a_refused_overwrite_keeps_what_is_there(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    supple_json("run", scene, "--no-picture")
+    refused("run", scene, "--overwrite", "--precision", "float16")
+    assert (tmp_path / "results" / "scene" / "frame_0001.npz").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied", "results/scene")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", denied)
+    assert "results/scene: Permission denied." in refused("run", write_scene(tmp_path, SAG))
+
+
+def test_unknown_commands_and_names_suggest_the_right_ones():
+    assert "run" in refused("rnu")
+    assert "did you mean 'materials'?" in refused("list", "materals")
+    assert "did you mean 'corotated'?" in refused("bench", "sweep", "--material", "corotaded")
+    assert "did you mean 'pbng'?" in refused("bench", "sweep", "--solver", "pbnk")

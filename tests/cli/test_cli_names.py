@@ -1,0 +1,88 @@
+"""supple list, schema, bench and help."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_scenes import SAG, supple, supple_json, write_scene
+
+import supple as library
+from supple.materials import MATERIALS
+from supple.meshes import load_mesh
+from supple.solvers import SOLVERS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_list_has_every_name_with_a_description(tmp_path):
+    (tmp_path / "scenes").mkdir()
+    write_scene(tmp_path / "scenes", SAG, "sag.toml")
+    listed = supple_json("list")
+    names = {section: [entry["name"] for entry in entries] for section, entries in listed.items()}
+    assert names["materials"] == list(MATERIALS)
+    assert names["solvers"] == list(SOLVERS)
+    assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])
+    assert {"block", "bar", "ball", "torus"} == set(names["meshes"])
+    assert names["files"] == [".mesh", ".msh", ".vtk", ".vtu"]
+    assert listed["scenes"] == [{"name": "scenes/sag.toml", "description": "Sagging block"}]
+    assert all(entry["description"] for entries in listed.values() for entry in entries)
+
+
+def test_list_shows_the_options_of_solvers_with_defaults():
+    (pbng,) = (entry for entry in supple_json("list", "solvers")["solvers"] if entry["name"] == "pbng")
+    options = {option["name"]: option for option in pbng["options"]}
+    assert options["acceleration"] == {
+        "name": "acceleration",
+        "type": "none | sor | chebyshev",
+        "default": "none",
+    }
+    assert options["omega"]["default"] == library.PBNG().omega
+    shown = supple("list", "solvers").stdout
+    assert "acceleration" in shown
+    assert "chebyshev" in shown
+
+
+def test_the_published_schema_is_up_to_date():
+    published = (REPOSITORY / "docs" / "scene.schema.json").read_text(encoding="utf-8")
+    printed = supple("schema")
+    assert printed.exit_code == 0
+    assert published == printed.stdout, "run: supple schema > docs/scene.schema.json"
+    assert json.loads(published)["title"] == "supple scene"
+
+
+@pytest.mark.parametrize("solver", ["pbng", "newton"])
+def test_bench_sweep_prints_its_figures(solver):
+    figures = supple_json(
+        "bench", "sweep", "--cells", "4", "--solver", solver, "--precision", "float64", "--repeats", "2"
+    )
+    assert (figures["solver"], figures["material"], figures["precision"]) == (solver, "corotated", "float64")
+    assert (figures["vertices"], figures["tets"], figures["colours"]) == (125, 320, 5)
+    free_visits = 4 * 320 - 2 * visits_of_a_face(4)
+    assert figures["visits"] == free_visits
+    assert figures["threads"] >= 1
+    assert 0 < figures["ms_min"] <= figures["ms_per_sweep"]
+    assert figures["setup_seconds"] > 0
+    assert figures["compile_seconds"] >= 0
+    assert figures["machine"]["cores"] >= 1
+
+
+def visits_of_a_face(cells: int) -> int:
+    mesh = library.block(cells)
+    return int((mesh.points[mesh.tets][..., 0] == 0).sum())
+
+
+def test_version():
+    assert supple("--version").stdout == f"supple {library.__version__}\n"
+
+
+def test_help_loads_nothing_that_draws():
+    drawing = {"pyvista", "vtkmodules", "matplotlib"}
+    code = f"import sys, supple.cli; print([name for name in {drawing} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_written_frame_is_a_mesh_that_loads(tmp_path):
+    supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
+    assert load_mesh(tmp_path / "results" / "scene" / "frame_0001.vtu").n_tets == 135

@@ -1,0 +1,108 @@
+"""supple run: what it writes, and how it ends."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_scenes import SAG, STRETCH, SWING, supple, supple_json, write_scene
+
+import supple as library
+from supple.io import read_frame
+
+
+def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
+    result = supple("run", write_scene(tmp_path, SAG))
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "results" / "scene"
+    assert {file.name for file in folder.iterdir()} == {
+        "frame_0001.vtu",
+        "frame_0001.npz",
+        "animation.pvd",
+        "report.json",
+        "picture.png",
+    }
+    for word in ("Sagging block", "64", "135", "pbng", "Converged", "imbalance", "results/scene"):
+        assert word in result.stdout
+
+
+def test_a_single_frame_is_the_equilibrium_that_python_finds(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    supple_json("run", scene, "--no-picture")
+    found = read_frame(tmp_path / "results" / "scene", 1)
+    expected = library.equilibrium(library.load_scene(scene).scene, library.PBNG(), tolerance=1e-6)
+    np.testing.assert_array_equal(found.positions, expected.positions)
+
+
+def test_a_single_quasistatic_frame_has_motions_at_their_end(tmp_path):
+    scene = write_scene(tmp_path, STRETCH)
+    supple_json("run", scene, "--no-picture", "--frames", "1")
+    assert read_frame(tmp_path / "results" / "scene", 1).positions[:, 0].max() == pytest.approx(1.5)
+
+
+def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
+    printed = supple_json("run", write_scene(tmp_path, SWING), "--history", "--output", "out")
+    written = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
+    assert printed == written
+    assert written["scene"]["vertices"] == 64
+    assert written["solver"]["options"]["acceleration"] == "none"
+    assert written["solver"]["tolerance"] == 1e-8
+    assert written["versions"].keys() == {"supple", "numpy", "numba", "python"}
+    assert written["machine"]["cores"] >= 1
+    assert [frame["index"] for frame in written["frames"]] == [1, 2, 3, 4, 5, 6]
+    for frame in written["frames"]:
+        assert len(frame["history"]["imbalance"]) == frame["iterations"] + 1
+        assert frame["ok"]
+        assert frame["sentence"]
+    assert written["totals"]["iterations"] == sum(frame["iterations"] for frame in written["frames"])
+    assert (tmp_path / "out" / "residual.png").stat().st_size > 1000
+
+
+def test_options_override_the_file(tmp_path):
+    scene = write_scene(tmp_path, STRETCH)
+    report = supple_json(
+        "run", scene, "--no-picture", "--solver", "newton", "--tolerance", "1e-5", "--max-iterations", "30",
+        "--time-budget", "1 min", "--frames", "2", "--threads", "1",
+    )  # fmt: skip
+    assert report["solver"]["method"] == "newton"
+    assert (report["solver"]["tolerance"], report["solver"]["max_iterations"]) == (1e-5, 30)
+    assert report["solver"]["time_budget"] == 60
+    assert [frame["solver"] for frame in report["frames"]] == ["newton"] * 2
+
+
+def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path):
+    report = supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", exit_code=1)
+    assert not report["totals"]["ok"]
+    assert report["frames"][0]["outcome"] == "budget_iterations"
+    folder = tmp_path / "results" / "scene"
+    assert read_frame(folder, 1).positions.shape == (64, 3)
+    assert (folder / "picture.png").exists()
+
+
+def test_a_run_of_iterations_without_tolerance_is_done(tmp_path):
+    text = SAG.replace("tolerance = 1e-6", "max_iterations = 3")
+    report = supple_json("run", write_scene(tmp_path, text), "--no-picture")
+    assert report["frames"][0]["outcome"] == "completed"
+    assert report["solver"]["tolerance"] is None
+
+
+def test_where_nothing_says_when_to_stop_there_is_a_tolerance(tmp_path):
+    text = SAG.replace("[stop]\ntolerance = 1e-6\n", "")
+    assert supple_json("run", write_scene(tmp_path, text), "--no-picture")["solver"]["tolerance"] == 1e-4
+
+
+def test_the_start_that_a_file_asks_for_is_used(tmp_path):
+    text = SAG + "[start]\nscramble = { seed = 1 }\n"
+    scene = write_scene(tmp_path, text)
+    scrambled = supple_json("run", scene, "--no-picture", "--history", "--max-iterations", "1", exit_code=1)
+    straight = supple_json(
+        "run", write_scene(tmp_path, SAG, "b.toml"), "--no-picture", "--history", "--max-iterations", "1",
+        exit_code=1,
+    )  # fmt: skip
+    first = [report["frames"][0]["history"]["residual"][0] for report in (scrambled, straight)]
+    assert first[0] > 2 * first[1]
+
+
+def test_quiet_says_nothing(tmp_path):
+    result = supple("run", write_scene(tmp_path, SWING), "--quiet", "--no-picture")
+    assert (result.exit_code, result.output) == (0, "")

@@ -1,0 +1,58 @@
+"""Results folders."""
+
+import json
+import math
+
+import pytest
+
+from supple.io import ResultsError, ResultsFolder, machine, versions
+from supple.io.results import to_json
+
+REPORT = {"scene": {}, "solver": {}, "frames": [{"index": 1}, {"index": 2}, {"index": 3}]}
+
+
+def test_reports_come_back_as_they_were(tmp_path):
+    folder = ResultsFolder(tmp_path)
+    folder.write_report(REPORT)
+    assert folder.read_report() == REPORT
+    assert folder.has_results
+
+
+def test_numbers_that_json_lacks_become_null():
+    assert json.loads(to_json({"a": [math.inf, math.nan, 1.5], "b": (True, None)})) == {
+        "a": [None, None, 1.5],
+        "b": [True, None],
+    }
+
+
+def test_only_frames_with_all_files_up_to_the_first_gap_are_complete(tmp_path):
+    for name in ("frame_0001.vtu", "frame_0001.npz", "frame_0002.vtu", "frame_0003.vtu", "frame_0003.npz"):
+        (tmp_path / name).touch()
+    assert ResultsFolder(tmp_path).complete(REPORT) == [{"index": 1}]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"scene": 1}'])
+def test_what_is_no_report_is_refused(tmp_path, text):
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(ResultsError, match="not a report"):
+        ResultsFolder(tmp_path).read_report()
+
+
+def test_frames_without_a_report_are_refused(tmp_path):
+    (tmp_path / "frame_0001.npz").touch()
+    with pytest.raises(ResultsError, match="has frames but no report"):
+        ResultsFolder(tmp_path).read_report()
+
+
+def test_clearing_deletes_nothing_that_is_not_ours(tmp_path):
+    for name in ("frame_0001.npz", "animation.pvd", "report.json", "thesis.tex", "frame.png"):
+        (tmp_path / name).touch()
+    ResultsFolder(tmp_path).clear()
+    assert {file.name for file in tmp_path.iterdir()} == {"thesis.tex", "frame.png"}
+    assert not ResultsFolder(tmp_path).has_results
+
+
+def test_the_machine_is_described():
+    assert machine()["cores"] >= 1
+    assert machine()["cpu"]
+    assert versions()["numba"].count(".") == 2
