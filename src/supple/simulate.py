@@ -132,8 +132,8 @@ def simulate(
     if frames < 1 or substeps < 1:
         raise ValueError(f"frames and substeps must be at least 1, got {frames} and {substeps}")
     return _frames(
-        scene, solver, stop, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device, start,
-        velocities, first_frame, history, threads, watch,
+        scene, solver, stop, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device,
+        start, velocities, first_frame, history, threads, watch,
     )  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def solve(
         threads=problem.threads,
         vertices=problem.model.vertices,
         elements=problem.model.elements,
-        colours=problem.colours,
+        colours=run.colours,
         inverted=problem.inverted(),
         rejected=run.rejected,
         notes=run.notes,

@@ -1,5 +1,6 @@
 """Interrupted runs leave complete frames and can be continued."""
 
+import json
 import os
 import signal
 import subprocess
@@ -76,6 +77,18 @@ def test_a_resume_of_a_finished_run_has_nothing_to_do(tmp_path):
     first = supple_json("run", scene, "--no-picture")
     again = supple_json("run", scene, "--no-picture", "--resume")
     assert again["frames"] == first["frames"]
+
+
+def test_a_resume_shows_figures_that_were_infinite(tmp_path):
+    scene = write_scene(tmp_path, SWING)
+    supple_json("run", scene, "--no-picture", "--frames", "2")
+    path = tmp_path / "results" / "scene" / "report.json"
+    report = json.loads(path.read_text())
+    report["frames"][-1] |= {"imbalance": None, "energy": None}
+    path.write_text(json.dumps(report))
+    result = supple("run", scene, "--frames", "2", "--resume")
+    assert result.exit_code == 0
+    assert "inf J" in result.stdout
 
 
 def test_more_frames_continue_a_finished_run(tmp_path):

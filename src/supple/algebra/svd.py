@@ -24,8 +24,8 @@ def _jacobi_angle(p, q, r):
 
 @physics
 def symmetric_eigen(xx, yy, zz, xy, xz, yz):
-    """Eigenvalues (3-tuple, unsorted) and rotation V (9-tuple, columns are eigenvectors) of a symmetric matrix
-    by cyclic Jacobi."""
+    """Eigenvalues (3-tuple, unsorted) of a symmetric matrix and the rotation V (9-tuple) whose columns are
+    its eigenvectors, by cyclic Jacobi."""
     one, zero = 0.0 * xx + 1.0, 0.0 * xx
     V = (one, zero, zero, zero, one, zero, zero, zero, one)
     for _ in range(JACOBI_SWEEPS):
@@ -67,7 +67,7 @@ def _rotate_columns(V, pair, c, s):
 def rotation_svd(F):
     """(U, σ, V) with F = U diag(σ) Vᵀ, U and V rotations, |σ₁| ≥ |σ₂| ≥ |σ₃|, and σ₃ < 0 for inverted F.
 
-    V comes from Fᵀ F; u₁ = F v₁/|F v₁|, u₂ from F v₂ made orthogonal to u₁, u₃ = u₁ × u₂ [Irving et al. 2004].
+    V comes from Fᵀ F; u₁ = F v₁/|F v₁|, u₂ from F v₂ made orthogonal to u₁, u₃ = u₁ × u₂.
     """
     C = matmul(transpose(F), F)
     (a, b, c), V = symmetric_eigen(C[0], C[4], C[8], C[1], C[2], C[5])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
 from supple.cli.job import Job
 from supple.io import ResultsError, ResultsFolder, machine, versions
 from supple.simulate import Frame
+
+FIGURES = ("imbalance", "reduction", "residual", "energy")
 
 
 def new_record(job: Job) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def set_totals(record: dict[str, Any]) -> None:
         "ok": all(frame["ok"] for frame in frames),
         "frames_not_ok": [frame["index"] for frame in frames if not frame["ok"]],
         "iterations": sum(frame["iterations"] for frame in frames),
-        "worst_imbalance": max((f["imbalance"] for f in frames if f["imbalance"] is not None), default=None),
+        "worst_imbalance": max((frame["imbalance"] for frame in frames), default=None),
         "seconds": sum(frame["seconds"] for frame in frames),
         "setup_seconds": sum(frame["setup_seconds"] for frame in frames),
         "compile_seconds": sum(frame["compile_seconds"] for frame in frames),
@@ -75,4 +78,6 @@ def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[
         raise ResultsError(
             f"{folder.path} has {len(frames)} frames already, more than the {wanted} asked for."
         )
+    for frame in frames:  # JSON has no infinity
+        frame.update({name: math.inf for name in FIGURES if frame[name] is None})
     return frames

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import logging
+import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +37,8 @@ def generic(declaration: Callable) -> Any:
     """A function whose implementation is chosen by the class of its first argument, a NamedTuple.
 
     In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
-    added with `@declaration.of(SomeNamedTuple)`; `.known(cls)` tells whether there is one. Choosing by type, unlike closing over a function, keeps
-    Numba's on-disk cache usable.
+    added with `@declaration.of(SomeNamedTuple)`; `.known(cls)` tells whether there is one. Choosing by type,
+    unlike closing over a function, keeps Numba's on-disk cache usable.
     """
     table: dict[type, Callable] = {}
     name = declaration.__name__
@@ -110,6 +111,16 @@ def cache_directory() -> Path:
     return user_cache_path("supple") / "kernels" / digest.hexdigest()[:16]
 
 
+@cache
+def _can_keep() -> bool:
+    """Whether kernels can be kept there. Numba's other places would not notice edits and are not used."""
+    try:
+        cache_directory().mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(cache_directory(), os.W_OK)
+
+
 _kernels: set[str] = set()
 
 
@@ -117,9 +128,7 @@ def kernel(function: Callable) -> Any:
     """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs."""
     previous, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory())
     try:
-        dispatcher = njit(nogil=True, cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # nowhere to write: compile in every process rather than fail
-        dispatcher = njit(nogil=True, **_OPTIONS)(function)
+        dispatcher = njit(nogil=True, cache=_can_keep(), **_OPTIONS)(function)
     finally:
         config.CACHE_DIR = previous
     _kernels.add(f"{function.__module__}.{function.__qualname__}")

@@ -52,8 +52,8 @@ def _smallest_degree_last(neighbour_start, neighbour, degree, order):
 
 
 def smallest_degree_last(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
-    """The nodes of a graph (start, neighbour) ordered so that each has the least degree among itself and those
-    before it: a greedy colouring in this order needs few colours."""
+    """The nodes of a graph (start, neighbour), ordered so that each has the least degree among itself and
+    those before it: a greedy colouring in this order needs few colours."""
     order = np.empty(len(start) - 1, np.int64)
     _smallest_degree_last(start, neighbour, np.diff(start).astype(np.int64), order)
     return order[::-1].copy()

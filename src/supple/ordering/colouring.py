@@ -12,7 +12,7 @@ from supple.kernels import kernel
 def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(start, element, slot): the stencils (m, k) that touch vertex v, and in which slot, are entries
     start[v] to start[v + 1]; in the order of the elements. Negative ids are skipped."""
-    m, k = stencils.shape
+    k = stencils.shape[1]
     flat = stencils.ravel()
     order = np.argsort(flat, kind="stable")
     order = order[np.searchsorted(flat[order], 0) :]

@@ -8,7 +8,7 @@ every element once and changes the positions of its vertices and what the method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -53,11 +53,11 @@ class ElementOptions:
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
-        """The projection of an elastic term, with fresh memory; weights (rows, k, lanes) are W [m/N]."""
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
+        """The projections of an elastic term, with fresh memory; weights (rows, k, lanes) are W [m/N]."""
         raise TypeError(f"{type(self).__name__} has no projection for elastic terms")
 
-    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> Any:
+    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> list:
         """The projection of weak constraints, with fresh memory."""
         return CompliantWeak(
             *batches.places, weights, np.zeros((len(batches.own), 3, batches.lanes), weights.dtype)
@@ -129,14 +129,14 @@ class ElementRun:
         batches = [self._batches(k) for k in range(len(p.model.terms))]
         weak = [isinstance(term, WeakConstraints) for term in p.model.terms]
         order = sorted(range(len(weak)), key=lambda k: weak[k] != self.method.weak_first)
-        projections = []
+        projections: list = []
         for k in order:
             term, place = p.model.terms[k], batches[k]
             W = place.gather_corners(self.weights, p.dtype)
             make = self.method.weak if weak[k] else self.method.elastic
-            projections.append(make(term, place, W))
+            projections += make(term, place, W)
         self.projections = tuple(projections)
-        self._phases = sum(b.colours for b in batches)
+        self._phases = sum(len(projection.colour_start) - 1 for projection in projections)
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method

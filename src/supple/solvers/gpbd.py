@@ -11,7 +11,7 @@ the six multipliers as a symmetric matrix Λ, Δdᵢ = Wᵢ F Λ gᵢ and the ne
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba.extending import overload
@@ -26,16 +26,12 @@ from supple.algebra.matrix3 import (
     outer,
     scale,
     select9,
+    sub,
     transpose,
 )
 from supple.algebra.svd import rotation_svd
 from supple.algebra.symmetric import add_outer6, full, sandwich_form, solve_spd6, symmetric_part
-from supple.kernels import (
-    all_lanes,
-    load,
-    physics,
-    select,
-)
+from supple.kernels import all_lanes, load, physics, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
@@ -56,6 +52,9 @@ from supple.terms.term import parameters_at
 
 BACKTRACKS = 8
 """Halvings of a local Newton step before the element is left as it is."""
+
+VERTICES_PER_ROW = 64
+"""Vertices summed up together in a Jacobi sweep."""
 
 SMALLEST_STRETCH = 0.05
 """Singular value that elements of a material with a barrier are unfolded to at least."""
@@ -115,7 +114,7 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
         t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
         H = sandwich_form(symmetric_part(C), symmetric_part(combine(1.0, G, V * a, GG)))
         H = add_outer6(H, V * b, t)
-        # Where corners are pinned, Γ and with it H are singular; a little on the diagonal keeps steps bounded.
+        # With pinned corners Γ and so H are singular; a little on the diagonal keeps steps bounded.
         e = 1e-6 * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30
         H = (
             H[0] + e, H[1], H[2] + e, H[3], H[4], H[5] + e, H[6], H[7], H[8], H[9] + e, H[10], H[11], H[12],
@@ -237,19 +236,111 @@ def _plus(x, y):
     return (add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2]), add(x[3], y[3]))
 
 
+class JacobiProjection(NamedTuple):
+    """As GreenProjection, with all elements in one colour: the steps (rows, 12, lanes) they would take from
+    the same positions, each scaled by relax (rows, 4, lanes), ω over the number of elements at its vertex."""
+
+    colour_start: Any
+    start: Any
+    own: Any
+    term: Any
+    weights: Any
+    displacements: Any
+    newton_steps: Any
+    relax: Any
+    steps: Any
+
+
+@project.of(JacobiProjection)
+def _project_jacobi(projection, row, u):
+    W, g = corner_weights(projection, row), corner_shapes(projection, row)
+    x = corners(projection, row, u)
+    sound = unfold(projection.term.material, x, W, g)
+    steps, d = element_step(projection, row, sound, W, g)
+    t = projection.relax
+    taken = (
+        scale(load(t, row, 0), steps[0]),
+        scale(load(t, row, 1), steps[1]),
+        scale(load(t, row, 2), steps[2]),
+        scale(load(t, row, 3), steps[3]),
+    )
+    store_corners(projection.displacements, row, 0, _plus(d, taken))
+    unfolded = (sub(sound[0], x[0]), sub(sound[1], x[1]), sub(sound[2], x[2]), sub(sound[3], x[3]))
+    shares = (
+        scale(load(t, row, 0), unfolded[0]),
+        scale(load(t, row, 1), unfolded[1]),
+        scale(load(t, row, 2), unfolded[2]),
+        scale(load(t, row, 3), unfolded[3]),
+    )
+    store_corners(projection.steps, row, 0, _plus(taken, shares))
+
+
+class StepSum(NamedTuple):
+    """The second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps. Row r is the
+    vertices r k to (r + 1) k; visit (n + 1,) and place: where in the flat steps those of a vertex lie."""
+
+    colour_start: Any
+    start: Any
+    visit: Any
+    place: Any
+    steps: Any
+
+
+@project.of(StepSum)
+def _project_step_sum(projection, row, u):
+    steps, stride = projection.steps.reshape(-1), projection.steps.shape[2]
+    for v in range(row * VERTICES_PER_ROW, min(len(projection.visit) - 1, (row + 1) * VERTICES_PER_ROW)):
+        for i in range(projection.visit[v], projection.visit[v + 1]):
+            first = projection.place[i]
+            for axis in range(3):
+                u[v, axis] += steps[first + axis * stride]
+
+
 @dataclass(frozen=True)
 class GPBD(ElementOptions):
-    """Generalised PBD, for any material. newton_steps: local Newton steps per visit."""
+    """Generalised PBD, for any material. newton_steps: local Newton steps per visit. sweep: "gauss_seidel" by
+    colours, or "jacobi", all elements from the same positions, their steps averaged at each vertex and
+    multiplied by omega."""
 
     name: ClassVar[str] = "gpbd"
 
     newton_steps: int = 1
+    sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"
+    omega: float = 1.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.newton_steps < 1:
             raise ValueError(f"newton_steps must be at least 1, got {self.newton_steps}")
+        if self.sweep not in ("gauss_seidel", "jacobi"):
+            raise ValueError(f"sweep must be 'gauss_seidel' or 'jacobi', got {self.sweep!r}")
+        if not 0 < self.omega < 2:
+            raise ValueError(f"omega must lie between 0 and 2, got {self.omega}")
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
-        displacements = np.zeros((len(batches.own), 12, batches.lanes), weights.dtype)
-        return GreenProjection(*batches.places, weights, displacements, self.newton_steps)
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
+        rows, lanes, dtype = len(batches.own), batches.lanes, weights.dtype
+        displacements = np.zeros((rows, 12, lanes), dtype)
+        if self.sweep == "gauss_seidel":
+            return [GreenProjection(*batches.places, weights, displacements, self.newton_steps)]
+        return self._jacobi(term, batches, weights, displacements)
+
+    def _jacobi(
+        self, term: Term, batches: ElementBatches, weights: np.ndarray, displacements: np.ndarray
+    ) -> list:
+        lanes = batches.lanes
+        ids = np.concatenate([batches.own, batches.rows.others], axis=1)
+        n = int(ids.max()) + 1
+        valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=n + 1), 1)
+        relax = (self.omega / valence)[ids].astype(weights.dtype)
+        steps = np.zeros_like(displacements)
+        vertex = np.where((batches.element >= 0)[:, None, :] & (weights > 0), ids, -1)
+        row, corner, lane = np.nonzero(vertex >= 0)
+        flat = (row * 12 + 3 * corner) * lanes + lane
+        order = np.argsort(vertex[row, corner, lane], kind="stable")
+        visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
+        everything = np.array([0, len(batches.start) - 1]), batches.start, batches.own, batches.rows
+        sums = -(-n // VERTICES_PER_ROW)
+        return [
+            JacobiProjection(*everything, weights, displacements, self.newton_steps, relax, steps),
+            StepSum(np.array([0, sums]), np.arange(sums + 1), visit, flat[order], steps),
+        ]

@@ -55,6 +55,7 @@ class NewtonRun:
     check_every = 1
     patience = 12
     guarded = False
+    colours = 0
     rejected = 0
 
     def __init__(self, options: Newton, problem: Problem) -> None:

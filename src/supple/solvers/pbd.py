@@ -52,8 +52,8 @@ class EnergyProjection(NamedTuple):
 def clamped_energy(material, F):
     """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
 
-    F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P̂ is the stress there,
-    and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative.
+    F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P̂ is the stress
+    there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative.
     """
     sound = det(F) > 0.75
     energy, P = psi(material, F), stress(material, F)
@@ -99,8 +99,8 @@ class PBD(ElementOptions):
         if not 0 <= self.damping < 1:
             raise ValueError(f"damping must lie between 0 and 1, got {self.damping}")
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
-        return EnergyProjection(*batches.places, weights, self.stiffness)
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
+        return [EnergyProjection(*batches.places, weights, self.stiffness)]
 
-    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> Any:
-        return HardWeak(*batches.places, weights)
+    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> list:
+        return [HardWeak(*batches.places, weights)]

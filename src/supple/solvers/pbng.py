@@ -130,6 +130,10 @@ class PBNGRun:
         self._rejected = np.zeros(len(problem.vertices.own))
 
     @property
+    def colours(self) -> int:
+        return self.problem.colours + len(self.links.colour_start) - 1
+
+    @property
     def guarded(self) -> bool:
         return self.chebyshev is not None
 

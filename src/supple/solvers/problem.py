@@ -144,7 +144,7 @@ class Problem:
         self._edge = float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 
     def _by_batch(self, own: np.ndarray) -> np.ndarray:
-        """k of every batch; lanes that stand for no vertex get a tiny one so that their step is 0, not 0/0."""
+        """k of every batch; lanes that stand for no vertex get a tiny one, so that their step is 0."""
         return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
 
     def batch_links(self) -> Links | None:

@@ -8,7 +8,7 @@ are linear in P, so x = x̃ - W Σ V P g holds exactly at all times, for any ene
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from supple.solvers.projection import (
     store_corners,
     weighted_square,
 )
-from supple.solvers.xpbd import multiplier_step, require_pair
+from supple.solvers.xpbd import check_constraints, multiplier_step, root_constraint, use_root
 from supple.terms import Term
 from supple.terms.term import parameters_at
 
@@ -85,6 +85,27 @@ def _project_blended(projection, row, u):
     _, _, _, C, D, k = constraint_pair(material, deformation(x, g))
     x = _blend(x, W, g, D, C, k * V, projection, row, 1)
     put_corners(projection, row, u, x)
+
+
+class BlendedRootProjection(NamedTuple):
+    """The same for the one constraint C = √(2 ψ): multipliers (rows, 1, lanes), totals (rows, 12, lanes)."""
+
+    colour_start: Any
+    start: Any
+    own: Any
+    term: Any
+    weights: Any
+    multipliers: Any
+    totals: Any
+    zeta: Any
+
+
+@project.of(BlendedRootProjection)
+def _project_blended_root(projection, row, u):
+    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
+    V = load(projection.term.rest, row, 9)
+    C, D = root_constraint(parameters_at(projection.term.material, row), deformation(x, g))
+    put_corners(projection, row, u, _blend(x, W, g, D, C, V, projection, row, 0))
 
 
 class PiolaProjection(NamedTuple):
@@ -168,28 +189,49 @@ def _project_piola(projection, row, u):
 
 @dataclass(frozen=True)
 class BPXPBD(ElementOptions):
-    """Blended primal XPBD [PXPBD section 3.3.1]. zeta: 1 is XPBD, 0 the pure fixed-point update; larger is
-    more stable, smaller reduces the residual further."""
+    """Blended primal XPBD [PXPBD section 3.3.1]. zeta: how much of XPBD's update is kept, 1 is XPBD; larger
+    is more stable, smaller reduces the residual further; by default the smallest that is safe, see
+    `safe_zeta`. constraints: as for XPBD."""
 
     name: ClassVar[str] = "bpxpbd"
 
-    zeta: float = 0.5
+    zeta: float | None = None
+    constraints: Literal["auto", "pair", "root"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.zeta <= 1:
+        if self.zeta is not None and not 0 <= self.zeta <= 1:
             raise ValueError(f"zeta must lie between 0 and 1, got {self.zeta}")
+        check_constraints(self.constraints)
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
-        require_pair(self.name, term.material)  # type: ignore[attr-defined]
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
+        zeta = safe_zeta(batches.rows, weights) if self.zeta is None else self.zeta
         rows, lanes, dtype = len(batches.own), batches.lanes, weights.dtype
-        memory = np.zeros((rows, 2, lanes), dtype), np.zeros((rows, 24, lanes), dtype)
-        return BlendedProjection(*batches.places, weights, *memory, self.zeta)
+        count, projection = (
+            (1, BlendedRootProjection)
+            if use_root(self.name, self.constraints, term.material)  # type: ignore[attr-defined]
+            else (2, BlendedProjection)
+        )
+        memory = np.zeros((rows, count, lanes), dtype), np.zeros((rows, 12 * count, lanes), dtype)
+        return [projection(*batches.places, weights, *memory, zeta)]
+
+
+def safe_zeta(rows: Any, weights: np.ndarray) -> float:
+    """ζ = 1 - min(½, 2/q), q = max V 2μ tr Γ.
+
+    The fixed-point part treats the stiffness across a constraint's gradient, about 2μ, explicitly, so it is
+    stable only while (1 - ζ) q stays below a bound, which lies between 2 and 4 on a clamped falling block.
+    """
+    others = rows.rest[:, :9].reshape(len(weights), 3, 3, -1)
+    gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
+    mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
+    stiffness = 2 * np.asarray(rows.material.mu) * rows.rest[:, 9:10]
+    return 1 - min(0.5, 2.0 / max(float((stiffness[:, 0] * mobility).max()), 1e-30))
 
 
 @dataclass(frozen=True)
 class FPXPBD(ElementOptions):
-    """First-Piola primal XPBD [PXPBD section 3.3.3], for any material. newton_steps: local steps per visit."""
+    """First-Piola primal XPBD for any material [PXPBD section 3.3.3]. newton_steps: local steps per visit."""
 
     name: ClassVar[str] = "fpxpbd"
 
@@ -200,6 +242,6 @@ class FPXPBD(ElementOptions):
         if self.newton_steps < 1:
             raise ValueError(f"newton_steps must be at least 1, got {self.newton_steps}")
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
         stresses = np.zeros((len(batches.own), 9, batches.lanes), weights.dtype)
-        return PiolaProjection(*batches.places, weights, stresses, self.newton_steps)
+        return [PiolaProjection(*batches.places, weights, stresses, self.newton_steps)]

@@ -30,6 +30,10 @@ class Run(Protocol):
     """Iterations without progress after which the run counts as stagnated."""
 
     @property
+    def colours(self) -> int:
+        """Groups of vertices or elements that a sweep goes through one after the other; 0 if none."""
+
+    @property
     def guarded(self) -> bool:
         """Whether the method must observe the residual to stay stable."""
 

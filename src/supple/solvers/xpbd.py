@@ -82,6 +82,14 @@ def _solve_constraint(x, W, g, D, C, k, projection, row, slot):
     return shifted(x, step, W, gradient)
 
 
+@physics
+def root_constraint(material, F):
+    """C = √(2 ψ) and ∂C/∂F = P/C, with a little added to ψ where it vanishes."""
+    energy = psi(material, F)
+    C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * material.mu)
+    return C, scaled(1.0 / C, stress(material, F))
+
+
 @project.of(PairProjection)
 def _project_pair(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
@@ -97,14 +105,12 @@ def _project_pair(projection, row, u):
 
 @project.of(RootProjection)
 def _project_root(projection, row, u):
-    """C = √(2 ψ), ∂C/∂F = P/C [PXPBD section 5.3]: possible for any energy, but not stable."""
+    """The square root of the energy [PXPBD section 5.3]: possible for any material, but not stable."""
     x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
     V = load(projection.term.rest, row, 9)
     material = parameters_at(projection.term.material, row)
-    F = deformation(x, g)
-    C = math.sqrt(2.0 * max(psi(material, F), 0.0 * V) + 1e-12 * material.mu)
-    x = _solve_constraint(x, W, g, scaled(1.0 / C, stress(material, F)), C, V, projection, row, 0)
-    put_corners(projection, row, u, x)
+    C, D = root_constraint(material, deformation(x, g))
+    put_corners(projection, row, u, _solve_constraint(x, W, g, D, C, V, projection, row, 0))
 
 
 @project.of(BlockProjection)
@@ -148,15 +154,12 @@ class XPBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.constraints not in ("auto", "pair", "root"):
-            raise ValueError(f"constraints must be 'auto', 'pair' or 'root', got {self.constraints!r}")
+        check_constraints(self.constraints)
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
-        material = term.material  # type: ignore[attr-defined]
-        if self.constraints == "root" or (self.constraints == "auto" and not has_pair(material)):
-            return RootProjection(*batches.places, weights, _memory(batches, weights, 1))
-        require_pair(self.name, material)
-        return PairProjection(*batches.places, weights, _memory(batches, weights, 2))
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
+        if use_root(self.name, self.constraints, term.material):  # type: ignore[attr-defined]
+            return [RootProjection(*batches.places, weights, _memory(batches, weights, 1))]
+        return [PairProjection(*batches.places, weights, _memory(batches, weights, 2))]
 
 
 @dataclass(frozen=True)
@@ -165,9 +168,9 @@ class BlockXPBD(ElementOptions):
 
     name: ClassVar[str] = "block_xpbd"
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> Any:
+    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
         require_pair(self.name, term.material)  # type: ignore[attr-defined]
-        return BlockProjection(*batches.places, weights, _memory(batches, weights, 2))
+        return [BlockProjection(*batches.places, weights, _memory(batches, weights, 2))]
 
 
 def require_pair(method: str, material: Any) -> None:
@@ -177,3 +180,15 @@ def require_pair(method: str, material: Any) -> None:
             f"{method} needs a material that is a pair of constraints ({known}), "
             f"and {type(material).__name__} is none; fpxpbd, gpbd and pbng take any material"
         )
+
+
+def check_constraints(choice: str) -> None:
+    if choice not in ("auto", "pair", "root"):
+        raise ValueError(f"constraints must be 'auto', 'pair' or 'root', got {choice!r}")
+
+
+def use_root(method: str, choice: str, material: Any) -> bool:
+    """Whether to take the square root of the energy rather than the material's pair of constraints."""
+    if choice == "pair":
+        require_pair(method, material)
+    return choice == "root" or (choice == "auto" and not has_pair(material))

@@ -29,9 +29,9 @@ _OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 
 
 class TetRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other three vertices; rest (rows, 10, lanes): their shape
-    gradients [1/m], nine numbers, and the rest volume [m³]; the visiting vertex's gradient is minus the sum
-    of theirs."""
+    """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other three
+    vertices; rest (rows, 10, lanes): their shape gradients [1/m], nine numbers, and the rest volume [m³]. The
+    visiting vertex's gradient is minus the sum of theirs."""
 
     start: Any
     others: Any
