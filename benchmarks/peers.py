@@ -6,12 +6,12 @@ CPU: pyPBD on all cores through OpenMP, in double precision, the only one its wh
 precision with Warp's kernels at -O3, on one thread because Warp's CPU backend has no more.
 
 The block is the unit cube in 31 x 31 x 31 cells of five tetrahedra (32,768 vertices, 148,955 tetrahedra),
-clamped at x = 0, pulled by gravity along -y, without contacts and damping.  A peer's sample is the slope
-between a step of few and a step of many sweeps, which leaves out what a step costs once.  All contestants
-take their samples in turns, after compilation and warm-up, and the median counts.  Other programs must not
-take part: OpenMP's threads wait for each other, and one that loses its core makes a pyPBD sweep up to twenty
-times as long.  So a round in which a peer's CPU time falls short of its wall time times its threads is
-thrown away.
+held at x = 0.  The peers bend it by gravity, without contacts and damping; supple twists and stretches it
+(`supple.bench.sweep`).  A peer's sample is the slope between a step of few and a step of many sweeps, which
+leaves out what a step costs once.  All contestants take their samples in turns, after compilation and
+warm-up, and the median counts.  Other programs must not take part: OpenMP's threads wait for each other, and
+one that loses its core makes a pyPBD sweep up to twenty times as long.  So a round in which a peer's CPU
+time falls short of its wall time times its threads is thrown away.
 
 The peers are no dependencies of supple.  Install them beside it; one that is missing is skipped::
 
@@ -23,7 +23,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -36,7 +35,8 @@ from typing import Any
 
 import numpy as np
 
-import supple
+import supple.bench
+from supple.io.machine import machine, versions
 
 CELLS = 31
 DENSITY, YOUNG, POISSON = 1000.0, 1e6, 0.3
@@ -76,14 +76,12 @@ def peer(package: str, method: str, arithmetic: str, threads: int, step: Callabl
 
 
 def supple_sweep() -> dict[str, Any]:
-    from supple import bench
-
-    return bench.sweep(cells=CELLS, solver="pbng", material="corotated", precision="float32")
+    return supple.bench.sweep(cells=CELLS, solver="pbng", material="corotated", precision="float32")
 
 
 def supple_pbng() -> Contestant:
-    supple_sweep()  # compiles
-    return Contestant("supple", "PBNG, corotated", "float32", CORES, lambda: supple_sweep()["ms_per_sweep"])
+    threads = supple_sweep()["threads"]  # the first call compiles
+    return Contestant("supple", "PBNG, corotated", "float32", threads, lambda: supple_sweep()["ms_per_sweep"])
 
 
 def pypbd_fem() -> Contestant:
@@ -143,7 +141,7 @@ def newton_vbd() -> Contestant:
         solver.step(*states, control, None, TIME_STEP)
         states.reverse()
 
-    return peer("newton", "VBD, neo-Hookean", "float32", 1, step)
+    return peer("newton", f"VBD, neo-Hookean, Warp {wp.__version__}", "float32", 1, step)
 
 
 def measured(contestants: list[Contestant], count: int) -> list[dict[str, Any]]:
@@ -168,13 +166,6 @@ def measured(contestants: list[Contestant], count: int) -> list[dict[str, Any]]:
         }
         for contestant, *samples in zip(contestants, *rounds, strict=True)
     ]
-
-
-def machine() -> dict[str, Any]:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    cpu = next((line.split(":")[1].strip() for line in lines if "model name" in line), platform.processor())
-    return {"cpu": cpu, "cores": CORES, "system": platform.platform()}
 
 
 def main() -> None:
@@ -202,8 +193,7 @@ def main() -> None:
         )
     if options.json:
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        python, mesh = platform.python_version(), {"cells": CELLS, "tets": 5 * CELLS**3}
-        report = {"date": date, "machine": machine(), "python": python, "block": mesh, "rows": rows}
+        report = {"date": date, "machine": machine(), "versions": versions(), "cells": CELLS, "rows": rows}
         options.json.write_text(json.dumps(report, indent=2) + "\n")
 
 

@@ -18,7 +18,7 @@ RECORD = 4
 """Numbers stored per vertex."""
 
 
-def _row_pointer(context, builder, array_type, array, row, field, lanes):  # type: ignore[no-untyped-def]
+def _row_pointer(context, builder, array_type, array, row, field, lanes):
     """Pointer to lane 0 of data[row, field], for contiguous data of shape (rows, fields, lanes)."""
     struct = context.make_array(array_type)(context, builder, array)
     fields = cgutils.unpack_tuple(builder, struct.shape)[1]
@@ -27,11 +27,11 @@ def _row_pointer(context, builder, array_type, array, row, field, lanes):  # typ
 
 
 @intrinsic
-def load(typingctx, data, row, field):  # type: ignore[no-untyped-def]
+def load(typingctx, data, row, field):
     """The pack data[row, field, :]."""
     pack = pack_of(data)
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         pointer = _row_pointer(context, builder, data, *args, pack.lanes)
         value = builder.load(pointer, typ=vector_type(pack))
         value.align = data.dtype.bitwidth // 8
@@ -41,10 +41,10 @@ def load(typingctx, data, row, field):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def store(typingctx, data, row, field, value):  # type: ignore[no-untyped-def]
+def store(typingctx, data, row, field, value):
     """data[row, field, :] = value."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         array, row, field, value = args
         pointer = _row_pointer(context, builder, data, array, row, field, sig.args[3].lanes)
         builder.store(
@@ -55,7 +55,7 @@ def store(typingctx, data, row, field, value):  # type: ignore[no-untyped-def]
     return types.void(data, types.int64, types.int64, value), codegen
 
 
-def _record_pointers(context, builder, records_type, records, ids_type, ids, row, slot, lanes):  # type: ignore[no-untyped-def]
+def _record_pointers(context, builder, records_type, records, ids_type, ids, row, slot, lanes):
     """One pointer per lane to the records named by ids[row, slot, :]."""
     index = ir.IntType(32)
     first = _row_pointer(context, builder, ids_type, ids, row, slot, lanes)
@@ -69,11 +69,11 @@ def _record_pointers(context, builder, records_type, records, ids_type, ids, row
 
 
 @intrinsic
-def gather(typingctx, records, ids, row, slot):  # type: ignore[no-untyped-def]
+def gather(typingctx, records, ids, row, slot):
     """(x, y, z) packs of the records (n, 4) named by ids[row, slot, :]."""
     pack = pack_of(records)
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         scalar, index = context.get_data_type(records.dtype), ir.IntType(32)
         parts = []
         for pointer in _record_pointers(
@@ -83,7 +83,7 @@ def gather(typingctx, records, ids, row, slot):  # type: ignore[no-untyped-def]
             part.align = records.dtype.bitwidth // 8
             parts.append(part)
 
-        def shuffle(a, b, order):  # type: ignore[no-untyped-def]
+        def shuffle(a, b, order):
             return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(index, len(order)), order))
 
         while len(parts) > 1:  # concatenate pairs until all records stand in one long vector
@@ -101,10 +101,10 @@ def gather(typingctx, records, ids, row, slot):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def scatter(typingctx, records, ids, row, slot, x):  # type: ignore[no-untyped-def]
+def scatter(typingctx, records, ids, row, slot, x):
     """records[ids[row, slot, :]] = x, a tuple of three packs."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         scalar, index = context.get_data_type(records.dtype), ir.IntType(32)
         axes = cgutils.unpack_tuple(builder, args[4], 3)
         lanes = sig.args[4].dtype.lanes

@@ -24,13 +24,15 @@ from platformdirs import user_cache_path
 from supple.kernels.pack import FAST_FLAGS
 
 log = logging.getLogger("supple")
+numba_config: Any = config
 
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
+_INLINED: Any = {"forceinline": True, **_OPTIONS}
 
 
 def physics(function: Callable) -> Any:
     """A function on scalars and small tuples that kernels of every target call; always inlined."""
-    return njit(forceinline=True, **_OPTIONS)(function)
+    return njit(**_INLINED)(function)
 
 
 def generic(declaration: Callable) -> Any:
@@ -53,11 +55,11 @@ def generic(declaration: Callable) -> Any:
     def call(first: Any, *rest: Any) -> Any:
         return find(type(first))(first, *rest)
 
-    def choose(first, *rest):  # type: ignore[no-untyped-def]
+    def choose(first, *rest):
         return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
 
     choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    overload(call, jit_options={"forceinline": True, **_OPTIONS}, strict=False)(choose)
+    overload(call, jit_options=_INLINED, strict=False)(choose)
 
     def of(cls: type) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:
@@ -78,14 +80,14 @@ def like(example: Any, values: tuple) -> Any:
 
 
 @intrinsic
-def _like(typingctx, example, values):  # type: ignore[no-untyped-def]
+def _like(typingctx, example, values):
     made = types.BaseNamedTuple
     if isinstance(values, types.UniTuple):
         made = types.NamedUniTuple(values.dtype, values.count, example.instance_class)
     else:
         made = types.NamedTuple(values.types, example.instance_class)
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         items = [builder.extract_value(args[1], i) for i in range(len(values))]
         return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
 
@@ -93,7 +95,7 @@ def _like(typingctx, example, values):  # type: ignore[no-untyped-def]
 
 
 @overload(like, jit_options={"forceinline": True})
-def _overload_like(example, values):  # type: ignore[no-untyped-def]
+def _overload_like(example, values):
     return lambda example, values: _like(example, values)
 
 
@@ -126,11 +128,11 @@ _kernels: set[str] = set()
 
 def kernel(function: Callable) -> Any:
     """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs."""
-    previous, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory())
+    previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(cache_directory())
     try:
         dispatcher = njit(nogil=True, cache=_can_keep(), **_OPTIONS)(function)
     finally:
-        config.CACHE_DIR = previous
+        numba_config.CACHE_DIR = previous
     _kernels.add(f"{function.__module__}.{function.__qualname__}")
     return dispatcher
 

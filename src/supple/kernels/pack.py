@@ -52,7 +52,7 @@ class MaskType(types.Type):
 _FLOATS = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}
 
 
-def pack_of(array: types.Array) -> PackType:
+def pack_of(array: Any) -> PackType:
     """The full pack for an array's element type."""
     return PackType(array.dtype, PACK_BYTES // (array.dtype.bitwidth // 8))
 
@@ -84,12 +84,12 @@ def splat(builder: Any, scalar: Any, lanes: int) -> Any:
 
 @lower_cast(types.Number, PackType)
 @lower_cast(types.IntegerLiteral, PackType)
-def scalar_to_pack(context, builder, source, pack, value):  # type: ignore[no-untyped-def]
+def scalar_to_pack(context, builder, source, pack, value):
     return splat(builder, context.cast(builder, value, source, pack.dtype), pack.lanes)
 
 
 @lower_cast(types.Boolean, MaskType)
-def bool_to_mask(context, builder, source, mask, value):  # type: ignore[no-untyped-def]
+def bool_to_mask(context, builder, source, mask, value):
     return splat(builder, builder.trunc(value, ir.IntType(1)) if value.type.width > 1 else value, mask.lanes)
 
 
@@ -107,7 +107,7 @@ def _register(function: Callable, arity: int, build: Callable, to_mask: bool = F
     class PackTemplate(AbstractTemplate):
         key = function
 
-        def generic(self, args, kws):  # type: ignore[no-untyped-def]
+        def generic(self, args, kws):
             pack = common_pack(args) if len(args) == arity else None
             if pack is None:
                 return None
@@ -115,7 +115,7 @@ def _register(function: Callable, arity: int, build: Callable, to_mask: bool = F
 
     infer_global(function)(PackTemplate)
 
-    def lower(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def lower(context, builder, sig, args):
         return build(builder, sig.args[0], *args)
 
     lower_builtin(function, *([PackType] * arity))(lower)
@@ -158,7 +158,7 @@ for _comparison, _symbol in (
 class _MaskAnd(AbstractTemplate):
     key = operator.and_
 
-    def generic(self, args, kws):  # type: ignore[no-untyped-def]
+    def generic(self, args, kws):
         if len(args) == 2 and isinstance(args[0], MaskType) and args[0] == args[1]:
             return signature(args[0], *args)
         return None
@@ -168,7 +168,7 @@ infer_global(operator.and_)(_MaskAnd)
 
 
 @lower_builtin(operator.and_, MaskType, MaskType)
-def _lower_mask_and(context, builder, sig, args):  # type: ignore[no-untyped-def]
+def _lower_mask_and(context, builder, sig, args):
     return builder.and_(*args)
 
 
@@ -178,29 +178,29 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
 
 
 @intrinsic
-def _select_lanes(typingctx, condition, yes, no):  # type: ignore[no-untyped-def]
+def _select_lanes(typingctx, condition, yes, no):
     pack = common_pack((yes, no))
     if not isinstance(condition, MaskType) or pack is None:
         return None
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         return builder.select(*args)
 
     return pack(condition, pack, pack), codegen
 
 
 @overload(select, jit_options={"forceinline": True})
-def _select(condition, yes, no):  # type: ignore[no-untyped-def]
+def _select(condition, yes, no):
     if isinstance(condition, MaskType):
         return lambda condition, yes, no: _select_lanes(condition, yes, no)
     return lambda condition, yes, no: yes if condition else no
 
 
 @intrinsic
-def lane_sum(typingctx, value):  # type: ignore[no-untyped-def]
+def lane_sum(typingctx, value):
     """Sum of a pack's lanes in float64, in a fixed order."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         double, index = ir.DoubleType(), ir.IntType(32)
         total = double(0.0)
         for lane in range(value.lanes):
@@ -212,10 +212,10 @@ def lane_sum(typingctx, value):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def lane_max(typingctx, value):  # type: ignore[no-untyped-def]
+def lane_max(typingctx, value):
     """Largest lane of a pack as float64."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         scalar = _FLOATS[value.dtype]
         name = f"llvm.vector.reduce.fmax.v{value.lanes}f{value.dtype.bitwidth}"
         function = cgutils.get_or_insert_function(
@@ -228,10 +228,10 @@ def lane_max(typingctx, value):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def all_lanes(typingctx, mask):  # type: ignore[no-untyped-def]
+def all_lanes(typingctx, mask):
     """True when every lane of a mask is set."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         bits = builder.bitcast(args[0], ir.IntType(mask.lanes))
         return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, (1 << mask.lanes) - 1))
 

@@ -30,16 +30,16 @@ SPINS = 200
 """How often a waiting thread looks at the counter before it offers its core to others."""
 
 
-def _counter_pointer(context, builder, array_type, array, index):  # type: ignore[no-untyped-def]
+def _counter_pointer(context, builder, array_type, array, index):
     struct = context.make_array(array_type)(context, builder, array)
     return builder.gep(struct.data, [index], source_etype=ir.IntType(64))
 
 
 @intrinsic
-def atomic_add(typingctx, counters, index, amount):  # type: ignore[no-untyped-def]
+def atomic_add(typingctx, counters, index, amount):
     """counters[index] += amount as one indivisible step; returns the value before."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         pointer = _counter_pointer(context, builder, counters, args[0], args[1])
         return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
 
@@ -47,10 +47,10 @@ def atomic_add(typingctx, counters, index, amount):  # type: ignore[no-untyped-d
 
 
 @intrinsic
-def atomic_load(typingctx, counters, index):  # type: ignore[no-untyped-def]
+def atomic_load(typingctx, counters, index):
     """counters[index], seeing all that other threads wrote before they changed it."""
 
-    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):
         pointer = _counter_pointer(context, builder, counters, args[0], args[1])
         return builder.load_atomic(pointer, "seq_cst", 8, typ=ir.IntType(64))
 

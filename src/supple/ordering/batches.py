@@ -57,7 +57,7 @@ def batch_vertices(
     return VertexBatches(own[:, None, :].copy(), colour_start, rows)
 
 
-def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, position: np.ndarray, dtype: np.dtype):  # type: ignore[no-untyped-def]
+def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, position: np.ndarray, dtype: np.dtype):
     first, element, slot = found
     n, lanes = len(position), own.shape[1]
     valence = np.append(np.diff(first), 0)  # the padding vertex n is touched by nothing
@@ -74,9 +74,8 @@ def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, position: np.ndar
 def batch_elements(term: Term, dtype: np.dtype, padding: int) -> Elements:
     """One visit per stencil, seen from its first vertex; lanes without one refer to vertex `padding`."""
     m, lanes = len(term.vertices), lanes_of(dtype)
-    own = np.full(-(-m // lanes) * lanes, padding, np.int32)
-    own[:m] = term.vertices[:, 0]
     row, lane = np.divmod(np.arange(m), lanes)
-    own = own.reshape(-1, lanes)
+    own = np.full((-(-m // lanes), lanes), padding, np.int32)
+    own[row, lane] = term.vertices[:, 0]
     visits = Visits(np.arange(m), np.zeros(m, np.int64), row, lane, own, np.dtype(dtype))
     return Elements(own[:, None, :].copy(), term.rows(visits, np.zeros(1, np.int64)))

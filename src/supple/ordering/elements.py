@@ -71,7 +71,7 @@ class ElementBatches:
         return self.own.shape[2]
 
     @property
-    def places(self) -> tuple:
+    def places(self) -> tuple[Any, Any, Any, Any]:
         """What every projection starts with: colour_start, start, own and the term's rows."""
         return self.colour_start, self.start, self.own, self.rows
 

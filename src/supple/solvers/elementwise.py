@@ -8,7 +8,7 @@ every element once and changes the positions of its vertices and what the method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -59,9 +59,8 @@ class ElementOptions:
 
     def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> list:
         """The projection of weak constraints, with fresh memory."""
-        return CompliantWeak(
-            *batches.places, weights, np.zeros((len(batches.own), 3, batches.lanes), weights.dtype)
-        )
+        multipliers = np.zeros((len(batches.own), 3, batches.lanes), weights.dtype)
+        return [CompliantWeak(*batches.places, weights, multipliers)]
 
 
 class ElementRun:
@@ -96,8 +95,9 @@ class ElementRun:
             )
         return notes
 
-    def observe(self, balance: Balance) -> None:
+    def observe(self, balance: Balance) -> bool:
         """Nothing to adapt."""
+        return False
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
@@ -133,7 +133,7 @@ class ElementRun:
         for k in order:
             term, place = p.model.terms[k], batches[k]
             W = place.gather_corners(self.weights, p.dtype)
-            make = self.method.weak if weak[k] else self.method.elastic
+            make: Any = self.method.weak if weak[k] else self.method.elastic
             projections += make(term, place, W)
         self.projections = tuple(projections)
         self._phases = sum(len(projection.colour_start) - 1 for projection in projections)

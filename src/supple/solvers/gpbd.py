@@ -171,7 +171,7 @@ def unfold(material: Any, x: Any, W: Any, g: Any) -> Any:
 
 
 @overload(unfold)
-def _unfold(material, x, W, g):  # type: ignore[no-untyped-def]
+def _unfold(material, x, W, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda material, x, W, g: x
     return lambda material, x, W, g: _unfold_inverted(x, W, g)

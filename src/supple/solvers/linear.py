@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -95,7 +96,11 @@ def rigid_motions(points: np.ndarray) -> np.ndarray:
     return motions.reshape(-1, 6)
 
 
-LINEAR_SOLVERS = {"direct": Direct, "amg": AlgebraicMultigrid, "cg": ConjugateGradients}
+LINEAR_SOLVERS: dict[str, Callable[[Assembly], LinearSolver]] = {
+    "direct": Direct,
+    "amg": AlgebraicMultigrid,
+    "cg": ConjugateGradients,
+}
 
 DIRECT_LIMIT = 30_000
 """Unknowns up to which factorising is the faster choice."""

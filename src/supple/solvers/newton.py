@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from supple.solvers.assembly import Assembly
-from supple.solvers.linear import LINEAR_SOLVERS, best_linear_solver
+from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.solvers.problem import Balance, Problem
 
 HessianKind = Literal["projected", "exact", "bound"]
@@ -64,7 +64,7 @@ class NewtonRun:
         self.options, self.problem = options, problem
         self.assembly = problem.shared("assembly", lambda: Assembly(problem))
         name = options.linear_solver
-        self.linear = (
+        self.linear: LinearSolver = (
             best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
         )
         self._first_residual: float | None = None

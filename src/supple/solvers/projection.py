@@ -37,11 +37,11 @@ def sweep_projections(projections: Any, u: Any, phase: int, counters: Any) -> No
 
 
 @overload(sweep_projections)
-def _sweep_projections(projections, u, phase, counters):  # type: ignore[no-untyped-def]
+def _sweep_projections(projections, u, phase, counters):
     if len(projections) == 0:
         return lambda projections, u, phase, counters: None
 
-    def first_then_rest(projections, u, phase, counters):  # type: ignore[no-untyped-def]
+    def first_then_rest(projections, u, phase, counters):
         projection = projections[0]
         colours = len(projection.colour_start) - 1
         for colour in range(colours):

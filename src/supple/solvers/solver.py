@@ -23,10 +23,10 @@ class Solver(Protocol):
 class Run(Protocol):
     """A method at work. It owns whatever private state it needs; u lives in the problem."""
 
-    check_every: ClassVar[int]
+    check_every: int
     """Iterations between looks at the residual when nobody asks for more."""
 
-    patience: ClassVar[int]
+    patience: int
     """Iterations without progress after which the run counts as stagnated."""
 
     @property

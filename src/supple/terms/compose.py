@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import types
 from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot
@@ -29,11 +28,11 @@ def add_forces(terms: Any, batch: int, u: Any, ui: Any, f: Any, A: Any, s: Any) 
 
 
 @overload(add_forces)
-def _add_forces(terms, batch, u, ui, f, A, s):  # type: ignore[no-untyped-def]
+def _add_forces(terms, batch, u, ui, f, A, s):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, f, A, s: (f, A, s)
 
-    def first_then_rest(terms, batch, u, ui, f, A, s):  # type: ignore[no-untyped-def]
+    def first_then_rest(terms, batch, u, ui, f, A, s):
         term = terms[0]
         for row in range(term.start[batch], term.start[batch + 1]):
             df, dA = vertex_force(term, row, u, ui)
@@ -47,20 +46,20 @@ def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any
     """The fraction of a batch's step, at most `fraction`, that keeps the energy of every term finite."""
 
 
-def _has_barrier(term: types.BaseNamedTuple) -> bool:
+def _has_barrier(term: Any) -> bool:
     """Whether a term's material is infinite somewhere; others cost nothing here."""
-    materials = [field for field in term if isinstance(field, types.BaseNamedTuple)]
-    return any(getattr(material.instance_class, "barrier", False) for material in materials)
+    classes = [getattr(field, "instance_class", None) for field in term]
+    return any(getattr(cls, "barrier", False) for cls in classes)
 
 
 @overload(limit_step)
-def _limit_step(terms, batch, u, ui, step, fraction):  # type: ignore[no-untyped-def]
+def _limit_step(terms, batch, u, ui, step, fraction):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, step, fraction: fraction
     if not _has_barrier(terms[0]):
         return lambda terms, batch, u, ui, step, fraction: limit_step(terms[1:], batch, u, ui, step, fraction)
 
-    def first_then_rest(terms, batch, u, ui, step, fraction):  # type: ignore[no-untyped-def]
+    def first_then_rest(terms, batch, u, ui, step, fraction):
         term = terms[0]
         for row in range(term.start[batch], term.start[batch + 1]):
             fraction = min(fraction, step_fraction(term, row, u, ui, step))
@@ -75,11 +74,11 @@ def add_group_forces(terms: Any, owns: Any, shares: Any, batch: int, u: Any, f: 
 
 
 @overload(add_group_forces)
-def _add_group_forces(terms, owns, shares, batch, u, f, A):  # type: ignore[no-untyped-def]
+def _add_group_forces(terms, owns, shares, batch, u, f, A):
     if len(terms) == 0:
         return lambda terms, owns, shares, batch, u, f, A: (f, A)
 
-    def first_then_rest(terms, owns, shares, batch, u, f, A):  # type: ignore[no-untyped-def]
+    def first_then_rest(terms, owns, shares, batch, u, f, A):
         term = terms[0]
         for row in range(term.start[batch], term.start[batch + 1]):
             df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
@@ -96,7 +95,7 @@ def limit_group_step(terms: Any, owns: Any, batch: int, u: Any, step: Any, fract
 
 
 @overload(limit_group_step)
-def _limit_group_step(terms, owns, batch, u, step, fraction):  # type: ignore[no-untyped-def]
+def _limit_group_step(terms, owns, batch, u, step, fraction):
     if len(terms) == 0:
         return lambda terms, owns, batch, u, step, fraction: fraction
     if not _has_barrier(terms[0]):
@@ -104,7 +103,7 @@ def _limit_group_step(terms, owns, batch, u, step, fraction):  # type: ignore[no
             terms[1:], owns[1:], batch, u, step, fraction
         )
 
-    def first_then_rest(terms, owns, batch, u, step, fraction):  # type: ignore[no-untyped-def]
+    def first_then_rest(terms, owns, batch, u, step, fraction):
         term = terms[0]
         for row in range(term.start[batch], term.start[batch + 1]):
             ui = gather(u, owns[0], row, 0)

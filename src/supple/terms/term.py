@@ -76,7 +76,7 @@ def parameters_at(parameters: Any, row: int) -> Any:
 
 
 @overload(parameters_at, jit_options={"forceinline": True})
-def _parameters_at(parameters, row):  # type: ignore[no-untyped-def]
+def _parameters_at(parameters, row):
     fields = tuple(parameters)
     if not any(isinstance(field, types.Array) for field in fields):
         return lambda parameters, row: parameters
