@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
+from supple.kernels import compilation
 from supple.model import Model
-from supple.report import Report
+from supple.report import Outcome, Report
 from supple.scene import Scene, build_model
-from supple.simulate import Stop, solve
+from supple.scene.checks import closest
+from supple.simulate import Stop, Watcher, solve
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.problem import Problem
+
+DEFAULT_ITERATIONS = 40
+"""Iterations of every solver where nothing says when to stop."""
+
+ROUNDING = 1e-13
+"""Imbalance at which Newton stops where there is no tolerance: nothing but rounding is left."""
 
 
 @dataclass
 class Trial:
     """What one solver made of the step: its positions (n, 3) [m] and its report with all curves, or why it
-    could not be run."""
+    could not be run. label: the solver's name with the options that are not the default."""
 
     solver: Solver
     label: str
@@ -29,22 +38,23 @@ class Trial:
 
 @dataclass
 class Comparison:
-    """Trials of several solvers from the same start."""
+    """Trials of several solvers from the same start (n, 3) [m]."""
 
     model: Model
     start: np.ndarray
     trials: list[Trial]
 
-    def __getitem__(self, label: str) -> Trial:
-        for trial in self.trials:
-            if trial.label == label:
-                return trial
-        raise KeyError(f"no trial {label!r}; there are {', '.join(t.label for t in self.trials)}")
+    def __getitem__(self, name: str) -> Trial:
+        """The trial with this label, or the only one of the solver with this name."""
+        for names in ([t.label for t in self.trials], [t.solver.name for t in self.trials]):
+            if names.count(name) == 1:
+                return self.trials[names.index(name)]
+        raise KeyError(f"no trial {name!r}; there are {', '.join(t.label for t in self.trials)}")
 
 
 def compare(
     scene: Scene,
-    solvers: Sequence[str | Solver],
+    solvers: Sequence[str | Solver] = tuple(SOLVERS),
     *,
     tolerance: float | None = None,
     max_iterations: int | None = None,
@@ -52,70 +62,118 @@ def compare(
     precision: str = "float64",
     start: np.ndarray | None = None,
     velocities: np.ndarray | None = None,
+    frame: int = 1,
     threads: int | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[Trial], None] | None = None,
+    watch: Watcher | None = None,
 ) -> Comparison:
-    """Run each solver on the scene's first step: its equilibrium, or one backward Euler step of dt.
+    """Run each solver on one step of the scene: its equilibrium with every motion at its end, or, where it is
+    dynamic, the backward Euler step that leads to a frame.
 
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
-    velocities (n, 3) replace rest. Without any limit every solver does 40 iterations. A solver that cannot
-    treat the scene is listed with the reason.
+    velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
+    any limit every solver does 40 iterations. A solver that cannot treat the scene is listed with the reason.
+    Newton works in float64 whatever the precision, and stops when nothing but rounding is left. progress is
+    called with each trial before and after it.
     """
-    if tolerance is None and max_iterations is None and time_budget is None:
-        max_iterations = 40
-    stop = Stop(tolerance, max_iterations, time_budget)
-    model = build_model(scene)
-    begin = model.rest if start is None else np.asarray(start, float)
-    v = np.zeros_like(model.rest) if velocities is None else np.asarray(velocities, float)
     trials = _trials(solvers)
-    for trial in trials:
+    stops = [_stop(trial.solver, tolerance, max_iterations, time_budget) for trial in trials]
+    if frame < 1:
+        raise ValueError(f"frame must be at least 1, got {frame}")
+    model = build_model(scene)
+    x = model.rest.copy() if start is None else _rows(start, "start", model)
+    v = np.zeros_like(model.rest) if velocities is None else _rows(velocities, "velocities", model)
+    problems: dict[str, Problem] = {}
+    for trial, stop in zip(trials, stops, strict=True):
+        dtype = "float64" if (trial.solver.name, precision) == ("newton", "float32") else precision
+        if dtype not in problems:
+            problems[dtype] = Problem(model, dtype, threads)
         if progress is not None:
-            progress(trial.label)
+            progress(trial)
+        place = partial(place_step, problems[dtype], scene, x, v, frame)
+        place()
         try:
-            problem = Problem(model, "float64" if trial.solver.name == "newton" else precision, threads)
-            place_step(problem, scene, begin, v)
-            _warm_up(problem, trial.solver)
-            trial.report = solve(problem, trial.solver, stop, record=True)
-            trial.positions = problem.positions
+            _run(trial, problems[dtype], place, stop, watch)
         except ValueError as error:
             trial.error = str(error)
-    return Comparison(model, begin, trials)
+        if progress is not None:
+            progress(trial)
+    return Comparison(model, x, trials)
 
 
-def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray) -> None:
-    """Set a problem up for the scene's first step from positions x with velocities v."""
+def _run(
+    trial: Trial, problem: Problem, place: Callable[[], None], stop: Stop, watch: Watcher | None
+) -> None:
+    """One solver on the problem as it is placed. Its first iteration is done twice, so that the clock sees
+    neither compilation nor memory that is touched for the first time."""
+    with compilation() as compiled:
+        trial.solver.begin(problem).advance(1)
+    place()
+    open_ended = stop.tolerance is None and trial.solver.name == "newton"
+    report = solve(
+        problem, trial.solver, replace(stop, tolerance=ROUNDING) if open_ended else stop, True, watch
+    )
+    if open_ended and report.outcome in (Outcome.BUDGET_ITERATIONS, Outcome.BUDGET_TIME):
+        report.outcome, report.tolerance = Outcome.COMPLETED, None
+    report.compile_seconds += compiled.seconds
+    trial.positions, trial.report = problem.positions, report
+
+
+def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, frame: int = 1) -> None:
+    """Set a problem up for the scene's step to a frame from positions x with velocities v."""
     problem.positions = x
     if scene.quasistatic:
         problem.prescribe(np.inf)
         return
     problem.set_inertia(scene.dt, x + scene.dt * v)
     problem.positions = x + scene.dt * v
-    problem.prescribe(scene.dt)
+    problem.prescribe(frame * scene.dt)
 
 
-def _warm_up(problem: Problem, solver: Solver) -> None:
-    """Compile and touch all memory before the clock starts."""
-    start = problem.u.copy()
-    problem.balance()
-    problem.energy()
-    solver.begin(problem).advance(1)
-    problem.u[:] = start
+def solver_label(solver: Solver) -> str:
+    """pbng, pbng chebyshev, bpxpbd zeta=0.9: the name, and the options that are not the default."""
+    words = [solver.name]
+    for field in fields(solver):  # type: ignore[arg-type]
+        value = getattr(solver, field.name)
+        if value != field.default:
+            words.append(value if isinstance(value, str) else f"{field.name}={value}")
+    return " ".join(words)
 
 
 def _trials(solvers: Sequence[str | Solver]) -> list[Trial]:
-    """One trial per solver, labelled by name and, where a name occurs twice, by number."""
+    """One trial per solver; where a label occurs again, it gets a number."""
     if not solvers:
         raise ValueError("compare needs at least one solver")
-    made = []
-    for solver in solvers:
-        if isinstance(solver, str):
-            if solver not in SOLVERS:
-                raise ValueError(f"there is no solver {solver!r}; there are {', '.join(SOLVERS)}")
-            solver = SOLVERS[solver]()
-        made.append(solver)
-    names = [solver.name for solver in made]
-    labels = [
-        name if names.count(name) == 1 else f"{name} {names[: k + 1].count(name)}"
-        for k, name in enumerate(names)
-    ]
+    made = [_named(solver) if isinstance(solver, str) else solver for solver in solvers]
+    labels = [solver_label(solver) for solver in made]
+    for k in range(len(labels) - 1, 0, -1):
+        if labels[k] in labels[:k]:
+            labels[k] += f" ({labels[: k + 1].count(labels[k])})"
     return [Trial(solver, label) for solver, label in zip(made, labels, strict=True)]
+
+
+def _named(name: str) -> Solver:
+    if name not in SOLVERS:
+        raise ValueError(f"there is no solver {name!r}; {closest(name, SOLVERS)}")
+    return SOLVERS[name]()
+
+
+def _stop(
+    solver: Solver, tolerance: float | None, max_iterations: int | None, time_budget: float | None
+) -> Stop:
+    limit = solver.iterations if max_iterations is None else max_iterations
+    if tolerance is None and limit is None and time_budget is None:
+        limit = DEFAULT_ITERATIONS
+    return Stop(tolerance, limit, time_budget)
+
+
+def _rows(values: np.ndarray, name: str, model: Model) -> np.ndarray:
+    rows = np.array(values, float)
+    if rows.shape != model.rest.shape:
+        raise ValueError(
+            f"{name} must have one row of three numbers per vertex, {model.rest.shape}, got {rows.shape}"
+        )
+    if not np.isfinite(rows).all():
+        bad = np.count_nonzero(~np.isfinite(rows).all(axis=1))
+        raise ValueError(f"{name} has NaN or infinite values for {bad} vertices")
+    return rows

@@ -88,7 +88,7 @@ def equilibrium(
     began = perf_counter()
     solver = solver or PBNG(acceleration="chebyshev")
     stop = _stop(solver, tolerance, max_iterations, time_budget)
-    problem = _problem(scene, precision, device, threads)
+    problem = _problem(scene, True, precision, device, threads)
     if start is not None:
         problem.positions = _start_positions(start, problem.model)
     problem.prescribe(np.inf)
@@ -143,7 +143,7 @@ def _frames(
     history: bool, threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
     began: float | None = perf_counter()
-    problem = _problem(scene, precision, device, threads)
+    problem = _problem(scene, quasistatic, precision, device, threads)
     model, step = problem.model, dt / substeps
     if start is None:
         problem.prescribe((first_frame - 1) * dt)
@@ -285,10 +285,13 @@ def _stop(
     return Stop(tolerance, limit, time_budget)
 
 
-def _problem(scene: Scene | Model, precision: str, device: str, threads: int | None) -> Problem:
+def _problem(
+    scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
+) -> Problem:
     if device != "cpu":
         raise ValueError(f"device must be 'cpu' in this version, got {device!r}")
-    return Problem(scene if isinstance(scene, Model) else build_model(scene), precision, threads)
+    model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
+    return Problem(model, precision, threads)
 
 
 def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:

@@ -16,9 +16,12 @@ from supple.scene.scene import Scene
 from supple.terms import Term, TetElasticity, WeakConstraints
 
 
-def build_model(scene: Scene) -> Model:
-    """The model of a scene: bodies one after the other, one elasticity term for each kind of material."""
-    check_scene(scene)
+def build_model(scene: Scene, quasistatic: bool | None = None) -> Model:
+    """The model of a scene: bodies one after the other, one elasticity term for each kind of material.
+
+    quasistatic: what the model is for, by default what the scene says; then every body must be held.
+    """
+    check_scene(scene, quasistatic)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
     pinned, prescribed = _pins(scene)
@@ -33,14 +36,14 @@ def build_model(scene: Scene) -> Model:
     )
 
 
-def check_scene(scene: Scene) -> None:
+def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
     if not scene.bodies:
         raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
     pinned, _ = _pins(scene)
     if len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
-    if scene.quasistatic:
+    if scene.quasistatic if quasistatic is None else quasistatic:
         _refuse_falling(scene, pinned)
 
 

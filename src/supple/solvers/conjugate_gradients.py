@@ -25,9 +25,9 @@ BURST = 64
 
 def conjugate_gradients(
     H: bsr_matrix, b: np.ndarray, accuracy: float, max_iterations: int, threads: int
-) -> np.ndarray:
-    """x with |H x - b| ≤ accuracy |b| for a symmetric H of 3×3 blocks. Where H turns out not to be positive
-    definite, the x found before; it still is a direction of descent."""
+) -> tuple[np.ndarray, bool]:
+    """(x, True) with |H x - b| ≤ accuracy |b| for a symmetric positive definite H of 3×3 blocks; (x, False)
+    when the iterations did not suffice or H is not positive definite. x·b > 0 in any case."""
     inverse = _inverse_diagonal(H)
     z = np.einsum("vij,vj->vi", inverse, b.reshape(-1, 3)).ravel()
     x, r, p, q = np.zeros_like(b), b.copy(), z.copy(), np.empty_like(b)
@@ -36,14 +36,12 @@ def conjugate_gradients(
     target = accuracy**2 * (b @ b)
     done = np.zeros(1, np.int64)
     for _ in range(0, max_iterations, BURST):
-        if not sums[0, :, 2].sum() > target:
-            break
         arguments = (H.indptr, H.indices, H.data, inverse, x, r, p, q, sums, target, done)
         run(_iterate, threads, *arguments, counters_for(3 * BURST))
+        sums[0] = sums[done[0]]
         if done[0] < BURST:
             break
-        sums[0] = sums[BURST]
-    return x if x.any() else z
+    return (x if x.any() else z), bool(sums[0, :, 2].sum() <= target)
 
 
 def _inverse_diagonal(H: bsr_matrix) -> np.ndarray:

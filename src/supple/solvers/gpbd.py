@@ -18,6 +18,7 @@ from numba.extending import overload
 
 from supple.algebra.matrix3 import (
     add,
+    add_diagonal,
     cofactor,
     combine,
     contract,
@@ -25,6 +26,7 @@ from supple.algebra.matrix3 import (
     matmul,
     outer,
     scale,
+    scaled,
     select9,
     sub,
     transpose,
@@ -43,6 +45,7 @@ from supple.solvers.projection import (
     load_corners,
     project,
     put_corners,
+    shifted,
     spread,
     store_corners,
 )
@@ -194,19 +197,14 @@ def _unfold_inverted(x, W, g):
         U[6] * s[0], U[7] * s[1], U[8] * s[2],
     )  # fmt: skip
     dF = combine(1.0, matmul(US, transpose(V)), -1.0, F)
+    # W is scaled so that tr Γ = 1, lest float32 under- or overflows; Γ is lifted where corners are pinned.
     G = mobility(W, g)
-    e = 1e-6 * (G[0] + G[4] + G[8]) + 1e-30
-    G = (G[0] + e, G[1], G[2], G[3], G[4] + e, G[5], G[6], G[7], G[8] + e)
+    unit = 1.0 / (G[0] + G[4] + G[8] + 1e-30)
+    W = (unit * W[0], unit * W[1], unit * W[2], unit * W[3])
+    G = add_diagonal(scaled(unit, G), 1e-6)
     K = cofactor(G)
-    inverse = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
-    moves = spread(matmul(dF, K), g)
-    t = select(sound, 0.0 * inverse, inverse)
-    return (
-        add(x[0], scale(t * W[0], moves[0])),
-        add(x[1], scale(t * W[1], moves[1])),
-        add(x[2], scale(t * W[2], moves[2])),
-        add(x[3], scale(t * W[3], moves[3])),
-    )
+    t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
+    return shifted(x, select(sound, 0.0 * t, t), W, spread(matmul(dF, K), g))
 
 
 @physics

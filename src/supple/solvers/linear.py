@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from functools import cache
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
@@ -15,23 +17,34 @@ from supple.solvers.conjugate_gradients import conjugate_gradients
 
 
 class LinearSolver(Protocol):
-    name: str
+    @property
+    def name(self) -> str:
+        """As shown to the user."""
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         """x with |H x - b| ≤ accuracy |b|; direct solvers ignore the accuracy."""
+
+
+@cache
+def _pardiso_prototype() -> Any:
+    """A Pardiso solver to copy: making one searches the file system for MKL, which takes 0.2 s and more."""
+    from pypardiso import PyPardisoSolver
+
+    return PyPardisoSolver(mtype=-2)  # symmetric, possibly indefinite
+
+
+def _pardiso() -> Any:
+    solver = copy(_pardiso_prototype())
+    solver.pt, solver.iparm = solver.pt.copy(), solver.iparm.copy()
+    return solver
 
 
 class Direct:
     """A sparse factorisation: MKL Pardiso where pypardiso is installed, SciPy's SuperLU elsewhere."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._pardiso = None
-        self.name = "SuperLU"
-        if find_spec("pypardiso"):
-            from pypardiso import PyPardisoSolver
-
-            self._pardiso = PyPardisoSolver(mtype=-2)  # symmetric, possibly indefinite
-            self.name = "MKL Pardiso"
+        self._pardiso = _pardiso() if find_spec("pypardiso") else None
+        self.name = "MKL Pardiso" if self._pardiso else "SuperLU"
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._pardiso is None:
@@ -42,7 +55,7 @@ class Direct:
         upper = csr_matrix(triu(H, format="csr"))
         upper.sort_indices()
         x = self._pardiso.solve(upper, b)
-        self._pardiso.free_memory(everything=False)
+        self._pardiso.free_memory(everything=True)
         return x
 
 
@@ -56,7 +69,7 @@ class ConjugateGradients:
         self._limit = 20 * assembly.size
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
-        return conjugate_gradients(H, b, accuracy, self._limit, self._threads)
+        return conjugate_gradients(H, b, accuracy, self._limit, self._threads)[0]
 
 
 class AlgebraicMultigrid:
@@ -102,12 +115,40 @@ LINEAR_SOLVERS: dict[str, Callable[[Assembly], LinearSolver]] = {
     "cg": ConjugateGradients,
 }
 
-DIRECT_LIMIT = 30_000
-"""Unknowns up to which factorising is the faster choice."""
+PATIENCE = 2000
+"""Iterations of conjugate gradients that cost about as much as a factorisation."""
+
+PARDISO_LIMIT, SUPERLU_LIMIT = 150_000, 30_000
+"""Unknowns up to which hard systems are factorised."""
+
+
+class Automatic:
+    """Conjugate gradients, which need the least time nearly everywhere, until a system proves hard, as with
+    stiff weak constraints or an indefinite Hessian; from then on another solver."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._other: LinearSolver | None = None
+
+    @property
+    def name(self) -> str:
+        return ConjugateGradients.name + (f", then {self._other.name}" if self._other else "")
+
+    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        if self._other is None:
+            x, reached = conjugate_gradients(H, b, accuracy, PATIENCE, self._assembly.problem.threads)
+            if reached:
+                return x
+            self._other = _for_hard_systems(self._assembly)
+        return self._other.solve(H, b, accuracy)
+
+
+def _for_hard_systems(assembly: Assembly) -> LinearSolver:
+    if assembly.size <= (PARDISO_LIMIT if find_spec("pypardiso") else SUPERLU_LIMIT):
+        return Direct(assembly)
+    return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)
 
 
 def best_linear_solver(assembly: Assembly) -> LinearSolver:
-    """Factorise small systems; solve large ones by multigrid, or by plain CG where pyamg is missing."""
-    if assembly.size <= DIRECT_LIMIT:
-        return Direct(assembly)
-    return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)
+    """The one that is right where nothing is known about the systems."""
+    return Automatic(assembly)

@@ -59,3 +59,9 @@ FIELDS = {
     "volume_ratio": Field("volume ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
 }
 """Every field by the name it has on the command line."""
+
+
+def field_named(name: str) -> Field:
+    if name not in FIELDS:
+        raise ValueError(f"colour_by must be one of {', '.join(FIELDS)}, got {name!r}")
+    return FIELDS[name]

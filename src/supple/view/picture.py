@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,39 @@ import numpy as np
 from supple.model import Model
 from supple.view.camera import Camera, fitted_camera
 from supple.view.drawing import Drawing, drawing
-from supple.view.fields import FIELDS
+from supple.view.fields import field_named
 from supple.view.probe import vtk_problem
 from supple.view.style import BACKGROUND, DPI, FADED, INK, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE
 
 HEADER, LEGEND = 0.13, 0.16
 """Parts of the picture's height and width that title and colour bar take."""
+
+SIZE = (1600, 1200)
+"""Dots across and up."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What pictures must share to be comparable: the camera, and the values at the ends of the colour bar."""
+
+    camera: Camera
+    limits: tuple[float, float]
+
+
+def shared_view(
+    model: Model,
+    shapes: Sequence[np.ndarray],
+    colour_by: str = "displacement",
+    size: tuple[int, int] = SIZE,
+) -> View:
+    """The view for pictures of a model at several positions (n, 3) [m]: all of them are in sight."""
+    field = field_named(colour_by)
+    shown = [drawing(model, np.asarray(positions, float), field) for positions in shapes]
+    width, height = _inner(size)
+    return View(
+        fitted_camera(np.concatenate([each.points for each in shown]), width / height),
+        field.limits(np.concatenate([each.values for each in shown])),
+    )
 
 
 def picture(
@@ -26,23 +55,28 @@ def picture(
     title: str = "",
     subtitle: str = "",
     colour_by: str = "displacement",
-    size: tuple[int, int] = (1600, 1200),
+    size: tuple[int, int] = SIZE,
+    view: View | None = None,
     backend: str | None = None,
 ) -> str | None:
     """Draw the surface of a model at positions (n, 3) [m] into a PNG file.
 
-    colour_by: one of FIELDS. backend: "vtk" or "matplotlib"; unless given, VTK where it can draw. Returns a
-    sentence where VTK could not, else None.
+    colour_by: one of FIELDS. view: a `shared_view` for the same size and field; unless given, one that fits.
+    backend: "vtk" or "matplotlib"; unless given, VTK where it can draw. Returns a sentence where VTK could
+    not, else None.
     """
-    if colour_by not in FIELDS:
-        raise ValueError(f"colour_by must be one of {', '.join(FIELDS)}, got {colour_by!r}")
     problem = vtk_problem() if backend is None else None
     backend = backend or ("matplotlib" if problem else "vtk")
-    shown = drawing(model, np.asarray(positions, float), FIELDS[colour_by])
-    inner = round(size[0] * (1 - LEGEND)), round(size[1] * (1 - HEADER))
-    camera = fitted_camera(shown.points, inner[0] / inner[1])
-    _compose(path, _render(backend, shown, camera, inner), shown, camera, title, subtitle, size)
+    view = view or shared_view(model, [positions], colour_by, size)
+    shown = replace(drawing(model, np.asarray(positions, float), field_named(colour_by)), limits=view.limits)
+    image = _render(backend, shown, view.camera, _inner(size))
+    _compose(path, image, shown, view.camera, title, subtitle, size)
     return problem
+
+
+def _inner(size: tuple[int, int]) -> tuple[int, int]:
+    """Dots that are left for the body."""
+    return round(size[0] * (1 - LEGEND)), round(size[1] * (1 - HEADER))
 
 
 def _render(backend: str, shown: Drawing, camera: Camera, size: tuple[int, int]) -> np.ndarray:

@@ -20,12 +20,9 @@ def residual_plot(
 ) -> None:
     """Draw the imbalance against iterations, one curve for each named history, into a PNG file."""
     from matplotlib import colormaps
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=BACKGROUND)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.1, 0.13, 0.78, 0.72), facecolor=BACKGROUND, yscale="log")
+    axes = plot_axes(size, title)
+    axes.set_yscale("log")
     for i, (name, history) in enumerate(histories.items()):
         last = len(histories) - 1
         colour = colormaps["viridis"](0.75 * i / last) if last else ACCENT
@@ -36,14 +33,32 @@ def residual_plot(
         axes.axhline(tolerance, color=FADED, linewidth=0.8, linestyle=(0, (4, 3)))
         _label(axes, f"tolerance\n{tolerance:g}", (1, tolerance), FADED, ("axes fraction", "data"))
     axes.set_xlim(left=0)
-    axes.set_xlabel("iteration", size=TEXT_SIZE, color=INK)
-    axes.set_ylabel("imbalance |r| / |s|", size=TEXT_SIZE, color=INK)
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("imbalance |r| / |s|")
+    save(axes, path)
+
+
+def plot_axes(size: tuple[int, int], title: str, subtitle: str = "") -> Any:
+    """Empty axes in the house style, on a figure of so many dots across and up."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=BACKGROUND)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.1, 0.13, 0.78, 0.72), facecolor=BACKGROUND)
     axes.tick_params(labelsize=SMALL_SIZE, color=FADED, labelcolor=INK, which="both")
     axes.grid(which="major", color=FADED, alpha=0.2, linewidth=0.6)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set(size=TEXT_SIZE, color=INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.text(0.1, 0.95, title, size=TITLE_SIZE, weight="bold", color=INK, va="top")
-    figure.savefig(path, format="png", facecolor=BACKGROUND)
+    figure.text(0.1, 0.895, subtitle, size=TEXT_SIZE, color=FADED, va="top")
+    return axes
+
+
+def save(axes: Any, path: str | os.PathLike[str]) -> None:
+    axes.figure.savefig(path, format="png", facecolor=BACKGROUND)
 
 
 def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordinates: Any = "data") -> None:

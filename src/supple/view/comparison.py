@@ -1,0 +1,114 @@
+"""Plots of several solvers' residuals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from supple.compare import Trial
+from supple.view.labels import Curve, label_ends
+from supple.view.plots import plot_axes, save
+from supple.view.style import ACCENT, CURVES, DASHES
+
+DECADES = 3
+"""How far the best curve may fall below all others before it leaves the plot."""
+
+
+def comparison_plot(
+    path: str | os.PathLike[str],
+    trials: Sequence[Trial],
+    against: Literal["iterations", "seconds"],
+    *,
+    title: str = "",
+    subtitle: str = "",
+    size: tuple[int, int] = (1600, 1100),
+) -> None:
+    """Draw |r| over |r| at the start against iterations or seconds, a curve for each trial that was run, into
+    a PNG file. Against seconds a curve has steps: between iterations a solver has nothing new to offer."""
+    ran = [trial for trial in trials if trial.report is not None]
+    points = [_points(trial, against) for trial in ran]
+    axes = plot_axes(size, title, subtitle)
+    left, right = _scale(axes, np.concatenate([p[:, 0] for p in points]), against)
+    low, high = _range([p[:, 1] for p in points])
+    axes.set(xlim=(left, right), yscale="log", ylim=(low, high), ylabel="residual |r| / |r at the start|")
+    curves = []
+    for trial, p in zip(ran, points, strict=True):
+        line = np.column_stack([np.maximum(p[:, 0], left), p[:, 1]])
+        line = _visible(_steps(line) if against == "seconds" else line, low, high)
+        colour = CURVES.get(trial.solver.name, ACCENT)
+        axes.plot(*line.T, color=colour, linestyle=_dash(trial, ran), linewidth=1.4)
+        axes.plot(*line[-1], color=colour, marker="o", markersize=3, clip_on=False, zorder=3)
+        curves.append(Curve(trial.label, line, colour))
+    label_ends(axes, curves)
+    save(axes, path)
+
+
+def _points(trial: Trial, against: str) -> np.ndarray:
+    """(k, 2) iterations or seconds, and residuals relative to the first; those that are 0 or not finite,
+    which a logarithmic axis cannot show, are left out."""
+    history = trial.report.history  # type: ignore[union-attr]
+    residual = np.array(history.residual)  # type: ignore[union-attr]
+    points = np.column_stack([getattr(history, against), residual / (residual[0] or 1.0)])
+    shown = np.isfinite(points[:, 1]) & (points[:, 1] > 0)
+    return points[shown] if shown.any() else np.array([[0.0, 1.0]])
+
+
+def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
+    """What the plot shows of the residuals; a curve far below all others, or far above 1, leaves it."""
+    lows = sorted(float(v.min()) for v in values)
+    low = max(lows[0], lows[min(1, len(lows) - 1)] / 10**DECADES)
+    high = min(max(float(v.max()) for v in values), 10**DECADES)
+    return low / 2, high * 2
+
+
+def _scale(axes: Any, values: np.ndarray, against: str) -> tuple[float, float]:
+    """Scale and name the axis across; its ends. Up to 100 iterations it is linear, from 0."""
+    from matplotlib.ticker import FuncFormatter
+
+    last = float(values.max()) or 1.0
+    if against == "iterations" and last <= 100:
+        axes.set_xlabel("iteration")
+        return 0.0, last
+    axes.set_xscale("log")
+    axes.set_xlabel("iteration" if against == "iterations" else "time")
+    axes.xaxis.set_major_formatter(FuncFormatter(_say_number if against == "iterations" else _say_time))
+    first = float(values[values > 0].min(initial=last))
+    return (1.0, last) if against == "iterations" else (first / 2, max(last, first * 2))
+
+
+def _steps(points: np.ndarray) -> np.ndarray:
+    """Points (k, 2) joined by steps: each value holds until the next."""
+    x, y = np.repeat(points, 2, axis=0).T
+    return np.column_stack([x[1:], y[:-1]])
+
+
+def _say_number(value: float, _: Any) -> str:
+    return f"{value:,.0f}"
+
+
+def _say_time(seconds: float, _: Any) -> str:
+    if seconds == 0:
+        return "0"
+    if seconds < 0.9e-3:
+        return f"{1e6 * seconds:g} µs"
+    return f"{1e3 * seconds:g} ms" if seconds < 0.9 else f"{seconds:g} s"
+
+
+def _visible(points: np.ndarray, low: float, high: float) -> np.ndarray:
+    """The part of a curve up to where it leaves the plot for good."""
+    inside = np.flatnonzero((points[:, 1] >= low) & (points[:, 1] <= high))
+    if not len(inside) or inside[-1] == len(points) - 1:
+        return points
+    here, there = points[inside[-1]], points[inside[-1] + 1]
+    level = low if there[1] < low else high
+    part = np.log(level / here[1]) / np.log(there[1] / here[1])
+    exit = here[0] + part * (there[0] - here[0])
+    return np.vstack([points[: inside[-1] + 1], [exit, level]])
+
+
+def _dash(trial: Trial, trials: Sequence[Trial]) -> Any:
+    variants = [other for other in trials if other.solver.name == trial.solver.name]
+    return DASHES[variants.index(trial) % len(DASHES)]

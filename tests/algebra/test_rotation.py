@@ -1,0 +1,96 @@
+"""The closed-form rotation against the polar decomposition by SVD."""
+
+import numpy as np
+import pytest
+from problems import deformations, flat, matrix, rotations, stretches
+from rotation_kernels import rotations_of
+
+from supple.algebra.rotation import rotation, rotation_differential
+from supple.kernels import lanes_of
+
+NOT_INVERTED = [
+    (1, 1, 1), (1.1, 1, 0.9), (2, 1, 0.5), (5, 1, 0.2), (10, 1, 0.1), (30, 1, 1), (1, 0.05, 0.05),
+    (1, 0.5, 1e-3), (1e4, 1e4, 1e4), (1e-4, 1e-4, 1e-4),
+]  # fmt: skip
+FLAT = [(1, 1, 0), (1, 0.5, 0), (3, 0.3, 0)]
+INVERTED = [(1, 1, -0.1), (1, 0.5, -0.2), (2, 1.5, -0.3)]
+NOT_UNIQUE = [(1, 1, -1), (1, 0.5, -0.5), (2, 0.5, -0.49), (1, 0, 0), (3, 0, 0), (1, 1e-8, 1e-8), (0, 0, 0)]
+
+
+def polar(F):
+    """The proper rotation of F = R S: where F is inverted, the smallest singular value is negative."""
+    U, _, V = np.linalg.svd(F)
+    return U @ np.diag([1, 1, np.linalg.det(U @ V)]) @ V
+
+
+@pytest.mark.parametrize("values", NOT_INVERTED + FLAT, ids=str)
+def test_rotation_is_that_of_the_polar_decomposition(values):
+    for F in stretches(values):
+        np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=1e-12)
+
+
+@pytest.mark.parametrize("values", INVERTED, ids=str)
+def test_rotation_of_inverted_matrices_is_proper(values):
+    for F in stretches(values):
+        R = matrix(rotation(flat(F)))
+        np.testing.assert_allclose(R, polar(F), atol=1e-9)
+        assert np.linalg.det(R) == pytest.approx(1)
+
+
+def test_rotation_of_nearly_cancelling_stretches_is_close():
+    """Newton's fixed number of steps leaves an error where two stretches nearly cancel."""
+    for F in stretches((1, 0.5, -0.4)):
+        np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=2e-3)
+
+
+@pytest.mark.parametrize("values", NOT_UNIQUE, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rotation_is_bounded_where_it_is_not_unique(values, dtype):
+    lanes = lanes_of(dtype)
+    F = stretches(values, 4 * lanes).reshape(4, lanes, 9).transpose(0, 2, 1)
+    R = np.empty(F.shape, dtype)
+    rotations_of(np.ascontiguousarray(F, dtype), R)
+    assert np.isfinite(R).all()
+    assert np.abs(R).max() < 1.5
+
+
+def test_rotation_of_a_line_turns_its_direction():
+    """For F = σ a bᵀ only R b = a is determined, and it is what stretch along the line needs."""
+    for F in stretches((3, 0, 0)):
+        U, _, V = np.linalg.svd(F)
+        np.testing.assert_allclose(matrix(rotation(flat(F))) @ V[0], U[:, 0], atol=1e-6)
+
+
+def test_rotation_of_nothing_is_nothing():
+    np.testing.assert_array_equal(rotation(flat(np.zeros((3, 3)))), np.zeros(9))
+
+
+@pytest.mark.parametrize("values", [*NOT_INVERTED[:6], *FLAT, *INVERTED], ids=str)
+def test_rotation_of_packs_in_single_precision(values):
+    F = stretches(values, 16).reshape(1, 16, 9)
+    R = np.empty((1, 9, 16), np.float32)
+    rotations_of(np.ascontiguousarray(F.transpose(0, 2, 1), np.float32), R)
+    for F_lane, R_lane in zip(F[0], R[0].T, strict=True):
+        np.testing.assert_allclose(matrix(R_lane), polar(matrix(F_lane)), atol=2e-3)
+
+
+def test_rotation_turns_with_the_matrix():
+    for F, Q in zip(deformations(10), rotations(10, seed=5), strict=True):
+        np.testing.assert_allclose(matrix(rotation(flat(Q @ F))), Q @ matrix(rotation(flat(F))), atol=1e-13)
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_rotation_differential(inverted):
+    h = 1e-5
+    for F, dF in zip(deformations(10, inverted=inverted), deformations(10, seed=3), strict=True):
+        R = rotation(flat(F))
+        ahead, behind = (matrix(rotation(flat(F + step * dF))) for step in (h, -h))
+        np.testing.assert_allclose(
+            matrix(rotation_differential(flat(F), R, flat(dF))), (ahead - behind) / (2 * h), atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("values", NOT_UNIQUE, ids=str)
+def test_rotation_differential_is_finite_where_the_rotation_is_not_unique(values):
+    for F, dF in zip(stretches(values, 5), deformations(5), strict=True):
+        assert np.isfinite(rotation_differential(flat(F), rotation(flat(F)), flat(dF))).all()

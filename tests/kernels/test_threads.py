@@ -1,0 +1,89 @@
+"""Threads share the chunks of a phase: each is done once, and a phase starts when the one before is over."""
+
+import threading
+
+import numpy as np
+import pytest
+from numba import njit
+
+from supple.kernels import counters_for, default_threads, finish_chunk, run, take_chunk, wait_for_phase
+
+PHASES, CHUNKS = 40, 57
+
+
+@njit(nogil=True)
+def count_chunks(done, early, counters):
+    """done[phase, chunk] += 1, and early counts the chunks that begin before the last phase is complete."""
+    for phase in range(len(done)):
+        chunk = take_chunk(counters, phase, done.shape[1])
+        while chunk >= 0:
+            if phase > 0:
+                for other in range(done.shape[1]):
+                    early[phase] += done[phase - 1, other] == 0
+            done[phase, chunk] += 1
+            finish_chunk(counters, phase)
+            chunk = take_chunk(counters, phase, done.shape[1])
+        wait_for_phase(counters, phase, done.shape[1])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_every_chunk_is_done_exactly_once_and_in_its_phase(threads):
+    done, early = np.zeros((PHASES, CHUNKS), np.int64), np.zeros(PHASES, np.int64)
+    counters = counters_for(PHASES)
+    run(count_chunks, threads, done, early, counters)
+    np.testing.assert_array_equal(done, 1)
+    np.testing.assert_array_equal(early, 0)
+    np.testing.assert_array_equal(counters[1::2], CHUNKS)
+
+
+def test_all_threads_call_the_kernel():
+    seen = []
+    barrier = threading.Barrier(3, timeout=20)
+
+    def kernel(tag):
+        barrier.wait()  # passes only when three threads are in here at once
+        seen.append((tag, threading.get_ident()))
+
+    run(kernel, 3, "x")
+    assert [tag for tag, _ in seen] == ["x"] * 3
+    assert len({thread for _, thread in seen}) == 3
+    assert threading.get_ident() in {thread for _, thread in seen}
+
+
+def test_solves_in_several_python_threads_do_not_disturb_each_other():
+    results = [np.zeros((PHASES, CHUNKS), np.int64) for _ in range(4)]
+
+    def work(done):
+        run(count_chunks, 3, done, np.zeros(PHASES, np.int64), counters_for(PHASES))
+
+    workers = [threading.Thread(target=work, args=(done,)) for done in results]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=60)
+        assert not worker.is_alive()
+    for done in results:
+        np.testing.assert_array_equal(done, 1)
+
+
+def test_an_error_in_a_thread_is_raised():
+    def kernel():
+        if threading.current_thread() is not threading.main_thread():
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(kernel, 2)
+
+
+def test_the_environment_sets_the_number_of_threads(monkeypatch):
+    monkeypatch.setenv("SUPPLE_THREADS", "5")
+    assert default_threads() == 5
+    monkeypatch.delenv("SUPPLE_THREADS")
+    assert default_threads() >= 1
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5"])
+def test_a_wrong_number_of_threads_is_refused(monkeypatch, wrong):
+    monkeypatch.setenv("SUPPLE_THREADS", wrong)
+    with pytest.raises(ValueError, match=r"SUPPLE_THREADS must be a whole number of threads, at least 1"):
+        default_threads()

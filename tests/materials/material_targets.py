@@ -1,0 +1,113 @@
+"""Every function of a material at once, on the three targets: compiled scalars, packs, plain Python.
+
+A row of results is ψ (1 number), P (9), δP along D (9) and A(g, h) (9), for g and h the first rows of D.
+Run as a script, this file reads {"material": [class, mu, lam], "F": ..., "D": ...} from its input and writes
+the rows as plain Python computes them.
+"""
+
+import json
+import sys
+
+import numpy as np
+from numba import njit
+
+from supple.kernels import lanes_of, load, physics, store
+from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
+
+RESULTS = 28
+
+
+def by_python(material, F, D):
+    rows = []
+    for f, d in zip(F, D, strict=True):
+        f, d = tuple(f), tuple(d)
+        parts = (
+            stress(material, f),
+            stress_differential(material, f, d),
+            hessian_bound(material, f, d[:3], d[3:6]),
+        )
+        rows.append([psi(material, f), *parts[0], *parts[1], *parts[2]])
+    return rows
+
+
+@physics
+def _nine(x, row):
+    return (
+        x[row, 0],
+        x[row, 1],
+        x[row, 2],
+        x[row, 3],
+        x[row, 4],
+        x[row, 5],
+        x[row, 6],
+        x[row, 7],
+        x[row, 8],
+    )
+
+
+@njit(error_model="numpy")
+def _on_scalars(material, F, D, out):
+    for row in range(len(F)):
+        f, d = _nine(F, row), _nine(D, row)
+        out[row, 0] = psi(material, f)
+        P = stress(material, f)
+        dP = stress_differential(material, f, d)
+        A = hessian_bound(material, f, (d[0], d[1], d[2]), (d[3], d[4], d[5]))
+        for i in range(9):
+            out[row, 1 + i], out[row, 10 + i], out[row, 19 + i] = P[i], dP[i], A[i]
+
+
+@physics
+def _nine_packs(x, row):
+    return (
+        load(x, row, 0),
+        load(x, row, 1),
+        load(x, row, 2),
+        load(x, row, 3),
+        load(x, row, 4),
+        load(x, row, 5),
+        load(x, row, 6),
+        load(x, row, 7),
+        load(x, row, 8),
+    )
+
+
+@njit(error_model="numpy")
+def _on_packs(material, F, D, out):
+    for row in range(len(F)):
+        f, d = _nine_packs(F, row), _nine_packs(D, row)
+        store(out, row, 0, psi(material, f))
+        P = stress(material, f)
+        dP = stress_differential(material, f, d)
+        A = hessian_bound(material, f, (d[0], d[1], d[2]), (d[3], d[4], d[5]))
+        for i in range(9):
+            store(out, row, 1 + i, P[i])
+            store(out, row, 10 + i, dP[i])
+            store(out, row, 19 + i, A[i])
+
+
+def by_scalars(material, F, D):
+    out = np.empty((len(F), RESULTS))
+    _on_scalars(material, F, D, out)
+    return out
+
+
+def by_packs(material, F, D, dtype):
+    lanes = lanes_of(dtype)
+    assert len(F) % lanes == 0
+
+    def pack(x):
+        return np.ascontiguousarray(x.reshape(-1, lanes, x.shape[1]).transpose(0, 2, 1), dtype)
+
+    out = np.empty((len(F) // lanes, RESULTS, lanes), dtype)
+    _on_packs(material, pack(F), pack(D), out)
+    return out.transpose(0, 2, 1).reshape(len(F), RESULTS)
+
+
+if __name__ == "__main__":
+    given = json.load(sys.stdin)
+    results = {
+        name: by_python(MATERIALS[name].from_lame(*given["lame"]), given["F"], given["D"])
+        for name in given["materials"]
+    }
+    json.dump(results, sys.stdout)

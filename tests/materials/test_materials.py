@@ -1,0 +1,288 @@
+"""What every material must satisfy, over the list of all of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import (
+    BARRIERS,
+    FINITE,
+    POISSON,
+    YOUNG,
+    deformations,
+    flat,
+    material,
+    matrix,
+    rotations,
+    stretches,
+)
+
+from supple.materials import MATERIALS, hessian_bound, psi, step_limit, stress, stress_differential
+
+OBJECTIVE = [name for name in MATERIALS if name != "linear_elastic"]
+
+ANY = pytest.mark.parametrize("name", MATERIALS)
+
+# Each material with deformation gradients for which it is smooth.
+STATES = [(name, False) for name in MATERIALS] + [(name, True) for name in FINITE]
+SMOOTH = pytest.mark.parametrize(("name", "inverted"), STATES)
+
+
+def P(kind, F):
+    return matrix(stress(kind, flat(F)))
+
+
+def tangent(kind, F):
+    """∂P/∂F as a 9×9 matrix."""
+    return np.column_stack([stress_differential(kind, flat(F), tuple(unit)) for unit in np.eye(9).tolist()])
+
+
+def bound(kind, F):
+    """The bound as a 9×9 matrix: C_ijkl = A(e_j, e_l)_ik."""
+    unit = [tuple(e) for e in np.eye(3).tolist()]
+    C = [[matrix(hessian_bound(kind, flat(F), unit[j], unit[l])) for l in range(3)] for j in range(3)]
+    return np.array(C).transpose(2, 0, 3, 1).reshape(9, 9)
+
+
+def block(C, g, h):
+    """The block of two vertices with shape gradients g and h: Σ C_ijkl g_j h_l."""
+    return np.einsum("ijkl,j,l->ik", C.reshape(3, 3, 3, 3), g, h)
+
+
+@SMOOTH
+def test_stress_is_the_derivative_of_the_energy(name, inverted):
+    kind, h = material(name), 1e-5
+    for F, D in zip(deformations(8, inverted=inverted), rotations(8, seed=7), strict=True):
+        slope = (psi(kind, flat(F + h * D)) - psi(kind, flat(F - h * D))) / (2 * h)
+        assert np.sum(P(kind, F) * D) == pytest.approx(slope, rel=1e-6, abs=1e-6 * YOUNG)
+
+
+@SMOOTH
+def test_stress_differential_is_the_derivative_of_the_stress(name, inverted):
+    kind, h = material(name), 1e-5
+    for F, D in zip(deformations(8, inverted=inverted), deformations(8, seed=7), strict=True):
+        slope = (P(kind, F + h * D) - P(kind, F - h * D)) / (2 * h)
+        exact = matrix(stress_differential(kind, flat(F), flat(D)))
+        np.testing.assert_allclose(exact, slope, rtol=1e-6, atol=1e-6 * YOUNG)
+
+
+@SMOOTH
+def test_second_derivative_is_symmetric(name, inverted):
+    for F in deformations(8, inverted=inverted):
+        C = tangent(material(name), F)
+        np.testing.assert_allclose(C, C.T, atol=1e-9 * np.abs(C).max())
+
+
+@SMOOTH
+@pytest.mark.parametrize("poisson", [-0.3, 0.0, 0.3, 0.49])
+def test_hessian_bound_is_positive_definite(name, inverted, poisson):
+    kind = material(name, poisson=poisson)
+    for F in deformations(8, inverted=inverted):
+        C = bound(kind, F)
+        np.testing.assert_allclose(C, C.T, atol=1e-9 * np.abs(C).max())
+        values = np.linalg.eigvalsh(C)
+        assert values[0] > -1e-9 * values[-1]
+        for g in rotations(3)[:, 0]:
+            assert np.linalg.eigvalsh(block(C, g, g))[0] > 0.01 * kind.mu
+
+
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("values", [(1, 1, 0), (1, 0, 0), (0, 0, 0)], ids=str)
+def test_hessian_bound_is_positive_definite_for_singular_matrices(name, values):
+    for F in stretches(values, 4):
+        for g in rotations(4)[:, 0]:
+            A = matrix(hessian_bound(material(name), flat(F), tuple(g), tuple(g)))
+            assert np.linalg.eigvalsh(A)[0] > 0.01 * material(name).mu
+
+
+@ANY
+@pytest.mark.parametrize("poisson", [-0.3, 0.0, 0.3, 0.49])
+def test_hessian_bound_is_above_the_exact_block_of_a_vertex(name, poisson):
+    """A step with a Hessian that is too small overshoots."""
+    kind = material(name, poisson=poisson)
+    for F in deformations(8, seed=3):
+        exact, above = tangent(kind, F), bound(kind, F)
+        for g in rotations(5)[:, 0]:
+            margin = np.linalg.eigvalsh(block(above, g, g) - block(exact, g, g))[0]
+            assert margin > -1e-9 * np.abs(exact).max()
+
+
+@ANY
+def test_hessian_bound_is_not_far_above_at_rest(name):
+    """Twice the exact Hessian halves the speed of a sweep."""
+    kind = material(name)
+    for g in rotations(5)[:, 0]:
+        exact, above = (np.trace(block(C(kind, np.eye(3)), g, g)) for C in (tangent, bound))
+        assert above < 1.7 * exact
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_rotating_the_body_changes_no_energy(name):
+    kind = material(name)
+    for F, Q in zip(deformations(8), rotations(8, seed=5), strict=True):
+        assert psi(kind, flat(Q @ F)) == pytest.approx(psi(kind, flat(F)), rel=1e-10)
+        np.testing.assert_allclose(P(kind, Q @ F), Q @ P(kind, F), atol=1e-10 * np.abs(P(kind, F)).max())
+
+
+def test_linear_elasticity_is_for_small_rotations_only():
+    Q = rotations(1)[0]
+    assert psi(material("linear_elastic"), flat(Q)) > 0.01 * YOUNG
+
+
+@ANY
+def test_materials_are_isotropic(name):
+    kind = material(name)
+    for F, Q in zip(deformations(8), rotations(8, seed=5), strict=True):
+        turned = Q.T @ F @ Q if name == "linear_elastic" else F @ Q
+        assert psi(kind, flat(turned)) == pytest.approx(psi(kind, flat(F)), rel=1e-10)
+
+
+@ANY
+def test_rest_has_no_energy_and_no_stress(name):
+    kind = material(name)
+    assert psi(kind, flat(np.eye(3))) == pytest.approx(0, abs=1e-12 * YOUNG)
+    np.testing.assert_allclose(P(kind, np.eye(3)), 0, atol=1e-12 * YOUNG)
+
+
+@ANY
+def test_energy_is_positive_away_from_rest(name):
+    for F in deformations(20, seed=4):
+        assert psi(material(name), flat(F)) > 0
+
+
+@ANY
+@pytest.mark.parametrize(("young", "poisson"), [(1e3, 0.3), (2e5, 0.0), (1.0, 0.49), (1e9, -0.4)])
+def test_linearisation_at_rest_is_linear_elasticity(name, young, poisson):
+    """Hooke's law in its E, ν form: E ε = (1 + ν) σ - ν tr(σ) I, and rotations are free."""
+    C = tangent(material(name, young, poisson), np.eye(3))
+    for D in deformations(5, seed=6):
+        strain = 0.5 * (D + D.T)
+        sigma = matrix(C @ D.ravel())
+        hooke = (1 + poisson) * sigma - poisson * np.trace(sigma) * np.eye(3)
+        np.testing.assert_allclose(hooke, young * strain, atol=1e-9 * young)
+        np.testing.assert_allclose(C @ (D - D.T).ravel(), 0, atol=1e-9 * young)
+
+
+CORNERS = [(1, 1, 0), (1, 0.5, 0), (1, 0, 0), (0, 0, 0), (1, 1, -1), (1, 1, -0.2), (1, 0.5, -0.5)]
+
+
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("values", CORNERS, ids=str)
+def test_singular_and_inverted_matrices_have_finite_energy_and_stress(name, values):
+    kind = material(name)
+    for F in stretches(values, 5):
+        assert np.isfinite(psi(kind, flat(F)))
+        assert np.isfinite(P(kind, F)).all()
+        assert np.abs(P(kind, F)).max() < 20 * YOUNG
+        assert np.isfinite(tangent(kind, F)).all()
+        assert np.isfinite(bound(kind, F)).all()
+
+
+@pytest.mark.parametrize(
+    "values", [*CORNERS[:4], (3, 0, 0), (2, 1, 0.5), (1, 1, -0.2), (1.5, 1, -0.3)], ids=str
+)
+def test_corotated_energy_is_that_of_the_principal_stretches(values):
+    """ψ = μ Σ (σᵢ - 1)² + λ/2 (J - 1)², also where the rotation is not unique."""
+    kind = material("corotated")
+    s = np.array(values, float)
+    expected = kind.mu * np.sum((s - 1) ** 2) + 0.5 * kind.lam * (np.prod(s) - 1) ** 2
+    for F in stretches(values, 5):
+        assert psi(kind, flat(F)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+@pytest.mark.parametrize("values", [(1, 1, 0), (1, 1, -0.5), (0, 0, 0)], ids=str)
+def test_barriers_are_not_finite_for_singular_and_inverted_matrices(name, values):
+    """In compiled code; what is not finite is rejected by the solvers."""
+    import material_targets
+
+    F = np.diag(np.array(values, float)).reshape(1, 9)
+    results = material_targets.by_scalars(material(name), F, np.ones((1, 9)))[0]
+    assert not np.isfinite(results[0])
+    assert not np.isfinite(results[1:10]).all()
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_barriers_rise_without_bound(name):
+    energies = [psi(material(name), flat(np.diag([1, 1, s]))) for s in (1e-1, 1e-3, 1e-6, 1e-12, 1e-24)]
+    assert np.all(np.diff(energies) > YOUNG)
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_limited_steps_never_invert(name):
+    kind = material(name)
+    random = np.random.default_rng(8)
+    for F in deformations(40, seed=8):
+        g, step = random.normal(size=3), random.normal(size=3) * 10 ** random.uniform(-2, 3)
+        t = step_limit(kind, flat(F), tuple(g), tuple(step))
+        assert 0 < t <= 1
+        assert np.linalg.det(F + t * np.outer(step, g)) >= 0.0999 * np.linalg.det(F)
+        safe = np.linalg.det(F + np.outer(step, g)) > 0.2 * np.linalg.det(F)
+        assert t == 1 or not safe
+
+
+moduli = st.floats(1e-3, 1e12), st.floats(-0.99, 0.499)
+
+
+@ANY
+@given(young=moduli[0], poisson=moduli[1])
+@settings(max_examples=30, deadline=None)
+def test_young_and_poisson_survive_the_way_through_lame(name, young, poisson):
+    kind = MATERIALS[name](young=young, poisson=poisson)
+    assert kind.young == pytest.approx(young, rel=1e-9)
+    assert kind.poisson == pytest.approx(poisson, abs=1e-9)
+    again = MATERIALS[name].from_lame(kind.mu, kind.lam)
+    assert again == kind
+
+
+def test_lame_parameters_of_a_known_material():
+    """Steel: E = 210 GPa, ν = 0.3 has μ = 80.77 GPa and λ = 121.15 GPa."""
+    steel = material("corotated", 210e9, 0.3)
+    assert steel.mu == pytest.approx(80.769e9, rel=1e-4)
+    assert steel.lam == pytest.approx(121.154e9, rel=1e-4)
+
+
+@pytest.mark.parametrize("young", [0, -1, np.nan, np.inf, [1e3, -1e3]])
+def test_wrong_youngs_moduli_are_refused(young):
+    with pytest.raises(ValueError, match="young must be positive and finite"):
+        material("corotated", young=young)
+
+
+@pytest.mark.parametrize("poisson", [0.5, -1, 0.7, np.nan, [0.3, 0.5]])
+def test_wrong_poissons_ratios_are_refused(poisson):
+    with pytest.raises(ValueError, match=r"poisson must lie between -1 and 0\.5"):
+        material("corotated", poisson=poisson)
+
+
+@pytest.mark.parametrize(("mu", "lam"), [(0, 1), (-1, 1), (1, -0.7), (np.nan, 1), (1, np.inf)])
+def test_wrong_lame_parameters_are_refused(mu, lam):
+    with pytest.raises(ValueError, match="Lamé parameters must satisfy"):
+        MATERIALS["corotated"].from_lame(mu, lam)
+
+
+def test_parameters_may_vary_from_element_to_element():
+    young = np.array([1e3, 2e3, 3e3])
+    kind = material("neo_hookean", young=young)
+    assert kind.mu.shape == kind.lam.shape == (3,)
+    np.testing.assert_allclose(kind.young, young)
+    np.testing.assert_allclose(kind.poisson, POISSON)
+    for i, E in enumerate(young):
+        alone = material("neo_hookean", young=E)
+        assert (kind.mu[i], kind.lam[i]) == pytest.approx((alone.mu, alone.lam))
+
+
+def test_parameters_are_keyword_only_and_shown():
+    with pytest.raises(TypeError):
+        MATERIALS["corotated"](1e3, 0.3)
+    assert repr(material("corotated", 1e3, 0.25)) == "Corotated(young=1000.0, poisson=0.25)"
+
+
+@ANY
+def test_materials_can_be_copied_and_sent_to_other_processes(name):
+    import copy
+    import pickle
+
+    kind = material(name)
+    for other in (pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind), copy.copy(kind)):
+        assert type(other) is type(kind)
+        assert other == kind

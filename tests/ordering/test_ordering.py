@@ -1,0 +1,162 @@
+"""Colours and batches: what may move at once, and that nothing is left out or done twice."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from problems import PRECISIONS, cantilever, material, tied_blocks
+
+import supple
+from supple.kernels import lanes_of
+from supple.ordering import batch_elements, batch_links, batch_vertices, colour_vertices, incidence
+from supple.scene import build_model
+
+MODELS = {
+    "cantilever": build_model(cantilever(material("corotated"), cells=4)),
+    "tied": build_model(tied_blocks(material("corotated"), material("neo_hookean"))),
+    "ball": build_model(cantilever(material("corotated"), cells=1)),
+}
+_scene = supple.Scene(gravity=(0, 0, 0))
+_scene.add_solid(supple.ball(1.0, 3), material("corotated"))
+MODELS["ball"] = build_model(_scene)
+
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+@EVERY
+def test_vertices_of_a_colour_share_no_stencil(name):
+    model = MODELS[name]
+    colour = colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    for term in model.terms:
+        for stencil in term.vertices:
+            colours = colour[np.unique(stencil)]
+            colours = colours[colours >= 0]
+            assert len(set(colours.tolist())) == len(colours)
+
+
+@EVERY
+def test_free_vertices_have_a_colour_and_pinned_ones_have_none(name):
+    model = MODELS[name]
+    colour = colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    np.testing.assert_array_equal(colour >= 0, model.free)
+    assert set(colour[model.free].tolist()) == set(range(colour.max() + 1))
+
+
+def test_each_vertex_takes_the_least_colour_it_can():
+    """Greedy in the order given [PBNG section 10]: on a path of edges visited from one end, two colours."""
+    path = np.column_stack([np.arange(9), np.arange(1, 10)])
+    colour = colour_vertices([path], np.arange(10), 10)
+    np.testing.assert_array_equal(colour, np.arange(10) % 2)
+    colour = colour_vertices([path], np.array([0, 3, 1, 2, *range(4, 10)]), 10)
+    np.testing.assert_array_equal(colour[:4], [0, 1, 2, 0])
+
+
+def test_the_block_of_the_paper_has_five_colours():
+    """PBNG Table 1: 32,768 vertices, 148,955 tets, 5 colours."""
+    mesh = supple.block((31, 31, 31))
+    assert (len(mesh.points), len(mesh.tets)) == (32_768, 148_955)
+    colour = colour_vertices([mesh.tets], np.arange(len(mesh.points)), len(mesh.points))
+    assert colour.max() + 1 == 5
+
+
+def test_incidence_lists_every_slot_once():
+    stencils = np.array([[0, 1, 2], [2, 3, -1], [1, 2, 0]])
+    start, element, slot = incidence(stencils, 5)
+    for v in range(5):
+        mine = list(zip(element[start[v] : start[v + 1]], slot[start[v] : start[v + 1]], strict=True))
+        assert mine == [(e, s) for e in range(3) for s in range(3) if stencils[e, s] == v]
+
+
+@EVERY
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_batches_hold_each_free_vertex_once(name, precision):
+    model, dtype = MODELS[name], np.dtype(precision)
+    batches = batch_vertices(model.terms, model.free, dtype)
+    assert batches.own.shape[1:] == (1, lanes_of(dtype))
+    held = batches.own[batches.own < model.vertices]
+    np.testing.assert_array_equal(np.sort(held), np.flatnonzero(model.free))
+    assert set(batches.own[batches.own >= model.vertices].tolist()) <= {model.vertices}
+
+
+@EVERY
+def test_batches_do_not_mix_colours(name):
+    model = MODELS[name]
+    batches = batch_vertices(model.terms, model.free, np.dtype("float64"))
+    colour = colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
+    assert batches.colours == colour.max() + 1
+    for c in range(batches.colours):
+        own = batches.own[batches.colour_start[c] : batches.colour_start[c + 1]]
+        assert set(colour[own[own < model.vertices]].tolist()) == {c}
+
+
+def tet_visits(own_of_row, rows, padding):
+    """(visiting vertex, the three others, volume) of every visit with a volume."""
+    found = []
+    for row, lane in zip(*np.nonzero(rows.rest[:, 9] > 0), strict=True):
+        others = tuple(sorted(rows.others[row, :, lane].tolist()))
+        found.append((int(own_of_row[row, lane]), others))
+    return Counter(found)
+
+
+@EVERY
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_visit_appears_once(name, precision):
+    """Each free vertex of each tet visits it exactly once, and no lane does anything else."""
+    model = MODELS[name]
+    batches = batch_vertices(model.terms, model.free, np.dtype(precision))
+    for term, rows in zip(model.terms, batches.terms, strict=True):
+        if not hasattr(rows, "rest"):
+            continue
+        own_of_row = np.repeat(batches.own[:, 0], np.diff(rows.start), axis=0)
+        expected = Counter(
+            (int(v), tuple(sorted(int(w) for w in tet if w != v)))
+            for tet in term.vertices
+            for v in tet
+            if model.free[v]
+        )
+        assert tet_visits(own_of_row, rows, model.vertices) == expected
+
+
+@EVERY
+def test_lanes_without_a_visit_refer_to_their_own_vertex(name):
+    """So that F = I there, and nothing is read that another thread writes."""
+    model = MODELS[name]
+    batches = batch_vertices(model.terms, model.free, np.dtype("float64"))
+    rows = batches.terms[0]
+    own_of_row = np.repeat(batches.own[:, 0], np.diff(rows.start), axis=0)
+    empty = rows.rest[:, 9] == 0
+    for slot in range(3):
+        np.testing.assert_array_equal(rows.others[:, slot][empty], own_of_row[empty])
+
+
+@EVERY
+def test_elements_appear_once_in_order(name):
+    model = MODELS[name]
+    term = model.terms[0]
+    elements = batch_elements(term, np.dtype("float32"), model.vertices)
+    own = elements.own[:, 0].ravel()
+    np.testing.assert_array_equal(own[: len(term.vertices)], term.vertices[:, 0])
+    assert set(own[len(term.vertices) :].tolist()) <= {model.vertices}
+    others = elements.rows.others.transpose(0, 2, 1).reshape(-1, 3)[: len(term.vertices)]
+    np.testing.assert_array_equal(np.sort(others, axis=1), np.sort(term.vertices[:, 1:], axis=1))
+
+
+def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_colour():
+    model = MODELS["tied"]
+    links = batch_links(model.terms, model.free, np.dtype("float64"))
+    groups = {
+        c: links.members[links.colour_start[c] : links.colour_start[c + 1]].transpose(0, 2, 1).reshape(-1, 2)
+        for c in range(links.colours)
+    }
+    pairs = {tuple(sorted(g)) for group in groups.values() for g in group.tolist() if g[0] < model.vertices}
+    assert pairs == {tuple(sorted(stencil)) for stencil in model.terms[-1].vertices.tolist()}
+    for group in groups.values():
+        for term in model.terms:
+            for stencil in term.vertices.tolist():
+                touching = [g for g in group.tolist() if set(g) & set(stencil)]
+                assert len(touching) <= 1
+
+
+def test_a_model_without_ties_has_no_links():
+    model = MODELS["cantilever"]
+    assert batch_links(model.terms, model.free, np.dtype("float64")) is None

@@ -1,0 +1,130 @@
+"""The lists that property tests run over, once: materials, terms, solvers, precisions, and small problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import supple
+from supple.materials import MATERIALS, Isotropic
+from supple.model import Model
+from supple.solvers.problem import Problem
+
+YOUNG, POISSON = 1e3, 0.3
+
+PRECISIONS = ("float32", "float64")
+
+BARRIERS = [name for name, kind in MATERIALS.items() if kind.barrier]
+FINITE = [name for name, kind in MATERIALS.items() if not kind.barrier]
+"""Materials whose energy is finite for every F."""
+
+SELF_RIGHTING = ("corotated", "neo_hookean", "stable_neo_hookean")
+"""Materials that return to rest from any start: what is inverted costs energy."""
+
+PBNGS = {
+    "none": supple.PBNG(),
+    "sor": supple.PBNG(acceleration="sor"),
+    "chebyshev": supple.PBNG(acceleration="chebyshev"),
+}
+
+NEWTONS = {
+    "projected-direct": supple.Newton(hessian="projected", linear_solver="direct"),
+    "projected-amg": supple.Newton(hessian="projected", linear_solver="amg"),
+    "projected-cg": supple.Newton(hessian="projected", linear_solver="cg"),
+    "exact-direct": supple.Newton(hessian="exact", linear_solver="direct"),
+    "bound-direct": supple.Newton(hessian="bound", linear_solver="direct"),
+}
+
+
+def material(name: str, young: Any = YOUNG, poisson: Any = POISSON) -> Isotropic:
+    """A material of the list with parameters that suit the problems below."""
+    return MATERIALS[name](young=young, poisson=poisson)
+
+
+def face(axis: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Selects the points with X[axis] = value."""
+    return lambda X: np.abs(X[:, axis] - value) < 1e-9
+
+
+def affine(A: np.ndarray, b: np.ndarray | float = 0.0) -> Callable[[np.ndarray, float], np.ndarray]:
+    """The motion x = A X + b, whole at any time."""
+    return lambda X, t: X @ np.asarray(A).T + b
+
+
+def cantilever(kind: Isotropic, cells: Any = 3, gravity: float = 10.0, density: float = 2.0) -> supple.Scene:
+    """A unit block that sticks out of a wall at x = 0."""
+    scene = supple.Scene(gravity=(0, -gravity, 0))
+    body = scene.add_solid(supple.block(cells), kind, density=density)
+    scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+def twisted(kind: Isotropic, cells: Any = 4, angle: float = 0.5, stretch: float = 0.1) -> supple.Scene:
+    """A unit block whose end is turned and pulled."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(cells), kind, density=10)
+    scene.pin(body.where(face(0, 0)))
+    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
+    scene.pin(body.where(face(0, 1)), motion=turn + supple.Translate((stretch, 0, 0)))
+    return scene
+
+
+def tied_blocks(upper: Isotropic, lower: Isotropic, stiffness: float = 1e4, cells: Any = 2) -> supple.Scene:
+    """A block that hangs from a block: every kind of term at once."""
+    scene = supple.Scene(gravity=(0, -1, 0))
+    top = scene.add_solid(supple.block(cells, origin=(0, 1, 0)), upper, density=10)
+    below = scene.add_solid(supple.block(cells), lower, density=10)
+    scene.pin(top.where(face(1, 2)))
+    scene.attach(below.where(face(1, 1)), top.where(face(1, 1)), stiffness=stiffness)
+    return scene
+
+
+def scrambled(model: Model, seed: int = 0) -> np.ndarray:
+    """All vertices at random places of the bounding box."""
+    low, high = model.rest.min(axis=0), model.rest.max(axis=0)
+    return np.random.default_rng(seed).uniform(low, high, model.rest.shape)
+
+
+def flattened(model: Model) -> np.ndarray:
+    """All vertices at y = 0."""
+    return model.rest * [1, 0, 1]
+
+
+def perturbed(problem: Problem, amount: float, seed: int = 0) -> Problem:
+    """The problem with all free vertices moved at random by about `amount` [m]."""
+    free = np.flatnonzero(problem.model.free)
+    noise = np.random.default_rng(seed).uniform(-amount, amount, (len(free), 3))
+    problem.u[free, :3] += noise.astype(problem.dtype)
+    return problem
+
+
+def matrix(F: Any) -> np.ndarray:
+    return np.array(F, float).reshape(3, 3)
+
+
+def flat(F: np.ndarray) -> tuple[float, ...]:
+    """A matrix as the row-major tuple that physics functions take."""
+    return tuple(np.asarray(F, float).ravel().tolist())
+
+
+def rotations(count: int, seed: int = 0) -> np.ndarray:
+    """(count, 3, 3) proper rotations."""
+    Q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(count, 3, 3)))
+    return Q * np.sign(np.linalg.det(Q))[:, None, None]
+
+
+def stretches(values: Any, count: int = 20, seed: int = 0) -> np.ndarray:
+    """(count, 3, 3) matrices with these singular values and random axes; one negative value inverts."""
+    return rotations(count, seed) @ np.diag(np.asarray(values, float)) @ rotations(count, seed + 1)
+
+
+def deformations(count: int = 20, seed: int = 0, inverted: bool = False) -> np.ndarray:
+    """(count, 3, 3) random deformation gradients with principal stretches from 0.5 to 2; inverted ones have
+    one negative stretch, far enough from the others that their rotation is unique."""
+    random = np.random.default_rng(seed)
+    values = random.uniform(0.5, 2.0, (count, 3))
+    if inverted:
+        values[:, 2] = -random.uniform(0.1, 0.2, count)
+    return rotations(count, seed + 1) @ (values[:, :, None] * rotations(count, seed + 2))

@@ -1,0 +1,171 @@
+"""Backward Euler: free fall, momentum, and PBNG against Newton."""
+
+import numpy as np
+import pytest
+from problems import PBNGS, cantilever, face, material
+
+import supple
+from supple import PBNG, Newton, Outcome
+from supple.materials import MATERIALS
+from supple.solvers.problem import Problem
+
+DT = 0.01
+GRAVITY = np.array([0, -9.81, 0])
+
+
+def flying(name="corotated", gravity=GRAVITY, cells=2):
+    scene = supple.Scene(gravity=gravity, quasistatic=False)
+    scene.add_solid(supple.block(cells), material(name), density=10)
+    return scene
+
+
+SOLVERS = {"pbng": PBNG(), "chebyshev": PBNGS["chebyshev"], "newton": Newton()}
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_free_fall(solver):
+    """x_k = x_0 + Δt² g k (k + 1)/2 and v_k = k Δt g, with no strain."""
+    scene = flying()
+    rest = scene.bodies[0].points
+    for frame in supple.simulate(scene, solver, dt=DT, frames=5, tolerance=1e-9):
+        k = frame.index
+        assert frame.report.ok
+        assert frame.time == pytest.approx(k * DT)
+        np.testing.assert_allclose(frame.positions, rest + DT**2 * GRAVITY * k * (k + 1) / 2, atol=1e-10)
+        np.testing.assert_allclose(frame.velocities, np.tile(k * DT * GRAVITY, (len(rest), 1)), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", MATERIALS)
+def test_momentum_is_kept(name):
+    """A body thrown with a random velocity and no load."""
+    scene = flying(name, gravity=(0, 0, 0))
+    rest = scene.bodies[0].points
+    v = np.random.default_rng(0).normal(size=rest.shape) * 0.5 + [1, 2, 3]
+    mass = scene.bodies[0].mesh.masses(10)
+    for frame in supple.simulate(scene, Newton(), dt=DT, frames=3, tolerance=1e-9, velocities=v):
+        assert frame.report.ok
+        np.testing.assert_allclose(mass @ frame.velocities, mass @ v, rtol=1e-7)
+        assert np.abs(frame.velocities - v).max() > 0.01
+
+
+def test_backward_euler_never_gains_energy():
+    """A body that was blown up breathes, less and less."""
+    scene = flying(gravity=(0, 0, 0))
+    problem = Problem(supple.build_model(scene), "float64")
+    start = 1.2 * problem.model.rest
+    problem.positions = start
+    energy = [problem.energy()]
+    for frame in supple.simulate(scene, Newton(), dt=DT, frames=15, tolerance=1e-9, start=start):
+        problem.positions = frame.positions
+        energy.append(problem.energy() + 0.5 * problem.model.mass @ np.sum(frame.velocities**2, axis=1))
+    assert np.all(np.diff(energy) < 0)
+    assert energy[-1] < 0.8 * energy[0]
+
+
+@pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
+def test_pbng_agrees_with_newton_in_dynamics(solver):
+    scene = cantilever(material("corotated"), gravity=20)
+    pairs = zip(
+        supple.simulate(scene, solver, dt=DT, frames=6, quasistatic=False, tolerance=1e-8),
+        supple.simulate(scene, Newton(), dt=DT, frames=6, quasistatic=False, tolerance=1e-10),
+        strict=True,
+    )
+    for found, reference in pairs:
+        assert found.report.ok
+        np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
+        np.testing.assert_allclose(found.velocities, reference.velocities, atol=1e-4)
+    assert np.abs(reference.positions - reference.model.rest).max() > 1e-3
+
+
+def test_dynamics_settle_in_the_static_equilibrium():
+    """With long time steps backward Euler is damped so much that it arrives at once."""
+    scene = cantilever(material("corotated"))
+    *_, last = supple.simulate(scene, Newton(), dt=1.0, frames=20, quasistatic=False, tolerance=1e-9)
+    static = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    np.testing.assert_allclose(last.positions, static.positions, atol=1e-4)
+
+
+def test_substeps_are_shorter_steps():
+    coarse = list(
+        supple.simulate(cantilever(material("corotated")), PBNG(), dt=DT, frames=2, substeps=3,
+                        quasistatic=False, tolerance=1e-8)
+    )  # fmt: skip
+    fine = list(
+        supple.simulate(cantilever(material("corotated")), PBNG(), dt=DT / 3, frames=6, quasistatic=False,
+                        tolerance=1e-8)
+    )  # fmt: skip
+    for k, frame in enumerate(coarse):
+        np.testing.assert_allclose(frame.positions, fine[3 * k + 2].positions, atol=1e-12)
+        assert frame.report.iterations == sum(f.report.iterations for f in fine[3 * k : 3 * k + 3])
+
+
+def test_going_on_from_a_frame_is_the_same_as_never_having_stopped():
+    scene = cantilever(material("corotated"))
+    options = {"dt": DT, "frames": 4, "quasistatic": False, "max_iterations": 15}
+    whole = list(supple.simulate(scene, PBNG(), **options))
+    middle = whole[1]
+    rest = list(
+        supple.simulate(
+            scene, PBNG(), start=middle.positions, velocities=middle.velocities, first_frame=3, **options
+        )
+    )
+    assert [frame.index for frame in rest] == [3, 4]
+    np.testing.assert_allclose(rest[-1].positions, whole[-1].positions, atol=1e-12)
+
+
+def test_quasistatic_frames_follow_the_motion():
+    scene = supple.Scene(gravity=(0, 0, 0), dt=0.5, frames=2)
+    body = scene.add_solid(supple.block(2), material("corotated"))
+    scene.pin(body.where(face(0, 0)))
+    scene.pin(body.where(face(0, 1)), motion=supple.Translate((0.2, 0, 0)))
+    frames = list(supple.simulate(scene, Newton(), tolerance=1e-9))
+    assert [frame.time for frame in frames] == [0.5, 1.0]
+    for frame, pull in zip(frames, (0.1, 0.2), strict=True):
+        assert frame.report.outcome is Outcome.CONVERGED
+        np.testing.assert_allclose(frame.positions[frame.model.rest[:, 0] >= 1, 0], 1 + pull)
+    static = supple.equilibrium(scene, Newton(), tolerance=1e-9)
+    np.testing.assert_allclose(frames[-1].positions, static.positions, atol=1e-8)
+
+
+def test_frames_are_warm_started():
+    """The second frame of a motion that has ended needs no iteration."""
+    scene = supple.Scene(gravity=(0, 0, 0), dt=1.0, frames=2)
+    body = scene.add_solid(supple.block(2), material("corotated"))
+    scene.pin(body.where(face(0, 0)))
+    scene.pin(body.where(face(0, 1)), motion=supple.Translate((0.2, 0, 0)))
+    first, second = supple.simulate(scene, Newton(), tolerance=1e-8)
+    assert first.report.iterations > 0
+    assert second.report.iterations == 0
+
+
+def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_default():
+    """What the call says holds, in both directions."""
+    scene = supple.Scene(gravity=GRAVITY)
+    scene.add_solid(supple.block(1), material("corotated"))
+    (frame,) = supple.simulate(scene, PBNG(), dt=DT, frames=1, quasistatic=False, tolerance=1e-8)
+    np.testing.assert_allclose(
+        frame.positions - frame.model.rest, np.tile(DT**2 * GRAVITY, (8, 1)), atol=1e-10
+    )
+    with pytest.raises(supple.SceneError, match="it would fall forever"):
+        supple.equilibrium(flying())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dt": 0.0}, "dt must be positive"),
+        ({"dt": -1.0}, "dt must be positive"),
+        ({"frames": 0}, "frames and substeps must be at least 1"),
+        ({"substeps": 0}, "frames and substeps must be at least 1"),
+        ({"tolerance": None}, "nothing says when to stop"),
+    ],
+)
+def test_wrong_calls_are_refused_at_once(options, message):
+    """Before the first frame is asked for."""
+    with pytest.raises(ValueError, match=message):
+        supple.simulate(flying(), PBNG(), **{"dt": DT, "frames": 1, "tolerance": 1e-4, **options})
+
+
+def test_wrong_velocities_are_refused():
+    with pytest.raises(ValueError, match="one row of three numbers per vertex"):
+        next(supple.simulate(flying(), PBNG(), dt=DT, frames=1, tolerance=1e-4, velocities=np.zeros((2, 3))))

@@ -1,0 +1,272 @@
+"""PBNG against Newton, from good starts and from terrible ones, in any number of threads."""
+
+import numpy as np
+import pytest
+from problems import (
+    BARRIERS,
+    PBNGS,
+    SELF_RIGHTING,
+    cantilever,
+    flattened,
+    material,
+    scrambled,
+    tied_blocks,
+    twisted,
+)
+
+import supple
+from supple import PBNG, Newton, Outcome
+from supple.materials import MATERIALS
+from supple.scene import build_model
+from supple.solvers.problem import Problem
+
+ANY = pytest.mark.parametrize("name", MATERIALS)
+ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
+
+
+@ANY
+def test_pbng_agrees_with_newton(name):
+    """To 1e-6 of the block's size when both are converged."""
+    scene = twisted(material(name), cells=3)
+    found = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-8)
+    reference = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    assert found.report.outcome is reference.report.outcome is Outcome.CONVERGED
+    assert np.abs(reference.positions - reference.model.rest).max() > 0.1
+    np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
+    assert found.report.energy == pytest.approx(reference.report.energy, rel=1e-9)
+
+
+@ACCELERATIONS
+def test_every_acceleration_converges_to_the_same_equilibrium(solver):
+    scene = cantilever(material("corotated"), gravity=20)
+    found = supple.equilibrium(scene, solver, tolerance=1e-8)
+    reference = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    assert found.report.outcome is Outcome.CONVERGED
+    np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
+
+
+def test_accelerations_accelerate():
+    scene = twisted(material("corotated"), cells=5)
+    counts = {
+        name: supple.equilibrium(scene, solver, tolerance=1e-6).report.iterations
+        for name, solver in PBNGS.items()
+    }
+    assert counts["sor"] < 0.6 * counts["none"]
+    assert counts["chebyshev"] < 0.6 * counts["none"]
+
+
+@ANY
+def test_energy_never_rises_without_acceleration(name):
+    """Each visit minimises an upper bound of the energy, since the Hessian bound is above the exact one."""
+    history = supple.equilibrium(
+        twisted(material(name)), PBNG(), tolerance=None, max_iterations=40, history=True
+    ).report.history
+    energy = np.array(history.energy)
+    assert energy[-1] < energy[0]
+    assert np.all(np.diff(energy) <= 1e-10 * energy[0])
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e8])
+@ACCELERATIONS
+def test_tied_bodies_hang_from_each_other(solver, stiffness):
+    """Weak constraints 1e5 times stiffer than the bodies do not slow the solve down (PBNG 11.3)."""
+    scene = tied_blocks(material("corotated"), material("corotated"), stiffness)
+    found = supple.equilibrium(scene, solver, tolerance=1e-7)
+    reference = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    assert found.report.outcome is Outcome.CONVERGED
+    assert found.report.iterations < 2000
+    np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
+
+
+def test_without_links_stiff_ties_converge_slowly():
+    """What the links are for: the paper's method alone needs far more sweeps here."""
+    scene = tied_blocks(material("corotated"), material("corotated"), 1e6)
+    with_links = supple.equilibrium(scene, PBNG(), tolerance=1e-5)
+    without = supple.equilibrium(scene, PBNG(links=False), tolerance=1e-5, max_iterations=1000)
+    assert with_links.report.ok
+    assert not without.report.ok
+
+
+@pytest.mark.parametrize("name", SELF_RIGHTING)
+@pytest.mark.parametrize("start", [scrambled, flattened], ids=["scrambled", "flattened"])
+@ACCELERATIONS
+def test_terrible_starts_return_to_rest(name, start, solver):
+    scene = cantilever(material(name), gravity=0)
+    rest = scene.bodies[0].points
+    result = supple.equilibrium(scene, solver, tolerance=1e-6, start=start(build_model(scene)))
+    assert result.report.outcome is Outcome.CONVERGED
+    assert result.report.inverted == 0
+    np.testing.assert_allclose(result.positions, rest, atol=1e-6)
+
+
+def test_an_inverted_start_returns_to_rest_although_the_residual_must_rise_first():
+    """Acceleration gives up when the residual rises again and again, and must then not stand in the way."""
+    scene = cantilever(material("stable_neo_hookean"), gravity=0)
+    start = scene.bodies[0].points * [-1, 1, 1]
+    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=1e-6, start=start)
+    assert result.report.outcome is Outcome.CONVERGED
+    np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-6)
+
+
+@ANY
+@ACCELERATIONS
+@pytest.mark.parametrize("precision", ["float64"])
+def test_any_number_of_sweeps_gives_a_usable_state(name, solver, precision):
+    scene = cantilever(material(name), cells=2)
+    start = scrambled(build_model(scene))
+    for sweeps in (1, 2, 3, 5, 8, 13, 20):
+        result = supple.equilibrium(
+            scene, solver, tolerance=None, max_iterations=sweeps, start=start, precision=precision
+        )
+        assert np.isfinite(result.positions).all()
+        assert np.abs(result.positions).max() < 1e3
+
+
+@pytest.mark.parametrize("name", ["corotated", "log_neo_hookean"])
+def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
+    scene = cantilever(material(name), cells=2)
+    start = scrambled(build_model(scene))
+    for sweeps in range(1, 21):
+        result = supple.equilibrium(
+            scene, PBNGS["chebyshev"], tolerance=None, max_iterations=sweeps, start=start, precision="float32"
+        )
+        assert np.isfinite(result.positions).all()
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+@ACCELERATIONS
+def test_barriers_fail_from_inverted_starts_and_say_so(name, solver):
+    scene = cantilever(material(name), gravity=0)
+    start = scene.bodies[0].points * [-1, 1, 1]
+    result = supple.equilibrium(scene, solver, start=start)
+    assert result.report.outcome is Outcome.FAILED
+    assert not result.report.ok
+    np.testing.assert_allclose(result.positions, start, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+@ACCELERATIONS
+def test_steps_that_are_not_finite_are_rejected_and_counted(name, solver):
+    """Sweeps over inverted elements leave the vertices around them where they are."""
+    scene = cantilever(material(name), gravity=0)
+    problem = Problem(build_model(scene), "float64")
+    problem.positions = scene.bodies[0].points * [-1, 1, 1]
+    before = problem.positions
+    run = solver.begin(problem)
+    run.advance(5)
+    assert run.rejected == 5 * problem.model.free.sum()
+    np.testing.assert_array_equal(problem.positions, before)
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_rejected_steps_of_ties_leave_positions_finite(name):
+    problem = Problem(build_model(tied_blocks(material(name), material(name))), "float64")
+    problem.positions = problem.model.rest * [1, -1, 1]
+    run = PBNG().begin(problem)
+    run.advance(3)
+    assert run.rejected > 0
+    assert np.isfinite(problem.positions).all()
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+@ACCELERATIONS
+def test_flattened_barriers_are_not_taken_for_rest(name, solver):
+    """Where J is zero to rounding the barrier's stiffness is enormous, but nothing is balanced."""
+    scene = cantilever(material(name), gravity=0)
+    result = supple.equilibrium(
+        scene, solver, tolerance=1e-6, max_iterations=600, start=flattened(build_model(scene))
+    )
+    assert not result.report.ok
+    assert result.report.rejected > 0
+    assert np.isfinite(result.positions).all()
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+@ACCELERATIONS
+def test_barriers_are_never_crossed(name, solver):
+    """A pull of half the block's size, where unlimited steps would invert elements."""
+    scene = twisted(material(name), angle=1.0, stretch=0.5)
+    result = supple.equilibrium(scene, solver, tolerance=1e-5)
+    assert result.report.outcome is Outcome.CONVERGED
+    assert result.report.inverted == 0
+
+
+@ACCELERATIONS
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_results_do_not_depend_on_the_number_of_threads(solver, precision):
+    scene = twisted(material("corotated"), cells=17 if precision == "float32" else 14)
+    results = {}
+    for threads in (1, 2, 3):
+        results[threads] = supple.equilibrium(
+            scene, solver, tolerance=None, max_iterations=25, threads=threads, precision=precision
+        )
+        assert results[threads].report.threads == threads
+    for threads in (2, 3):
+        np.testing.assert_array_equal(results[threads].positions, results[1].positions)
+        assert results[threads].report.residual == results[1].report.residual
+        assert results[threads].report.energy == results[1].report.energy
+
+
+def test_ties_do_not_depend_on_the_number_of_threads():
+    scene = tied_blocks(material("corotated"), material("corotated"), cells=9)
+    one, three = (
+        supple.equilibrium(scene, PBNG(), tolerance=None, max_iterations=20, threads=threads)
+        for threads in (1, 3)
+    )
+    assert three.report.threads == 3
+    np.testing.assert_array_equal(one.positions, three.positions)
+
+
+@ACCELERATIONS
+def test_runs_can_be_repeated_bit_by_bit(solver):
+    scene = twisted(material("corotated"), cells=12)
+    first, second = (
+        supple.equilibrium(scene, solver, tolerance=None, max_iterations=30, threads=2).positions
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def test_sweeps_in_one_call_or_several_are_the_same():
+    """Chebyshev's weights go on where they were."""
+    problems = [Problem(build_model(twisted(material("corotated"))), "float64") for _ in range(2)]
+    for problem, counts in zip(problems, ([30], [1, 4, 10, 15]), strict=True):
+        problem.prescribe(np.inf)
+        run = PBNGS["chebyshev"].begin(problem)
+        for count in counts:
+            run.advance(count)
+    np.testing.assert_array_equal(problems[0].u, problems[1].u)
+
+
+def test_chebyshev_weights():
+    """ω is 1 up to the start, then 2/(2 - ρ²), then 4/(4 - ρ² ω) [PBNG section 7.3]."""
+    run = PBNG(acceleration="chebyshev", rho=0.9, start=2).begin(
+        Problem(build_model(twisted(material("corotated"))), "float64")
+    )
+    weights = run.chebyshev.rows(5).weights
+    third = 2 / (2 - 0.81)
+    np.testing.assert_allclose(weights, [1, 1, 1, third, 4 / (4 - 0.81 * third)])
+
+
+def test_pinned_vertices_stay_where_they_are_put():
+    scene = twisted(material("corotated"))
+    result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=None, max_iterations=50)
+    pinned = result.model.pinned
+    np.testing.assert_allclose(result.positions[pinned], result.model.prescribed(np.inf), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"acceleration": "anderson"}, "acceleration must be 'none', 'sor' or 'chebyshev'"),
+        ({"omega": 2.0}, "omega must lie between 0 and 2"),
+        ({"omega": 0.0}, "omega must lie between 0 and 2"),
+        ({"rho": 1.0}, "rho must lie between 0 and 1"),
+        ({"gamma": 2.5}, "gamma must lie between 0 and 2"),
+        ({"start": -1}, "start must not be negative"),
+        ({"iterations": 0}, "iterations must be at least 1"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        PBNG(**options)

@@ -1,0 +1,294 @@
+"""The loop around every solver: when it stops, what it reports, and that it never claims too much."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from problems import NEWTONS, PBNGS, cantilever, material, scrambled, tied_blocks, twisted
+
+import supple
+from supple import PBNG, Newton, Outcome
+from supple.materials import MATERIALS
+from supple.scene import build_model
+from supple.solvers.problem import Problem
+
+SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}
+EVERY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+
+
+def bar_scene(**changes):
+    return cantilever(material("corotated"), **changes)
+
+
+@EVERY
+def test_stops_by_tolerance(solver):
+    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-3).report
+    assert report.outcome is Outcome.CONVERGED
+    assert report.ok
+    assert 0 < report.imbalance <= 1e-3
+    tighter = supple.equilibrium(bar_scene(), solver, tolerance=1e-6).report
+    assert tighter.imbalance <= 1e-6
+    assert tighter.iterations > report.iterations
+
+
+@EVERY
+def test_stops_by_iterations(solver):
+    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-12, max_iterations=1).report
+    assert (report.outcome, report.iterations, report.ok) == (Outcome.BUDGET_ITERATIONS, 1, False)
+    report = supple.equilibrium(bar_scene(), solver, tolerance=None, max_iterations=2).report
+    assert (report.outcome, report.iterations, report.ok) == (Outcome.COMPLETED, 2, True)
+
+
+def test_iterations_of_the_solver_are_its_limit_unless_the_call_sets_one():
+    solver = PBNG(iterations=7)
+    assert supple.equilibrium(bar_scene(), solver, tolerance=None).report.iterations == 7
+    assert supple.equilibrium(bar_scene(), solver, tolerance=1e-12).report.iterations == 7
+    assert supple.equilibrium(bar_scene(), solver, tolerance=None, max_iterations=3).report.iterations == 3
+
+
+@EVERY
+def test_stops_by_time(solver):
+    scene = bar_scene(cells=10)
+    supple.equilibrium(scene, solver, tolerance=None, max_iterations=1)
+    report = supple.equilibrium(scene, solver, tolerance=1e-14, time_budget=0.05).report
+    assert report.outcome in (Outcome.BUDGET_TIME, Outcome.STAGNATED)
+    assert report.seconds < 2
+    report = supple.equilibrium(scene, PBNG(), tolerance=None, time_budget=0.05).report
+    assert report.outcome is Outcome.COMPLETED
+    assert 0.05 <= report.seconds < 2
+    assert report.iterations > 1
+
+
+@EVERY
+def test_nothing_to_do_takes_no_iterations(solver):
+    result = supple.equilibrium(bar_scene(gravity=0), solver, tolerance=1e-9)
+    assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
+    assert (result.report.imbalance, result.report.energy) == (0, 0)
+    np.testing.assert_array_equal(result.positions, result.model.rest)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_rest_is_recognised_after_a_rigid_motion(precision):
+    """Rounding leaves forces that never balance; they must count as none."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(4), material("corotated"))
+    turn = supple.Rotate(axis=(0, 1, 1), center=(0, 0, 0), angle=1.0) + supple.Translate((3, 2, 1))
+    scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=turn)
+    result = supple.equilibrium(scene, start=turn(body.points, np.inf), precision=precision)
+    assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
+
+
+def nearly_rigid(young):
+    """A bar under gravity, too stiff for float32: what it sags is lost in the rounding of F."""
+    scene = supple.Scene()
+    body = scene.add_solid(supple.block(6), material("corotated", young=young), density=1000)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    return scene
+
+
+@pytest.mark.parametrize("young", [1e7, 1e9, 2e11])
+def test_single_precision_says_when_it_can_go_no_further(young):
+    """And does not take the bar for one at rest."""
+    single = supple.equilibrium(nearly_rigid(young), precision="float32", tolerance=1e-5).report
+    assert single.outcome is Outcome.PRECISION
+    assert not single.ok
+    assert single.imbalance > 1e-5
+    assert "float64" in single.outcome.value
+    assert supple.equilibrium(nearly_rigid(young), precision="float64", tolerance=1e-5).report.ok
+
+
+def test_stiff_ties_in_single_precision_are_not_taken_for_rest():
+    """Rounding in constraints of 1e8 N/m outweighs the bodies' weight (PBNG 11.3 has such constraints)."""
+    scene = tied_blocks(material("corotated"), material("corotated"), stiffness=1e8)
+    single = supple.equilibrium(scene, precision="float32", tolerance=1e-4).report
+    assert single.iterations > 0
+    assert single.outcome is Outcome.PRECISION
+    double = supple.equilibrium(scene, precision="float64", tolerance=1e-4).report
+    assert double.outcome is Outcome.CONVERGED
+
+
+def test_soft_bodies_beside_stiff_ties_are_not_taken_for_rest():
+    """Without loads: only the moved end tells that something is to be done."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    a = scene.add_solid(supple.block(2, origin=(0, 1, 0)), material("corotated"))
+    b = scene.add_solid(supple.block(2), material("corotated"))
+    scene.attach(b.where(lambda X: X[:, 1] >= 1), a.where(lambda X: X[:, 1] <= 1), stiffness=1e8)
+    scene.pin(a.where(lambda X: X[:, 1] >= 2), motion=supple.Translate((0, 0.01, 0)))
+    scene.pin(b.where(lambda X: X[:, 1] <= 0))
+    report = supple.equilibrium(scene, precision="float32", tolerance=1e-4, max_iterations=2000).report
+    assert report.iterations > 0
+    assert report.imbalance > 0
+
+
+@pytest.mark.parametrize("name", MATERIALS)
+@EVERY
+def test_imbalance_lies_between_0_and_1(name, solver):
+    history = supple.equilibrium(
+        twisted(material(name), cells=2), solver, tolerance=None, max_iterations=12, history=True
+    ).report.history
+    imbalance = np.array(history.imbalance)
+    assert np.all((imbalance >= 0) & (imbalance <= 1 + 1e-12))
+
+
+def test_imbalance_is_scale_free():
+    """A body ten times as large, a thousand times as stiff under the corresponding load is as unbalanced."""
+    figures = []
+    for size, young, gravity in ((1, 1e3, 10), (10, 1e6, 1e3)):
+        scene = supple.Scene(gravity=(0, -gravity, 0))
+        body = scene.add_solid(
+            supple.block(3, size=(size,) * 3), material("corotated", young=young), density=2
+        )
+        scene.pin(body.where(lambda X: X[:, 0] <= 0))
+        report = supple.equilibrium(scene, PBNG(), tolerance=None, max_iterations=10).report
+        figures.append((report.imbalance, report.reduction))
+    np.testing.assert_allclose(figures[0], figures[1], rtol=1e-9)
+
+
+@EVERY
+def test_the_report_describes_the_positions_returned(solver):
+    """Also when an acceleration has just gone back to an earlier state."""
+    model = build_model(cantilever(material("stable_neo_hookean"), cells=3))
+    for sweeps in (5, 20, 30, 40):
+        result = supple.equilibrium(
+            model, solver, tolerance=None, max_iterations=sweeps, start=scrambled(model, seed=3)
+        )
+        problem = Problem(model, "float64")
+        problem.positions = result.positions
+        balance = problem.balance()
+        assert result.report.residual == pytest.approx(balance.residual, rel=1e-6, abs=1e-12)
+        assert result.report.imbalance == pytest.approx(balance.imbalance, rel=1e-6, abs=1e-12)
+        assert result.report.energy == pytest.approx(problem.energy(), rel=1e-9)
+        assert result.report.inverted == problem.inverted()
+
+
+def test_an_acceleration_that_makes_it_worse_starts_over():
+    """Weights for a rate the sweep does not have; the note says so and the solve converges nevertheless."""
+    wild = PBNG(acceleration="chebyshev", rho=0.9999, gamma=1.9, start=0)
+    report = supple.equilibrium(bar_scene(), wild, tolerance=1e-7).report
+    assert report.outcome is Outcome.CONVERGED
+    assert any("started over" in note for note in report.notes)
+
+
+@EVERY
+def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
+    report = supple.equilibrium(bar_scene(), solver, tolerance=1e-5, history=True).report
+    history = report.history
+    assert history.iterations == list(range(report.iterations + 1))
+    for figures in (history.seconds, history.residual, history.imbalance, history.energy):
+        assert len(figures) == report.iterations + 1
+    assert history.seconds[0] == 0
+    assert np.all(np.diff(history.seconds) >= 0)
+    assert history.seconds[-1] == pytest.approx(report.seconds)
+    assert history.imbalance[-1] == report.imbalance
+    assert history.residual[-1] / history.residual[0] == pytest.approx(report.reduction)
+    assert history.energy[-1] == pytest.approx(report.energy)
+    assert supple.equilibrium(bar_scene(), solver, tolerance=1e-5).report.history is None
+
+
+@EVERY
+def test_recording_a_history_changes_no_position(solver):
+    scene = twisted(material("corotated"))
+    with_history, without = (
+        supple.equilibrium(scene, solver, tolerance=None, max_iterations=25, history=history)
+        for history in (True, False)
+    )
+    np.testing.assert_array_equal(with_history.positions, without.positions)
+
+
+def test_watchers_see_the_imbalance_fall():
+    seen = []
+    report = supple.equilibrium(
+        bar_scene(), PBNG(), tolerance=1e-5, watch=lambda *figures: seen.append(figures)
+    ).report
+    iterations, imbalance, seconds = (list(column) for column in zip(*seen, strict=True))
+    assert iterations[0] == 0
+    assert iterations[-1] == report.iterations
+    assert imbalance[-1] == report.imbalance < imbalance[0]
+    assert seconds == sorted(seconds)
+
+
+def test_reports_are_plain_json():
+    for history in (False, True):
+        report = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-4, history=history).report
+        values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+        assert values["outcome"] == "converged"
+        assert values["sentence"] == Outcome.CONVERGED.value
+        assert values["ok"] is True
+        assert values["iterations"] == report.iterations
+        assert (values["history"] is not None) == history
+        assert str(report).startswith("Converged")
+
+
+def test_the_report_of_a_failure_is_plain_json():
+    scene = cantilever(material("log_neo_hookean"))
+    report = supple.equilibrium(scene, start=scene.bodies[0].points * [-1, 1, 1]).report
+    assert report.outcome is Outcome.FAILED
+    values = json.loads(json.dumps(report.to_dict()))
+    assert values["outcome"] == "failed"
+    assert str(report).startswith("Failed")
+
+
+def test_counts_of_the_report():
+    report = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-4).report
+    assert (report.vertices, report.elements, report.solver, report.precision) == (64, 135, "pbng", "float64")
+    assert report.colours >= 4
+    assert report.setup_seconds > 0
+    assert report.tolerance == 1e-4
+
+
+def test_a_second_solve_starts_where_the_first_ended():
+    first = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-6)
+    again = supple.equilibrium(bar_scene(), PBNG(), tolerance=1e-6, start=first.positions)
+    assert again.report.iterations == 0
+    np.testing.assert_allclose(again.positions, first.positions, atol=1e-15)
+
+
+def test_results_are_given_for_each_body():
+    scene = tied_blocks(material("corotated"), material("corotated"))
+    result = supple.equilibrium(scene, tolerance=1e-3)
+    for body in scene.bodies:
+        np.testing.assert_array_equal(result.of(body), result.positions[body.vertices])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": 0.0}, "tolerance must lie between 0 and 1"),
+        ({"tolerance": 1.0}, "tolerance must lie between 0 and 1"),
+        ({"tolerance": math.nan}, "tolerance must lie between 0 and 1"),
+        ({"tolerance": None}, "nothing says when to stop"),
+        ({"max_iterations": 0}, "max_iterations must be at least 1"),
+        ({"time_budget": 0.0}, "time_budget must be positive"),
+        ({"time_budget": math.inf}, "time_budget must be positive and finite"),
+        ({"precision": "float16"}, "precision must be 'float32' or 'float64'"),
+        ({"device": "tpu"}, "device must be"),
+        (
+            {"start": np.zeros((3, 3))},
+            r"one row of three numbers per vertex is needed: \(64, 3\), got \(3, 3\)",
+        ),
+        ({"start": np.full((64, 3), np.nan)}, "64 vertices have NaN or infinite values"),
+        ({"start": np.full((64, 3), np.inf)}, "64 vertices have NaN or infinite values"),
+    ],
+)
+def test_wrong_calls_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        supple.equilibrium(bar_scene(), PBNG(), **options)
+
+
+def test_bending_approaches_the_timoshenko_beam():
+    """Tip of a cantilever under its own weight: w L⁴/(8 E I) + w L²/(2 k G A), from below and ever closer."""
+    young, density, gravity, length = 1e6, 1.0, 0.01, 4.0
+    load = density * gravity
+    expected = load * length**4 / (8 * young / 12) + load * length**2 / (2 * 5 / 6 * young / 2)
+    error = {}
+    for n in (4, 8):
+        scene = supple.Scene(gravity=(0, -gravity, 0))
+        mesh = supple.block((4 * n, n, n), size=(length, 1, 1))
+        body = scene.add_solid(mesh, material("corotated", young, 0.0), density=density)
+        scene.pin(body.where(lambda X: X[:, 0] <= 0))
+        result = supple.equilibrium(scene, Newton(), tolerance=1e-7)
+        tip = body.points[:, 0] >= length
+        error[n] = 1 + (result.positions - body.points)[tip, 1].mean() / expected
+    assert 0 < error[8] < 0.05
+    assert error[4] / error[8] > 3
