@@ -1,43 +1,62 @@
-"""Reading and writing packs: rows of batched data, and vertex records gathered by index.
+"""Reading and writing rows of batched data, and vertex records gathered by index.
 
 Batched data has the shape (rows, fields, lanes), contiguous: field f of the lanes of row r lie side by
-side. Vertex records (positions, velocities) are rows of four numbers, x y z and one unused, so that one
+side. A row is named by its number, which stands for all its lanes at once and gives packs as wide as the
+data; or by a tuple (row, lane, ...), which stands for one lane and gives packs of one: what a CUDA thread
+sees. Vertex records (positions, velocities) are rows of four numbers, x y z and one unused, so that one
 lane is one aligned load.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.pack import pack_of, vector_type
+from supple.kernels.pack import PackType, pack_of, vector_type
 
 RECORD = 4
 """Numbers stored per vertex."""
 
+_INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
-def _row_pointer(context, builder, array_type, array, row, field, lanes):
-    """Pointer to lane 0 of data[row, field], for contiguous data of shape (rows, fields, lanes)."""
+
+def _pack(data: Any, row: Any) -> PackType:
+    """What one access gives: all lanes for a row's number, one for a tuple."""
+    return PackType(data.dtype, 1) if isinstance(row, types.BaseTuple) else pack_of(data)
+
+
+def _handle(row: Any) -> Any:
+    return row if isinstance(row, types.BaseTuple) else types.int64
+
+
+def _field_pointer(context, builder, array_type, array, row_type, row, field):
+    """Pointer to data[row, field], at lane 0 or at the lane that the row's tuple names."""
     struct = context.make_array(array_type)(context, builder, array)
-    fields = cgutils.unpack_tuple(builder, struct.shape)[1]
-    offset = builder.mul(builder.add(builder.mul(row, fields), field), ir.IntType(64)(lanes))
+    _, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
+    lane = _INT64(0)
+    if isinstance(row_type, types.BaseTuple):
+        row, lane = (builder.extract_value(row, i) for i in (0, 1))
+    offset = builder.mul(builder.add(builder.mul(row, fields), field), lanes)
+    offset = builder.add(offset, lane)
     return builder.gep(struct.data, [offset], source_etype=context.get_data_type(array_type.dtype))
 
 
 @intrinsic
 def load(typingctx, data, row, field):
     """The pack data[row, field, :]."""
-    pack = pack_of(data)
+    pack = _pack(data, row)
 
     def codegen(context, builder, sig, args):
-        pointer = _row_pointer(context, builder, data, *args, pack.lanes)
+        pointer = _field_pointer(context, builder, data, args[0], row, args[1], args[2])
         value = builder.load(pointer, typ=vector_type(pack))
         value.align = data.dtype.bitwidth // 8
         return value
 
-    return pack(data, types.int64, types.int64), codegen
+    return pack(data, _handle(row), types.int64), codegen
 
 
 @intrinsic
@@ -45,46 +64,50 @@ def store(typingctx, data, row, field, value):
     """data[row, field, :] = value."""
 
     def codegen(context, builder, sig, args):
-        array, row, field, value = args
-        pointer = _row_pointer(context, builder, data, array, row, field, sig.args[3].lanes)
+        array, place, field, value = args
+        pointer = _field_pointer(context, builder, data, array, row, place, field)
         builder.store(
             value, builder.bitcast(pointer, value.type.as_pointer()), align=data.dtype.bitwidth // 8
         )
         return context.get_dummy_value()
 
-    return types.void(data, types.int64, types.int64, value), codegen
+    return types.void(data, _handle(row), types.int64, value), codegen
 
 
-def _record_pointers(context, builder, records_type, records, ids_type, ids, row, slot, lanes):
+def _record_pointers(context, builder, records_type, records, ids_type, ids, row_type, row, slot, lanes):
     """One pointer per lane to the records named by ids[row, slot, :]."""
-    index = ir.IntType(32)
-    first = _row_pointer(context, builder, ids_type, ids, row, slot, lanes)
-    names = builder.load(first, typ=ir.VectorType(index, lanes))
+    first = _field_pointer(context, builder, ids_type, ids, row_type, row, slot)
+    names = builder.load(first, typ=ir.VectorType(_INDEX, lanes))
     names.align = 4
     base = context.make_array(records_type)(context, builder, records).data
     for lane in range(lanes):
-        name = builder.sext(builder.extract_element(names, index(lane)), ir.IntType(64))
-        offset = builder.mul(name, ir.IntType(64)(RECORD))
+        name = builder.sext(builder.extract_element(names, _INDEX(lane)), _INT64)
+        offset = builder.mul(name, _INT64(RECORD))
         yield builder.gep(base, [offset], source_etype=context.get_data_type(records_type.dtype))
+
+
+def _record_alignment(row_type: Any, dtype: Any) -> int:
+    """Records on a device are aligned, which lets one lane load all of one at once."""
+    return 16 if isinstance(row_type, types.BaseTuple) else dtype.bitwidth // 8
 
 
 @intrinsic
 def gather(typingctx, records, ids, row, slot):
     """(x, y, z) packs of the records (n, 4) named by ids[row, slot, :]."""
-    pack = pack_of(records)
+    pack = _pack(records, row)
 
     def codegen(context, builder, sig, args):
-        scalar, index = context.get_data_type(records.dtype), ir.IntType(32)
+        scalar = context.get_data_type(records.dtype)
         parts = []
         for pointer in _record_pointers(
-            context, builder, records, args[0], ids, args[1], args[2], args[3], pack.lanes
+            context, builder, records, args[0], ids, args[1], row, args[2], args[3], pack.lanes
         ):
             part = builder.load(pointer, typ=ir.VectorType(scalar, RECORD))
-            part.align = records.dtype.bitwidth // 8
+            part.align = _record_alignment(row, records.dtype)
             parts.append(part)
 
         def shuffle(a, b, order):
-            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(index, len(order)), order))
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_INDEX, len(order)), order))
 
         while len(parts) > 1:  # concatenate pairs until all records stand in one long vector
             width = parts[0].type.count
@@ -97,7 +120,7 @@ def gather(typingctx, records, ids, row, slot):
         ]
         return context.make_tuple(builder, sig.return_type, axes)
 
-    return types.UniTuple(pack, 3)(records, ids, types.int64, types.int64), codegen
+    return types.UniTuple(pack, 3)(records, ids, _handle(row), types.int64), codegen
 
 
 @intrinsic
@@ -105,18 +128,19 @@ def scatter(typingctx, records, ids, row, slot, x):
     """records[ids[row, slot, :]] = x, a tuple of three packs."""
 
     def codegen(context, builder, sig, args):
-        scalar, index = context.get_data_type(records.dtype), ir.IntType(32)
+        scalar = context.get_data_type(records.dtype)
         axes = cgutils.unpack_tuple(builder, args[4], 3)
         lanes = sig.args[4].dtype.lanes
-        pointers = _record_pointers(context, builder, records, args[0], ids, args[1], args[2], args[3], lanes)
+        pointers = _record_pointers(
+            context, builder, records, args[0], ids, args[1], row, args[2], args[3], lanes
+        )
         for lane, pointer in enumerate(pointers):
             part = ir.Constant(ir.VectorType(scalar, RECORD), [0.0] * RECORD)
             for axis in range(3):
-                value = builder.extract_element(axes[axis], index(lane))
-                part = builder.insert_element(part, value, index(axis))
-            builder.store(
-                part, builder.bitcast(pointer, part.type.as_pointer()), align=records.dtype.bitwidth // 8
-            )
+                value = builder.extract_element(axes[axis], _INDEX(lane))
+                part = builder.insert_element(part, value, _INDEX(axis))
+            pointer = builder.bitcast(pointer, part.type.as_pointer())
+            builder.store(part, pointer, align=_record_alignment(row, records.dtype))
         return context.get_dummy_value()
 
-    return types.void(records, ids, types.int64, types.int64, x), codegen
+    return types.void(records, ids, _handle(row), types.int64, x), codegen

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import finish_chunk, physics, take_chunk, wait_for_phase
+from supple.kernels import enter, inside, leave, number, physics, proceed, strides
 from supple.solvers.problem import Balance
 
-CHUNK = 8192
-"""Numbers that a thread takes at a time."""
+BLOCK = 1024
+"""Numbers that are one item of work."""
 
 GROWTH = 4.0
 """How far the residual may rise above its lowest before the acceleration starts over."""
@@ -30,21 +30,22 @@ def no_acceleration(iterations: int, u: np.ndarray) -> Acceleration:
 
 
 @physics
-def extrapolate(acceleration, iteration, u, phase, counters):
+def extrapolate(team, phase, acceleration, iteration, u):
     """x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
     omega, gamma = acceleration.weights[iteration], acceleration.gamma
     x, current, previous = u.ravel(), acceleration.current.ravel(), acceleration.previous.ravel()
-    chunks = -(-len(x) // CHUNK)
-    chunk = take_chunk(counters, phase, chunks)
-    while chunk >= 0:
-        for i in range(chunk * CHUNK, min(len(x), (chunk + 1) * CHUNK)):
+    blocks = -(-len(x) // BLOCK)
+    block = enter(team, phase, 0, blocks)
+    while inside(block, blocks):
+        first, step = strides(block)
+        start = number(block) * BLOCK
+        for i in range(start + first, min(len(x), start + BLOCK), step):
             here, before = current[i], previous[i]
             x[i] = omega * (gamma * (x[i] - here) + here - before) + before
             previous[i] = here
             current[i] = x[i]
-        finish_chunk(counters, phase)
-        chunk = take_chunk(counters, phase, chunks)
-    wait_for_phase(counters, phase, chunks)
+        block = proceed(team, phase, block, 0, blocks)
+    leave(team, phase, 0, blocks)
 
 
 class Chebyshev:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from supple.kernels import counters_for, run
 from supple.ordering import ElementBatches, batch_coloured_elements
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.projection import element_sweeps
@@ -108,15 +107,7 @@ class ElementRun:
                     self._begin_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
-            run(
-                element_sweeps,
-                p.threads,
-                self.projections,
-                p.u,
-                count,
-                self._phases,
-                counters_for(count * self._phases),
-            )
+            p.run(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
             self._sweeps_in_step += count
             iterations -= count
 

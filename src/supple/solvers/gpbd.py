@@ -33,7 +33,7 @@ from supple.algebra.matrix3 import (
 )
 from supple.algebra.svd import rotation_svd
 from supple.algebra.symmetric import add_outer6, full, sandwich_form, solve_spd6, symmetric_part
-from supple.kernels import all_lanes, load, physics, select
+from supple.kernels import all_lanes, lane_range, load, number, physics, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
@@ -287,11 +287,13 @@ class StepSum(NamedTuple):
 @project.of(StepSum)
 def _project_step_sum(projection, row, u):
     steps, stride = projection.steps.reshape(-1), projection.steps.shape[2]
-    for v in range(row * VERTICES_PER_ROW, min(len(projection.visit) - 1, (row + 1) * VERTICES_PER_ROW)):
+    first, step = lane_range(row, stride)
+    start = number(row) * VERTICES_PER_ROW
+    for v in range(start + first, min(len(projection.visit) - 1, start + VERTICES_PER_ROW), step):
         for i in range(projection.visit[v], projection.visit[v + 1]):
-            first = projection.place[i]
+            place = projection.place[i]
             for axis in range(3):
-                u[v, axis] += steps[first + axis * stride]
+                u[v, axis] += steps[place + axis * stride]
 
 
 @dataclass(frozen=True)

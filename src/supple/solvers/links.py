@@ -8,22 +8,23 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import (
-    finish_chunk,
+    enter,
     gather,
     generic,
+    inside,
+    leads,
+    least_share,
+    leave,
     load,
     physics,
+    proceed,
     scatter,
     select,
-    take_chunk,
-    wait_for_phase,
+    sum_shares,
 )
 from supple.ordering import Links
 from supple.solvers.problem import Problem
 from supple.terms import add_group_forces, limit_group_step
-
-CHUNK = 4
-"""Batches that a thread takes at a time."""
 
 
 class NoLinks(NamedTuple):
@@ -68,44 +69,51 @@ def link_rows(problem: Problem, links: Links | None) -> LinkRows | NoLinks:
 @physics
 def visit_group(links, batch, u, anchor, omega):
     """Move the members of each group of a batch by the same step x += ω A⁻¹ f, f and A summed over them."""
-    f = (load(links.force, batch, 0), load(links.force, batch, 1), load(links.force, batch, 2))
-    zero = 0.0 * f[0]
-    A = (zero + 1e-30, zero + 1e-30, zero + 1e-30, zero, zero, zero)
+    zero = 0.0 * load(links.force, batch, 0)
+    nothing = (zero, zero, zero)
+    f, A = add_group_forces(
+        links.terms, links.own, links.share, batch, u, nothing, (zero, zero, zero, zero, zero, zero)
+    )
+    f, A = sum_shares(batch, f), sum_shares(batch, A)
+    f = (
+        f[0] + load(links.force, batch, 0),
+        f[1] + load(links.force, batch, 1),
+        f[2] + load(links.force, batch, 2),
+    )
+    A = (A[0] + 1e-30, A[1] + 1e-30, A[2] + 1e-30, A[3], A[4], A[5])
     for m in range(links.members.shape[1]):
         k = load(links.inertia, batch, m)
         x, target = gather(u, links.members, batch, m), gather(anchor, links.members, batch, m)
         f = (f[0] + k * (target[0] - x[0]), f[1] + k * (target[1] - x[1]), f[2] + k * (target[2] - x[2]))
         A = (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])
-    f, A = add_group_forces(links.terms, links.own, links.share, batch, u, f, A)
     step = scale(omega, solve_spd(A, f))
-    step = scale(limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0), step)
+    limit = limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0)
+    step = scale(least_share(batch, limit), step)
     finite = dot(step, step) < 1e30
     step = (select(finite, step[0], zero), select(finite, step[1], zero), select(finite, step[2], zero))
-    for m in range(links.members.shape[1]):
-        t = load(links.present, batch, m)
-        x = gather(u, links.members, batch, m)
-        scatter(u, links.members, batch, m, add(x, scale(t, step)))
+    if leads(batch):
+        for m in range(links.members.shape[1]):
+            t = load(links.present, batch, m)
+            x = gather(u, links.members, batch, m)
+            scatter(u, links.members, batch, m, add(x, scale(t, step)))
 
 
 @generic
-def sweep_links(links, u, anchor, omega, phase, counters):
+def sweep_links(links, team, phase, u, anchor, omega):
     """Move every group once, colour by colour, in the phases from `phase` on."""
 
 
 @sweep_links.of(NoLinks)
-def _nothing(links, u, anchor, omega, phase, counters):
+def _nothing(links, team, phase, u, anchor, omega):
     pass
 
 
 @sweep_links.of(LinkRows)
-def _sweep_links(links, u, anchor, omega, phase, counters):
+def _sweep_links(links, team, phase, u, anchor, omega):
     for colour in range(len(links.colour_start) - 1):
         first, last = links.colour_start[colour], links.colour_start[colour + 1]
-        chunks = -(-(last - first) // CHUNK)
-        chunk = take_chunk(counters, phase + colour, chunks)
-        while chunk >= 0:
-            for batch in range(first + chunk * CHUNK, min(last, first + (chunk + 1) * CHUNK)):
-                visit_group(links, batch, u, anchor, omega)
-            finish_chunk(counters, phase + colour)
-            chunk = take_chunk(counters, phase + colour, chunks)
-        wait_for_phase(counters, phase + colour, chunks)
+        batch = enter(team, phase + colour, first, last)
+        while inside(batch, last):
+            visit_group(links, batch, u, anchor, omega)
+            batch = proceed(team, phase + colour, batch, first, last)
+        leave(team, phase + colour, first, last)

@@ -14,62 +14,60 @@ import numpy as np
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.kernels import (
     all_lanes,
-    counters_for,
-    finish_chunk,
+    enter,
     gather,
+    inside,
     kernel,
-    lane_sum,
+    leads,
+    least_share,
+    leave,
+    load,
     physics,
-    run,
+    proceed,
     scatter,
     select,
-    take_chunk,
-    wait_for_phase,
+    store,
 )
 from supple.solvers.chebyshev import Chebyshev, extrapolate, no_acceleration
 from supple.solvers.links import link_rows, sweep_links
-from supple.solvers.problem import CHUNK, Balance, Problem, net_force
+from supple.solvers.problem import Balance, Problem, net_force
 from supple.terms import limit_step
 
 
 @physics
-def visit(terms, vertices, batch, u, anchor, omega):
-    """Move the vertices of a batch: xᵢ += ω Aᵢ⁻¹ fᵢ. Returns how many of them were left where they are
-    because their step was not finite."""
+def visit(terms, vertices, batch, u, anchor, omega, rejected):
+    """Move the vertices of a batch: xᵢ += ω Aᵢ⁻¹ fᵢ. Where that is not finite they stay, which is counted."""
     ui = gather(u, vertices.own, batch, 0)
     f, A, _ = net_force(terms, vertices, batch, u, anchor, ui)
     step = scale(omega, solve_spd(A, f))
-    t = limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0)
+    t = least_share(batch, limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0))
     moved = (ui[0] + t * step[0], ui[1] + t * step[1], ui[2] + t * step[2])
     finite = dot(moved, moved) < 1e30
     kept = (select(finite, moved[0], ui[0]), select(finite, moved[1], ui[1]), select(finite, moved[2], ui[2]))
-    scatter(u, vertices.own, batch, 0, kept)
-    if all_lanes(finite):
-        return 0.0
-    return lane_sum(select(finite, 0.0 * ui[0], 1.0))
+    if leads(batch):
+        scatter(u, vertices.own, batch, 0, kept)
+        if not all_lanes(finite):
+            store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * t, 1.0))
 
 
 @kernel
-def sweeps(terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, counters):
+def sweeps(team, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration):
     """One sweep per entry of acceleration.weights, each followed by a Chebyshev update where it is not 0;
-    rejected (batches,) counts the steps that were not finite."""
+    rejected (batches, 1, lanes) counts the steps that were not finite."""
     colours = len(colour_start) - 1
     phases = colours + len(links.colour_start)
     for iteration in range(len(acceleration.weights)):
         for colour in range(colours):
             phase = iteration * phases + colour
             first, last = colour_start[colour], colour_start[colour + 1]
-            chunks = -(-(last - first) // CHUNK)
-            chunk = take_chunk(counters, phase, chunks)
-            while chunk >= 0:
-                for batch in range(first + chunk * CHUNK, min(last, first + (chunk + 1) * CHUNK)):
-                    rejected[batch] += visit(terms, vertices, batch, u, anchor, omega)
-                finish_chunk(counters, phase)
-                chunk = take_chunk(counters, phase, chunks)
-            wait_for_phase(counters, phase, chunks)
-        sweep_links(links, u, anchor, omega, iteration * phases + colours, counters)
+            batch = enter(team, phase, first, last)
+            while inside(batch, last):
+                visit(terms, vertices, batch, u, anchor, omega, rejected)
+                batch = proceed(team, phase, batch, first, last)
+            leave(team, phase, first, last)
+        sweep_links(links, team, iteration * phases + colours, u, anchor, omega)
         if acceleration.weights[iteration] != 0.0:
-            extrapolate(acceleration, iteration, u, iteration * phases + phases - 1, counters)
+            extrapolate(team, iteration * phases + phases - 1, acceleration, iteration, u)
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class PBNGRun:
         )
         tied = problem.shared("links", problem.batch_links) if options.links else None
         self.links = link_rows(problem, tied)
-        self._rejected = np.zeros(len(problem.vertices.own))
+        self._rejected = np.zeros_like(problem.vertices.inertia)
 
     @property
     def colours(self) -> int:
@@ -151,9 +149,9 @@ class PBNGRun:
         p = self.problem
         phases = iterations * (p.colours + len(self.links.colour_start))
         acceleration = self.chebyshev.rows(iterations) if self.chebyshev else no_acceleration(iterations, p.u)
-        run(
+        p.run(
             sweeps,
-            p.threads,
+            phases,
             p.terms,
             p.vertices,
             p.colour_start,
@@ -163,7 +161,6 @@ class PBNGRun:
             self.omega,
             self._rejected,
             acceleration,
-            counters_for(phases),
         )
 
     def observe(self, balance: Balance) -> bool:

@@ -17,25 +17,26 @@ import numpy as np
 from supple.algebra.matrix3 import dot, sub
 from supple.kernels import (
     RECORD,
-    counters_for,
     default_threads,
+    enter,
     gather,
+    inside,
     kernel,
-    lane_sum,
     lanes_of,
+    leads,
+    leave,
     load,
     physics,
+    proceed,
     run,
     scatter,
     store,
-    take_chunk,
+    sum_shares,
+    threads_for,
 )
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
 from supple.terms import Elements, add_forces, energy
-
-CHUNK = 8
-"""Batches that a thread takes at a time."""
 
 MIN_BATCHES_PER_THREAD = 16
 """Below this many batches per colour and thread, waiting costs more than a further thread gains."""
@@ -54,41 +55,43 @@ class VertexRows(NamedTuple):
 def net_force(terms, vertices, batch, u, anchor, ui):
     """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and the sum s of the
     magnitudes of all forces; anchor holds û."""
+    zero = 0.0 * ui[0]
+    nothing = (zero, zero, zero)
+    r, A, s = add_forces(terms, batch, u, ui, nothing, (zero, zero, zero, zero, zero, zero), zero)
+    r, A, (s,) = sum_shares(batch, r), sum_shares(batch, A), sum_shares(batch, (s,))
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d = sub(gather(anchor, vertices.own, batch, 0), ui)
-    zero = 0.0 * k
-    s = math.sqrt(dot(f, f)) + k * math.sqrt(dot(d, d))
-    r = (f[0] + k * d[0], f[1] + k * d[1], f[2] + k * d[2])
-    return add_forces(terms, batch, u, ui, r, (k, k, k, zero, zero, zero), s)
+    s = s + math.sqrt(dot(f, f)) + k * math.sqrt(dot(d, d))
+    r = (r[0] + f[0] + k * d[0], r[1] + f[1] + k * d[1], r[2] + f[2] + k * d[2])
+    return r, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5]), s
 
 
 @kernel
-def evaluate_balance(terms, vertices, u, anchor, net, sizes, counters):
-    """Net forces into the records `net`; s and tr A of every vertex into sizes (batches, 2, lanes)."""
-    batches = len(vertices.own)
-    chunks = -(-batches // CHUNK)
-    chunk = take_chunk(counters, 0, chunks)
-    while chunk >= 0:
-        for batch in range(chunk * CHUNK, min(batches, (chunk + 1) * CHUNK)):
-            ui = gather(u, vertices.own, batch, 0)
-            r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
+def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
+    """Net forces into the records `net`, and per vertex s and tr A into sizes (batches, 2, lanes)."""
+    last = len(vertices.own)
+    batch = enter(team, 0, 0, last)
+    while inside(batch, last):
+        ui = gather(u, vertices.own, batch, 0)
+        r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
+        if leads(batch):
             scatter(net, vertices.own, batch, 0, r)
             store(sizes, batch, 0, s)
             store(sizes, batch, 1, A[0] + A[1] + A[2])
-        chunk = take_chunk(counters, 0, chunks)
+        batch = proceed(team, 0, batch, 0, last)
+    leave(team, 0, 0, last)
 
 
 @kernel
-def evaluate_energy(term, own, u, partial, counters):
-    """Energy of the elements in each row of a term into partial (rows,)."""
-    rows = len(own)
-    chunks = -(-rows // CHUNK)
-    chunk = take_chunk(counters, 0, chunks)
-    while chunk >= 0:
-        for row in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
-            partial[row] = lane_sum(energy(term, row, u, gather(u, own, row, 0)))
-        chunk = take_chunk(counters, 0, chunks)
+def evaluate_energy(team, term, own, u, energies):
+    """Energy of the elements of a term into energies (rows, 1, lanes)."""
+    last = len(own)
+    row = enter(team, 0, 0, last)
+    while inside(row, last):
+        store(energies, row, 0, energy(term, row, u, gather(u, own, row, 0)))
+        row = proceed(team, 0, row, 0, last)
+    leave(team, 0, 0, last)
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,10 @@ class Problem:
         """The vertices that weak constraints tie together."""
         return batch_links(self.model.terms, self.model.free, self.dtype)
 
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        """Run a kernel of that many phases on all threads of this problem."""
+        run(kernel, self.threads, threads_for(phases), *args)
+
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """What a solver prepares once for all steps of this problem."""
         if name not in self._shared:
@@ -203,18 +210,7 @@ class Problem:
         """The sums s of force magnitudes and tr A of all vertices by batch and lane, in float64."""
         batches, _, lanes = self.vertices.own.shape
         sizes = np.empty((batches, 2, lanes), self.dtype)
-        counters = counters_for(1)
-        run(
-            evaluate_balance,
-            self.threads,
-            self.terms,
-            self.vertices,
-            u,
-            self.anchor,
-            self.net,
-            sizes,
-            counters,
-        )
+        self.run(evaluate_balance, 1, self.terms, self.vertices, u, self.anchor, self.net, sizes)
         return sizes[:, 0].astype(float), sizes[:, 1].astype(float)
 
     def energy(self) -> float:
@@ -232,10 +228,10 @@ class Problem:
         return eps * (500 * scale + 10 * self._edge**2 * float(np.linalg.norm(self._rest_stiffness)))
 
     def _stored(self, elements: Elements) -> np.ndarray:
-        """Energy of each row of a term's elements."""
-        partial = np.empty(len(elements.own))
-        run(evaluate_energy, self.threads, elements.rows, elements.own, self.u, partial, counters_for(1))
-        return partial
+        """Energy of each element of a term, by row and lane, in float64."""
+        energies = np.empty_like(elements.own, self.dtype)
+        self.run(evaluate_energy, 1, elements.rows, elements.own, self.u, energies)
+        return energies.astype(float)
 
     def _load_energy(self) -> float:
         free = self.model.free

@@ -8,21 +8,21 @@ from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
-    finish_chunk,
+    enter,
     gather,
     generic,
+    inside,
     kernel,
+    leave,
     load,
+    number,
     physics,
+    proceed,
+    row_at,
     scatter,
     store,
-    take_chunk,
-    wait_for_phase,
 )
 from supple.terms.tet import deformation_gradient, own_gradient, shape_gradients
-
-CHUNK = 8
-"""Batches that a thread takes at a time."""
 
 
 @generic
@@ -32,39 +32,36 @@ def project(projection, row, u):
     (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers."""
 
 
-def sweep_projections(projections: Any, u: Any, phase: int, counters: Any) -> None:
+def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> None:
     """Visit every element of every projection once, one projection after the other, colour by colour."""
 
 
 @overload(sweep_projections)
-def _sweep_projections(projections, u, phase, counters):
+def _sweep_projections(projections, team, phase, u):
     if len(projections) == 0:
-        return lambda projections, u, phase, counters: None
+        return lambda projections, team, phase, u: None
 
-    def first_then_rest(projections, u, phase, counters):
+    def first_then_rest(projections, team, phase, u):
         projection = projections[0]
         colours = len(projection.colour_start) - 1
         for colour in range(colours):
             first, last = projection.colour_start[colour], projection.colour_start[colour + 1]
-            chunks = -(-(last - first) // CHUNK)
-            chunk = take_chunk(counters, phase + colour, chunks)
-            while chunk >= 0:
-                for batch in range(first + chunk * CHUNK, min(last, first + (chunk + 1) * CHUNK)):
-                    for row in range(projection.start[batch], projection.start[batch + 1]):
-                        project(projection, row, u)
-                finish_chunk(counters, phase + colour)
-                chunk = take_chunk(counters, phase + colour, chunks)
-            wait_for_phase(counters, phase + colour, chunks)
-        sweep_projections(projections[1:], u, phase + colours, counters)
+            batch = enter(team, phase + colour, first, last)
+            while inside(batch, last):
+                for k in range(projection.start[number(batch)], projection.start[number(batch) + 1]):
+                    project(projection, row_at(batch, k), u)
+                batch = proceed(team, phase + colour, batch, first, last)
+            leave(team, phase + colour, first, last)
+        sweep_projections(projections[1:], team, phase + colours, u)
 
     return first_then_rest
 
 
 @kernel
-def element_sweeps(projections, u, sweeps, phases, counters):
+def element_sweeps(team, projections, u, sweeps, phases):
     """That many sweeps, each of `phases` phases."""
     for sweep in range(sweeps):
-        sweep_projections(projections, u, sweep * phases, counters)
+        sweep_projections(projections, team, sweep * phases, u)
 
 
 # A tetrahedron's four corners as tuples, the one that comes first in its row leading.

@@ -12,7 +12,7 @@ from typing import Any
 from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot
-from supple.kernels import gather, load, physics
+from supple.kernels import gather, load, number, physics, row_at, shares
 from supple.terms.term import step_fraction, vertex_force
 
 
@@ -34,8 +34,9 @@ def _add_forces(terms, batch, u, ui, f, A, s):
 
     def first_then_rest(terms, batch, u, ui, f, A, s):
         term = terms[0]
-        for row in range(term.start[batch], term.start[batch + 1]):
-            df, dA = vertex_force(term, row, u, ui)
+        mine, step = shares(batch)
+        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], step):
+            df, dA = vertex_force(term, row_at(batch, k), u, ui)
             f, A, s = add(f, df), add_symmetric(A, dA), s + math.sqrt(dot(df, df))
         return add_forces(terms[1:], batch, u, ui, f, A, s)
 
@@ -61,31 +62,34 @@ def _limit_step(terms, batch, u, ui, step, fraction):
 
     def first_then_rest(terms, batch, u, ui, step, fraction):
         term = terms[0]
-        for row in range(term.start[batch], term.start[batch + 1]):
-            fraction = min(fraction, step_fraction(term, row, u, ui, step))
+        mine, stride = shares(batch)
+        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], stride):
+            fraction = min(fraction, step_fraction(term, row_at(batch, k), u, ui, step))
         return limit_step(terms[1:], batch, u, ui, step, fraction)
 
     return first_then_rest
 
 
-def add_group_forces(terms: Any, owns: Any, shares: Any, batch: int, u: Any, f: Any, A: Any) -> Any:
+def add_group_forces(terms: Any, owns: Any, counts: Any, batch: int, u: Any, f: Any, A: Any) -> Any:
     """(f, A) plus what all terms add for groups of vertices that move as one: each row has its own visiting
     vertex, and counts `share` times in A, since |Σ gᵢ|² ≤ share Σ |gᵢ|² bounds a stencil seen by several."""
 
 
 @overload(add_group_forces)
-def _add_group_forces(terms, owns, shares, batch, u, f, A):
+def _add_group_forces(terms, owns, counts, batch, u, f, A):
     if len(terms) == 0:
-        return lambda terms, owns, shares, batch, u, f, A: (f, A)
+        return lambda terms, owns, counts, batch, u, f, A: (f, A)
 
-    def first_then_rest(terms, owns, shares, batch, u, f, A):
+    def first_then_rest(terms, owns, counts, batch, u, f, A):
         term = terms[0]
-        for row in range(term.start[batch], term.start[batch + 1]):
+        mine, step = shares(batch)
+        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], step):
+            row = row_at(batch, k)
             df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
-            n = load(shares[0], row, 0)
+            n = load(counts[0], row, 0)
             dA = (n * dA[0], n * dA[1], n * dA[2], n * dA[3], n * dA[4], n * dA[5])
             f, A = add(f, df), add_symmetric(A, dA)
-        return add_group_forces(terms[1:], owns[1:], shares[1:], batch, u, f, A)
+        return add_group_forces(terms[1:], owns[1:], counts[1:], batch, u, f, A)
 
     return first_then_rest
 
@@ -105,7 +109,9 @@ def _limit_group_step(terms, owns, batch, u, step, fraction):
 
     def first_then_rest(terms, owns, batch, u, step, fraction):
         term = terms[0]
-        for row in range(term.start[batch], term.start[batch + 1]):
+        mine, stride = shares(batch)
+        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], stride):
+            row = row_at(batch, k)
             ui = gather(u, owns[0], row, 0)
             fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, step))
         return limit_group_step(terms[1:], owns[1:], batch, u, step, fraction)

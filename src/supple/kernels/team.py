@@ -1,0 +1,185 @@
+"""Teams: who does the work of a phase. One loop in the kernels serves threads of the CPU and a CUDA grid.
+
+    place = enter(team, phase, first, last)
+    while inside(place, last):
+        ...                                     # the item at `place`
+        place = proceed(team, phase, place, first, last)
+    leave(team, phase, first, last)             # everybody is done
+
+A place names an item among first, ..., last - 1: by its number where one thread does all lanes of it at
+once, by a tuple (number, lane, part, parts, width) where a thread does one of `width` lanes and, of what has
+to be summed up for it, every parts-th share. Which thread does an item never changes a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from supple.kernels.compile import generic
+from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
+
+CHUNK = 8
+"""Items that a CPU thread takes at a time."""
+
+
+class Threads(NamedTuple):
+    """Threads of the CPU, which draw chunks of items; counters: two per phase, see `threads`."""
+
+    counters: Any
+
+
+def threads_for(phases: int) -> Threads:
+    """A fresh team for a kernel call with that many phases."""
+    return Threads(np.zeros(2 * phases, np.int64))
+
+
+@generic
+def enter(team, phase, first, last):
+    """The first place of this thread."""
+
+
+@generic
+def proceed(team, phase, place, first, last):
+    """The next one."""
+
+
+@generic
+def leave(team, phase, first, last):
+    """Return once the whole team has done the phase."""
+
+
+@enter.of(Threads)
+def _enter(team, phase, first, last):
+    chunk = take_chunk(team.counters, phase, -(-(last - first) // CHUNK))
+    return first + chunk * CHUNK if chunk >= 0 else last
+
+
+@proceed.of(Threads)
+def _proceed(team, phase, place, first, last):
+    place += 1
+    if place == last or (place - first) % CHUNK == 0:
+        finish_chunk(team.counters, phase)
+        chunk = take_chunk(team.counters, phase, -(-(last - first) // CHUNK))
+        place = first + chunk * CHUNK if chunk >= 0 else last
+    return place
+
+
+@leave.of(Threads)
+def _leave(team, phase, first, last):
+    wait_for_phase(team.counters, phase, -(-(last - first) // CHUNK))
+
+
+def inside(place: Any, last: int) -> bool:
+    """Whether a place is one of the phase."""
+    return place < last
+
+
+@overload(inside, jit_options={"forceinline": True})
+def _inside(place, last):
+    if isinstance(place, types.BaseTuple):
+        return lambda place, last: place[0] < last
+    return lambda place, last: place < last
+
+
+def number(place: Any) -> int:
+    """The number of the item at a place."""
+    return place
+
+
+@overload(number, jit_options={"forceinline": True})
+def _number(place):
+    if isinstance(place, types.BaseTuple):
+        return lambda place: place[0]
+    return lambda place: place
+
+
+def shares(place: Any) -> tuple[int, int]:
+    """(first, step): which of the rows to be summed up at a place are this thread's."""
+    return 0, 1
+
+
+@overload(shares, jit_options={"forceinline": True})
+def _shares(place):
+    if isinstance(place, types.BaseTuple):
+        return lambda place: (place[2], place[3])
+    return lambda place: (0, 1)
+
+
+def strides(place: Any) -> tuple[int, int]:
+    """(first, step): which of the numbers of a block at a place are this thread's."""
+    return 0, 1
+
+
+@overload(strides, jit_options={"forceinline": True})
+def _strides(place):
+    if isinstance(place, types.BaseTuple):
+        return lambda place: (place[1] + place[2] * place[4], place[3] * place[4])
+    return lambda place: (0, 1)
+
+
+def row_at(place: Any, row: int) -> Any:
+    """The name by which a thread at a place loads a row."""
+    return row
+
+
+@overload(row_at, jit_options={"forceinline": True})
+def _row_at(place, row):
+    if isinstance(place, types.BaseTuple):
+        return lambda place, row: (row, place[1])
+    return lambda place, row: row
+
+
+def lane_range(row: Any, lanes: int) -> tuple[int, int]:
+    """(first, step): which of the items of a row are this thread's: all, or every lanes-th."""
+    return 0, 1
+
+
+@overload(lane_range, jit_options={"forceinline": True})
+def _lane_range(row, lanes):
+    if isinstance(row, types.BaseTuple):
+        return lambda row, lanes: (row[1], lanes)
+    return lambda row, lanes: (0, 1)
+
+
+def leads(place: Any) -> bool:
+    """Whether this thread writes the result of a place that several share."""
+    return True
+
+
+@overload(leads, jit_options={"forceinline": True})
+def _leads(place):
+    if isinstance(place, types.BaseTuple):
+        return lambda place: place[2] == 0
+    return lambda place: True
+
+
+def sum_shares(place: Any, value: Any) -> Any:
+    """The sum of a tuple of packs over all threads that share a place."""
+    return value
+
+
+@overload(sum_shares, jit_options={"forceinline": True})
+def _sum_shares(place, value):
+    if isinstance(place, types.BaseTuple):
+        from supple.kernels.cuda import sum_over_parts
+
+        return lambda place, value: sum_over_parts(place, value)
+    return lambda place, value: value
+
+
+def least_share(place: Any, value: Any) -> Any:
+    """The least of a pack over all threads that share a place."""
+    return value
+
+
+@overload(least_share, jit_options={"forceinline": True})
+def _least_share(place, value):
+    if isinstance(place, types.BaseTuple):
+        from supple.kernels.cuda import least_over_parts
+
+        return lambda place, value: least_over_parts(place, value)
+    return lambda place, value: value
