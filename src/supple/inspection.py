@@ -6,68 +6,113 @@ from typing import Any
 
 import numpy as np
 
-from supple.ordering import colour_elements, colour_vertices
+from supple.materials import MATERIALS
+from supple.model import Model
+from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
-from supple.scene import Scene, build_model
+from supple.scene import Body, Scene, build_model
 from supple.solvers import SOLVERS
 from supple.terms import WeakConstraints
 
-# Bytes per number stored for each visit (PBNG) or element (element-wise methods), besides ids.
-_PBNG_NUMBERS, _ELEMENT_NUMBERS = 10, 10 + 4 + 24
+MEMORY = {"xpbd": 2, "block_xpbd": 2, "bpxpbd": 26, "fpxpbd": 9, "gpbd": 12, "pbd": 0}
+"""Numbers that element-wise methods remember of each element."""
+
+REST, WEIGHTS = 10, 4
+"""Numbers that a visit reads: shape gradients and volume; and W of the four corners, element-wise."""
 
 
 def inspect(scene: Scene, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, colours of vertices, elements and clusters, the worst elements, and the
-    memory that solvers need [MB, float32 and float64]."""
+    """Vertices, tets, components, colours of vertices, elements and clusters of up to cluster_size elements,
+    the worst elements of every body, and the memory that each solver needs [MB]."""
+    if cluster_size < 1:
+        raise ValueError(f"cluster_size must be at least 1, got {cluster_size}")
     model = build_model(scene)
-    n, tets = model.vertices, model.tets
-    groups = element_groups(tets, n, cluster_size)
-    stencils = [term.vertices for term in model.terms]
+    weak = [term for term in model.terms if isinstance(term, WeakConstraints)]
     return {
-        "vertices": n,
-        "tets": len(tets),
+        "vertices": model.vertices,
+        "tets": len(model.tets),
+        "components": sum(body.mesh.n_components for body in scene.bodies),
         "pinned": len(model.pinned),
-        "weak_constraints": sum(len(t.vertices) for t in model.terms if isinstance(t, WeakConstraints)),
+        "weak_constraints": sum(len(term.vertices) for term in weak),
         "bodies": [_body(body, worst) for body in scene.bodies],
-        "orderings": {
-            "vertex_colours": int(colour_vertices(stencils, np.flatnonzero(model.free), n).max()) + 1,
-            "element_colours": int(colour_elements(tets, n).max()) + 1,
-            "clusters": len(groups),
-            "cluster_size": cluster_size,
-            "cluster_colours": int(colour_groups(groups, tets, n).max()) + 1,
-        },
-        "memory_megabytes": {
-            name: {
-                precision: _megabytes(len(tets), name, size)
-                for precision, size in (("float32", 4), ("float64", 8))
-            }
-            for name in SOLVERS
-            if name != "newton"
-        },
+        "orderings": _orderings(model, cluster_size),
+        "memory_megabytes": _memory(model),
     }
 
 
-def _body(body: Any, worst: int) -> dict[str, Any]:
+def _body(body: Body, worst: int) -> dict[str, Any]:
     mesh = body.mesh
-    ids = mesh.worst(worst)
     return {
         "name": body.name,
         "vertices": mesh.n_vertices,
         "tets": mesh.n_tets,
         "components": mesh.n_components,
-        "volume": float(mesh.volume),
-        "material": repr(body.material),
+        "volume": mesh.volume,
+        "mass": float(mesh.masses(body.density).sum()),
+        "material": next(name for name, kind in MATERIALS.items() if kind is type(body.material)),
+        "young": _span(body.material.young),
+        "poisson": _span(body.material.poisson),
         "worst_elements": [
-            {"tet": int(e), "quality": float(mesh.quality[e]), "volume": float(mesh.volumes[e])} for e in ids
+            {"tet": int(e), "quality": float(mesh.quality[e]), "volume": float(mesh.volumes[e])}
+            for e in mesh.worst(worst)
         ],
     }
 
 
-def _megabytes(tets: int, solver: str, size: int) -> float:
-    per_visit = _PBNG_NUMBERS * size + 12
-    total = (
-        4 * tets * per_visit + tets * per_visit
-    )  # by vertices for sweeps and residuals, by elements for energy
-    if solver != "pbng":
-        total += tets * (_ELEMENT_NUMBERS * size + 16)
-    return round(total / 1e6, 1)
+def _span(values: Any) -> list[float]:
+    """Lowest and highest of a parameter, to 12 digits."""
+    return [float(f"{np.min(values):.12g}"), float(f"{np.max(values):.12g}")]
+
+
+def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
+    """Counts as solvers have them: vertices of all terms together, elements term by term.
+
+    link_colours are PBNG's further colours for vertices that weak constraints tie together.
+    """
+    n, stencils = model.vertices, [term.vertices for term in model.terms]
+    elastic = [term.vertices for term in model.terms if not isinstance(term, WeakConstraints)]
+    weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
+    links = batch_links(model.terms, model.free, np.dtype(float))
+    clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
+    coloured = zip(clusters, elastic, strict=True)
+    return {
+        "vertex_colours": _count(colour_vertices(stencils, np.flatnonzero(model.free), n)),
+        "link_colours": 0 if links is None else len(links.colour_start) - 1,
+        "element_colours": sum(_count(colour_elements(tets, n)) for tets in elastic),
+        "weak_constraint_colours": sum(_count(colour_elements(ids, n)) for ids in weak),
+        "cluster_size": cluster_size,
+        "clusters": sum(map(len, clusters)),
+        "cluster_colours": sum(_count(colour_groups(groups, tets, n)) for groups, tets in coloured),
+    }
+
+
+def _count(colours: np.ndarray) -> int:
+    return int(colours.max()) + 1
+
+
+def _memory(model: Model) -> dict[str, dict[str, float]]:
+    """Megabytes by solver and precision; Newton's without what its linear solver needs."""
+    return {
+        name: {
+            precision: round(_bytes(model, name, size) / 1e6, 1)
+            for precision, size in (("float32", 4), ("float64", 8))
+            if (name, precision) != ("newton", "float32")
+        }
+        for name in SOLVERS
+    }
+
+
+def _bytes(model: Model, solver: str, size: int) -> int:
+    """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
+    tets, visits = len(model.tets), int(np.count_nonzero(model.free[model.tets]))
+    total = visits * (REST * size + 12) + tets * (REST * size + 16) + model.vertices * (20 * size + 100)
+    if solver == "newton":  # element matrices with their tensors and places, and the matrix
+        return total + tets * (144 + 81 + 16) * 8 + _blocks(model) * (9 * 8 + 8)
+    return total + (tets * ((REST + WEIGHTS + MEMORY[solver]) * size + 16) if solver in MEMORY else 0)
+
+
+def _blocks(model: Model) -> int:
+    """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
+    a, b = np.triu_indices(4, 1)
+    edges = np.sort(np.concatenate([model.tets[:, [i, j]] for i, j in zip(a, b, strict=True)]), axis=1)
+    return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))

@@ -21,6 +21,10 @@ DEFAULT_ITERATIONS = 20_000
 PROGRESS = 0.99
 """A residual counts as reduced when it falls below this part of the lowest seen."""
 
+ROUNDED = 3.0
+"""A float32 solve that gets stuck below this many times the estimated rounding error has reached its limit;
+measured on all materials, that is at 0.3 times at most."""
+
 Watcher = Callable[[int, float, float], None]
 """Called as watch(iteration, imbalance, seconds) whenever the imbalance has been measured."""
 
@@ -181,7 +185,6 @@ def solve(
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         clock, iteration = 0.0, 0
         good, lowest, lowest_at = problem.u.copy(), balance.residual, 0
-        outcome = None
 
         def look() -> None:
             if history is not None:
@@ -195,29 +198,30 @@ def solve(
 
         look()
         while True:
-            outcome = _outcome(
-                balance, stop, iteration, limit, clock, iteration - lowest_at > run.patience, problem
-            )
+            stuck = iteration - lowest_at > run.patience
+            outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem)
             if outcome is not None:
                 break
-            count = 1 if record else _next_look(run, stop, iteration, limit, clock)
-            compiling, tick = compiled.seconds, perf_counter()
-            run.advance(count)
-            iteration += count
-            checking = stop.tolerance is not None or record or watch is not None or run.guarded
-            if record:
-                clock += perf_counter() - tick - (compiled.seconds - compiling)
-            if checking or iteration >= limit or stop.time_budget is not None:
-                balance = problem.balance()
-                if run.observe(balance):
+            target = iteration + _next_look(run, stop, iteration, limit, clock)
+            while iteration < target:  # one by one when recording, which must change nothing else
+                count = 1 if record else target - iteration
+                compiling, tick = compiled.seconds, perf_counter()
+                run.advance(count)
+                iteration += count
+                if record:
+                    clock += perf_counter() - tick - (compiled.seconds - compiling)
+                checking = stop.tolerance is not None or record or watch is not None or run.guarded
+                if checking or iteration >= limit or stop.time_budget is not None:
                     balance = problem.balance()
-                if balance.finite:
-                    good[:] = problem.u
-            if not record:
-                clock += perf_counter() - tick - (compiled.seconds - compiling)
+                    if iteration == target and run.observe(balance):
+                        balance = problem.balance()
+                    if balance.finite:
+                        good[:] = problem.u
+                if not record:
+                    clock += perf_counter() - tick - (compiled.seconds - compiling)
+                look()
             if balance.residual < PROGRESS * lowest:
                 lowest, lowest_at = balance.residual, iteration
-            look()
         if not balance.finite:
             problem.u[:] = good
             balance = problem.balance()
@@ -227,7 +231,7 @@ def solve(
         solver=solver.name,
         iterations=iteration,
         imbalance=balance.imbalance,
-        reduction=balance.residual / first.residual if first.residual > 0 else 0.0,
+        reduction=balance.residual / first.residual if first.residual != 0 else 0.0,
         residual=balance.residual,
         energy=energy,
         seconds=clock,
@@ -247,8 +251,8 @@ def solve(
 
 
 def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
-    """Iterations to do before looking at the residual or the clock again."""
-    count = min(run.check_every, limit - iteration)
+    """Iterations to do before deciding again whether to stop."""
+    count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_budget is not None:
         per_iteration = clock / iteration if iteration else np.inf
         count = min(count, max(1, int((stop.time_budget - clock) / per_iteration)))
@@ -264,7 +268,7 @@ def _outcome(
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         return Outcome.CONVERGED
     if stop.tolerance is not None and stuck:
-        at_rounding = problem.dtype == np.float32 and balance.residual <= 30 * balance.rounding
+        at_rounding = problem.dtype == np.float32 and balance.residual <= ROUNDED * balance.rounding
         return Outcome.PRECISION if at_rounding else Outcome.STAGNATED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED

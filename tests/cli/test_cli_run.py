@@ -70,6 +70,12 @@ def test_options_override_the_file(tmp_path):
     assert [frame["solver"] for frame in report["frames"]] == ["newton"] * 2
 
 
+def test_a_solver_may_be_given_with_options(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    report = supple_json("run", scene, "--no-picture", "--solver", "pbng:acceleration=sor:omega=1.5")
+    assert (report["solver"]["options"]["acceleration"], report["solver"]["options"]["omega"]) == ("sor", 1.5)
+
+
 def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path):
     report = supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", exit_code=1)
     assert not report["totals"]["ok"]

@@ -61,8 +61,9 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path):
     """A file stands where the cache folder should be."""
     nowhere = tmp_path / "file"
     nowhere.write_text("")
-    seconds, _ = compile_seconds(COLOUR, nowhere)
-    assert seconds > 0
+    for _ in range(2):  # nor found in another place that would not notice edits
+        seconds, _ = compile_seconds(COLOUR, nowhere)
+        assert seconds > 0
 
 
 def test_the_cache_has_a_folder_for_each_state_of_the_sources(tmp_path):

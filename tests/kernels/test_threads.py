@@ -36,6 +36,26 @@ def test_every_chunk_is_done_exactly_once_and_in_its_phase(threads):
     np.testing.assert_array_equal(counters[1::2], CHUNKS)
 
 
+@njit(nogil=True)
+def take_all(done, counters):
+    chunk = take_chunk(counters, 0, len(done))
+    while chunk >= 0:
+        done[chunk] += 1
+        finish_chunk(counters, 0)
+        chunk = take_chunk(counters, 0, len(done))
+    wait_for_phase(counters, 0, len(done))
+
+
+def test_no_chunk_is_lost_or_taken_twice_in_a_rush():
+    """Chunks without work, so that threads meet at the counters all the time."""
+    for _ in range(5):
+        done = np.zeros(300_000, np.int64)
+        counters = counters_for(1)
+        run(take_all, 4, done, counters)
+        np.testing.assert_array_equal(done, 1)
+        assert counters[1] == len(done)
+
+
 def test_all_threads_call_the_kernel():
     seen = []
     barrier = threading.Barrier(3, timeout=20)

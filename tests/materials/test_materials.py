@@ -107,6 +107,21 @@ def test_hessian_bound_is_above_the_exact_block_of_a_vertex(name, poisson):
             assert margin > -1e-9 * np.abs(exact).max()
 
 
+def test_hessian_bound_of_linear_elasticity_is_exact():
+    for F in deformations(3):
+        kind = material("linear_elastic")
+        np.testing.assert_allclose(bound(kind, F), tangent(kind, F), atol=1e-10 * YOUNG)
+
+
+@pytest.mark.parametrize("name", ["neo_hookean", "log_neo_hookean"])
+def test_hessian_bound_of_one_vertex_is_exact_where_the_energy_is_convex_in_the_volume(name):
+    kind = material(name)
+    for F in deformations(5):
+        for g in rotations(3)[:, 0]:
+            exact, above = (block(C(kind, F), g, g) for C in (tangent, bound))
+            np.testing.assert_allclose(above, exact, atol=1e-9 * np.abs(exact).max())
+
+
 @ANY
 def test_hessian_bound_is_not_far_above_at_rest(name):
     """Twice the exact Hessian halves the speed of a sweep."""

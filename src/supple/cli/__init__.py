@@ -8,6 +8,8 @@ import typer
 
 from supple.cli.bench import bench
 from supple.cli.catalogue import list_names
+from supple.cli.compare import compare
+from supple.cli.inspect import inspect
 from supple.cli.run import run
 from supple.cli.schema import schema
 
@@ -18,6 +20,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run)
+app.command("compare")(compare)
+app.command("inspect")(inspect)
 app.command("list")(list_names)
 app.add_typer(bench, name="bench")
 app.command("schema")(schema)

@@ -19,7 +19,9 @@ def _group() -> None:
 @bench.command()
 def sweep(
     cells: Annotated[int, typer.Option(help="Cells along each edge of the block.")] = 31,
-    solver: Annotated[str, typer.Option(help="A solver of `supple list solvers`.")] = "pbng",
+    solver: Annotated[
+        str, typer.Option(help="A solver of `supple list solvers`, e.g. xpbd:ordering=clusters.")
+    ] = "pbng",
     material: Annotated[str, typer.Option(help="A material of `supple list materials`.")] = "corotated",
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
@@ -29,15 +31,16 @@ def sweep(
     """Milliseconds per sweep on a twisted and stretched block."""
     with refusing(json), announcing_compilation():
         from supple.bench import sweep as measure
+        from supple.cli.solvers import parse_solver
         from supple.io.results import to_json
 
-        figures = measure(cells, solver, material, precision, threads, repeats)
+        figures = measure(cells, parse_solver(solver), material, precision, threads, repeats)
         if json:
             typer.echo(to_json(figures))
             return
         typer.echo(
             f"{solver}, {material}, {precision}: {figures['ms_per_sweep']:.2f} ms per sweep "
-            f"(best {figures['ms_min']:.2f}) on {figures['threads']} threads\n"
+            f"(best {figures['ms_min']:.2f}), threads: {figures['threads']}\n"
             f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colours']} colours, "
             f"{figures['visits']:,} visits; set up in {figures['setup_seconds']:.2f} s, "
             f"compiled in {figures['compile_seconds']:.1f} s\n"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from supple.cli.solvers import parse_solver
 from supple.io import SavedFrame
-from supple.scene import SceneFile, build_model
+from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.checks import closest
 from supple.simulate import Frame, Stop, Watcher, equilibrium, simulate
 from supple.solvers import SOLVERS, Solver
@@ -48,15 +49,6 @@ class Job:
             "single_equilibrium": self.single,
         }
 
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the scene file and of the meshes that it reads."""
-        digest = hashlib.sha256(self.file.path.read_bytes())
-        for body in self.file.scene.bodies:
-            digest.update(body.mesh.points.tobytes())
-            digest.update(body.mesh.tets.tobytes())
-        return digest.hexdigest()
-
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
         """The frames after the last complete one, None where there is none."""
         scene = self.file.scene
@@ -85,13 +77,25 @@ class Job:
             yield Frame(result.positions, result.report, result.model, still, 1, scene.dt)
 
 
-def make_solver(file: SceneFile, method: str | None) -> Solver:
-    """The file's solver, or another one with its own defaults."""
-    if method is None or method == file.solver.method:
+def load_file(path: Path) -> SceneFile:
+    """A scene file; where there is none of this name, its neighbours are suggested."""
+    if not path.exists() and path.parent.is_dir():
+        known = [str(other) for other in sorted(path.parent.glob("*.toml"))]
+        if known:
+            raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
+    return load_scene(path)
+
+
+def make_solver(file: SceneFile, text: str | None) -> Solver:
+    """The file's solver, or another one such as newton or pbng:acceleration=chebyshev."""
+    if text is None or text == file.solver.method:
         return SOLVERS[file.solver.method](**file.solver.options)
-    if method not in SOLVERS:
-        raise ValueError(f"there is no solver {method!r}; {closest(method, SOLVERS)}")
-    return SOLVERS[method]()
+    return parse_solver(text)
+
+
+def check_threads(threads: int | None) -> None:
+    if threads is not None and threads < 1:
+        raise ValueError(f"--threads must be at least 1, got {threads}.")
 
 
 def make_stop(

@@ -1,7 +1,8 @@
-"""The progress bar of a run."""
+"""The progress bars of runs and comparisons."""
 
 from __future__ import annotations
 
+from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -11,6 +12,7 @@ from supple.cli.forecast import Forecast
 from supple.cli.speech import errors, say_seconds
 
 if TYPE_CHECKING:
+    from supple.compare import Trial
     from supple.report import Report
     from supple.simulate import Stop
 
@@ -63,11 +65,7 @@ class RunProgress:
         self.done += 1
         self._seconds += report.seconds
         if not (self.quiet or errors.is_terminal) and self.frames > 1:
-            errors.print(
-                f"frame {self.done}/{self.frames}: {report.outcome.name.lower().replace('_', ' ')}, "
-                f"{report.iterations} iterations, imbalance {report.imbalance:.1e}, "
-                f"{say_seconds(report.seconds)}"
-            )
+            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}")
 
     def _time_left(self, in_frame: float) -> str:
         frames_left = self.frames - self.done - 1
@@ -76,6 +74,64 @@ class RunProgress:
         if not frames_left:
             return f"{_whole(in_frame)} left"
         return f"{_whole(in_frame)} left in frame, {_whole(in_frame + frames_left * per_frame)} in all"
+
+
+class TrialProgress:
+    """Shows solver, iteration and imbalance on a terminal; elsewhere one line per solver.
+
+    It draws only when `watch` is called, which is outside the timed region, not from a thread of its own.
+    """
+
+    def __init__(self, trials: int, stop: Stop) -> None:
+        self.trials, self.stop, self.done = trials, stop, 0
+        self._forecast = Forecast(stop)
+        self._bar = Progress(
+            TextColumn("{task.fields[label]}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.fields[figures]}"),
+            console=errors,
+            transient=True,
+            auto_refresh=False,
+            disable=not errors.is_terminal,
+        )
+        self._drawn = 0.0
+        self._task = self._bar.add_task("compare", total=1.0, label="", figures="setting up")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def see(self, trial: Trial) -> None:
+        """A trial is about to begin, or has ended."""
+        if trial.report is None and trial.error is None:
+            label = f"{trial.label} {self.done + 1}/{self.trials}"
+            self._bar.update(self._task, completed=0, label=label, figures="setting up", refresh=True)
+            return
+        self.done += 1
+        if not errors.is_terminal:
+            errors.print(f"{trial.label}: {_brief(trial.report) if trial.report else 'not run'}")
+
+    def watch(self, iteration: int, imbalance: float, seconds: float) -> None:
+        if iteration == 0:
+            self._forecast = Forecast(self.stop)
+        self._forecast.see(iteration, imbalance, seconds)
+        if perf_counter() > self._drawn + 0.1:
+            self._drawn = perf_counter()
+            figures = f"iteration {iteration}  imbalance {imbalance:.1e}"
+            self._bar.update(self._task, completed=self._forecast.fraction, figures=figures, refresh=True)
+
+
+def _brief(report: Report) -> str:
+    """converged, 12 iterations, imbalance 8.1e-05, 0.3 s"""
+    return (
+        f"{report.outcome.name.lower().replace('_', ' ')}, {report.iterations} iterations, "
+        f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}"
+    )
 
 
 def _whole(seconds: float) -> str:

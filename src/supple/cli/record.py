@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from datetime import UTC, datetime
 from typing import Any
 
 from supple.cli.job import Job
 from supple.io import ResultsError, ResultsFolder, machine, versions
+from supple.scene import SceneFile
 from supple.simulate import Frame
 
 FIGURES = ("imbalance", "reduction", "residual", "energy")
 
 
 def new_record(job: Job) -> dict[str, Any]:
-    scene = job.file.scene
     return {
-        "scene": {
-            "file": str(job.file.path),
-            "title": job.file.title,
-            "sha256": job.fingerprint,
-            "bodies": [body.name for body in scene.bodies],
-            "vertices": sum(body.mesh.n_vertices for body in scene.bodies),
-            "tets": sum(body.mesh.n_tets for body in scene.bodies),
-            "quasistatic": scene.quasistatic,
-            "dt": scene.dt,
-            "frames": job.frames,
-        },
+        "scene": {**scene_facts(job.file), "frames": job.frames},
         "solver": job.settings,
         "frames": [],
         "totals": {},
+        **circumstances(),
+    }
+
+
+def scene_facts(file: SceneFile) -> dict[str, Any]:
+    scene = file.scene
+    return {
+        "file": str(file.path),
+        "title": file.title,
+        "sha256": _fingerprint(file),
+        "bodies": [body.name for body in scene.bodies],
+        "vertices": sum(body.mesh.n_vertices for body in scene.bodies),
+        "tets": sum(body.mesh.n_tets for body in scene.bodies),
+        "quasistatic": scene.quasistatic,
+        "dt": scene.dt,
+    }
+
+
+def circumstances() -> dict[str, Any]:
+    """With what, where and when figures were measured."""
+    return {
         "versions": versions(),
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _fingerprint(file: SceneFile) -> str:
+    """A hash of the scene file and of the meshes that it reads."""
+    digest = hashlib.sha256(file.path.read_bytes())
+    for body in file.scene.bodies:
+        digest.update(body.mesh.points.tobytes())
+        digest.update(body.mesh.tets.tobytes())
+    return digest.hexdigest()
 
 
 def add_frame(record: dict[str, Any], frame: Frame) -> None:

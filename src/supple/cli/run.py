@@ -22,7 +22,9 @@ def run(
     output: Annotated[
         Path | None, typer.Option(help="Folder for results; results/<scene name> unless given.")
     ] = None,
-    solver: Annotated[str | None, typer.Option(help="Another solver than the file's, e.g. newton.")] = None,
+    solver: Annotated[
+        str | None, typer.Option(help="Another solver than the file's, e.g. newton or pbng:omega=1.5.")
+    ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each frame.")] = None,
     time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
@@ -44,19 +46,18 @@ def run(
     Exit code 0: done. 1: some frame did not converge; results are written. 2: bad input.
     """
     with refusing(json):
-        from supple.cli.job import Job, make_solver, make_stop
+        from supple.cli.job import Job, check_threads, load_file, make_solver, make_stop
         from supple.cli.record import new_record
         from supple.io import ResultsFolder
 
-        file = _load(scene)
+        file = load_file(scene)
         method = make_solver(file, solver)
         budget = None if time_budget is None else parse_seconds(time_budget)
         stop = make_stop(file, method, tolerance, max_iterations, budget)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
-        if threads is not None and threads < 1:
-            raise ValueError(f"--threads must be at least 1, got {threads}.")
+        check_threads(threads)
         job = Job(file, method, stop, count, precision, device, threads, history)
         folder = ResultsFolder(output or Path("results") / scene.stem)
         record = new_record(job)
@@ -70,17 +71,6 @@ def run(
             code = INTERRUPTED
     _report(record, folder, code, json, quiet)
     raise typer.Exit(code)
-
-
-def _load(path: Path) -> Any:
-    from supple.scene import load_scene
-    from supple.scene.checks import closest
-
-    if not path.exists() and path.parent.is_dir():
-        known = [str(other) for other in sorted(path.parent.glob("*.toml"))]
-        if known:
-            raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
-    return load_scene(path)
 
 
 def _prepare(

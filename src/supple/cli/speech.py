@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -14,6 +15,14 @@ from rich.console import Console
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+PIPE_WIDTH = 140
+"""Characters across where stdout is no terminal."""
+
+
+def stdout() -> Console:
+    """Where tables go."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 @contextmanager

@@ -5,20 +5,10 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from supple.io.frames import frame_path
 from supple.io.replacing import replacing
-
-_OURS = (
-    "frame_*.vtu",
-    "frame_*.npz",
-    "animation.pvd",
-    "report.json",
-    "picture.png",
-    "residual.png",
-    ".unfinished_*",
-)
 
 
 class ResultsError(ValueError):
@@ -27,6 +17,17 @@ class ResultsError(ValueError):
 
 class ResultsFolder:
     """Frames, animation.pvd, report.json and pictures of one run."""
+
+    report: ClassVar[str] = "report.json"
+    ours: ClassVar[tuple[str, ...]] = (
+        "frame_*.vtu",
+        "frame_*.npz",
+        "animation.pvd",
+        "report.json",
+        "picture.png",
+        "residual.png",
+        ".unfinished_*",
+    )
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +47,7 @@ class ResultsFolder:
             file.unlink()
 
     def write_report(self, report: dict[str, Any]) -> None:
-        with replacing(self.path / "report.json") as path:
+        with replacing(self.path / self.report) as path:
             path.write_text(to_json(report) + "\n", encoding="utf-8")
 
     def read_report(self) -> dict[str, Any]:
@@ -72,7 +73,14 @@ class ResultsFolder:
         return frames
 
     def _files(self) -> list[Path]:
-        return [file for pattern in _OURS for file in sorted(self.path.glob(pattern))]
+        return [file for pattern in self.ours for file in sorted(self.path.glob(pattern))]
+
+
+class ComparisonFolder(ResultsFolder):
+    """comparison.json, plots and pictures of one comparison."""
+
+    report = "comparison.json"
+    ours = ("comparison.json", "residual_*.png", "picture_*.png", ".unfinished_*")
 
 
 def to_json(values: Any) -> str:

@@ -27,7 +27,7 @@ def conjugate_gradients(
     H: bsr_matrix, b: np.ndarray, accuracy: float, max_iterations: int, threads: int
 ) -> tuple[np.ndarray, bool]:
     """(x, True) with |H x - b| ≤ accuracy |b| for a symmetric positive definite H of 3×3 blocks; (x, False)
-    when the iterations did not suffice or H is not positive definite. x·b > 0 in any case."""
+    when the iterations did not suffice or H proved not to be positive definite."""
     inverse = _inverse_diagonal(H)
     z = np.einsum("vij,vj->vi", inverse, b.reshape(-1, 3)).ravel()
     x, r, p, q = np.zeros_like(b), b.copy(), z.copy(), np.empty_like(b)
@@ -35,13 +35,15 @@ def conjugate_gradients(
     sums[0, 0] = 0, r @ z, r @ r
     target = accuracy**2 * (b @ b)
     done = np.zeros(1, np.int64)
+    reached = False
     for _ in range(0, max_iterations, BURST):
         arguments = (H.indptr, H.indices, H.data, inverse, x, r, p, q, sums, target, done)
         run(_iterate, threads, *arguments, counters_for(3 * BURST))
         sums[0] = sums[done[0]]
-        if done[0] < BURST:
+        reached = bool(sums[0, :, 2].sum() <= target)
+        if reached or done[0] < BURST:
             break
-    return (x if x.any() else z), bool(sums[0, :, 2].sum() <= target)
+    return (x if x.any() else z), reached
 
 
 def _inverse_diagonal(H: bsr_matrix) -> np.ndarray:

@@ -125,7 +125,7 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
         )  # fmt: skip
         step = solve_spd6(H, r)
         length = zero + 1.0
-        slack = 1e-6 * abs(q)
+        slack = 1e-6 * (abs(q) + V * a)  # differences of ψ drown in rounding near rest
         best, best_new, best_q = m, new, q
         for _ in range(BACKTRACKS):
             trial = _along(m, length, step)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import det, matmul, select9, transpose
+from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, load, physics, select
 from supple.materials import psi, stress
@@ -53,9 +53,12 @@ def clamped_energy(material, F):
     """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
 
     F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P̂ is the stress
-    there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative.
+    there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative along
+    the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
+    without a decomposition, ψ and P are the material's.
     """
-    sound = det(F) > 0.75
+    A = add_diagonal(matmul(transpose(F), F), -CLAMP * CLAMP)
+    sound = (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
     energy, P = psi(material, F), stress(material, F)
     if all_lanes(sound):
         return energy, P
@@ -77,9 +80,11 @@ def _project_energy(projection, row, u):
     energy, P = clamped_energy(material, deformation(x, g))
     gradient = spread(P, g)
     square = weighted_square(W, gradient, gradient)
-    # E = V ψ and ∂E/∂x = V P g: one V cancels against two. Padding has V = 0 and must not move.
-    s = -projection.stiffness * max(energy, 0.0 * V) / (square + 1e-30)
-    put_corners(projection, row, u, shifted(x, select(V > 0.0, s, 0.0 * V), W, gradient))
+    # E = V ψ and ∂E/∂x = V P g, so s carries 1/V and V drops out. At rest, in padding and where all corners
+    # are pinned nothing moves.
+    moves = square > 0.0
+    s = -projection.stiffness * max(energy, 0.0 * V) / select(moves, square, 0.0 * V + 1.0)
+    put_corners(projection, row, u, shifted(x, select(moves, s, 0.0 * V), W, gradient))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
-from supple.kernels import gather, load, physics, scatter, store
+from supple.kernels import gather, load, physics, scatter, select, store
 from supple.solvers.projection import project
 from supple.terms.weak import constraint_gap
 
@@ -79,5 +79,7 @@ def _project_compliant(projection, row, u):
 def _project_hard(projection, row, u):
     """Δxⱼ = -E/(Σ Wⱼ |∂E/∂xⱼ|²) Wⱼ ∂E/∂xⱼ with ∂E/∂xⱼ = wⱼ K C [PBCM eq. 3]."""
     C, KC = constraint_gap(projection.term, row, u, gather(u, projection.own, row, 0))
-    energy = 0.5 * dot(C, KC)
-    _move(projection, row, u, scale(-energy / (_mobility(projection, row) * dot(KC, KC) + 1e-30), KC))
+    square = _mobility(projection, row) * dot(KC, KC)
+    moves = square > 0.0
+    s = -0.5 * dot(C, KC) / select(moves, square, 0.0 * square + 1.0)
+    _move(projection, row, u, scale(select(moves, s, 0.0 * s), KC))

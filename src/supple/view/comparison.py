@@ -14,7 +14,7 @@ from supple.view.plots import plot_axes, save
 from supple.view.style import ACCENT, CURVES, DASHES
 
 DECADES = 3
-"""How far the best curve may fall below all others before it leaves the plot."""
+"""How far the best curve may fall below all others, or the worst rise above 1, before it leaves the plot."""
 
 
 def comparison_plot(
@@ -36,14 +36,23 @@ def comparison_plot(
     axes.set(xlim=(left, right), yscale="log", ylim=(low, high), ylabel="residual |r| / |r at the start|")
     curves = []
     for trial, p in zip(ran, points, strict=True):
-        line = np.column_stack([np.maximum(p[:, 0], left), p[:, 1]])
-        line = _visible(_steps(line) if against == "seconds" else line, low, high)
-        colour = CURVES.get(trial.solver.name, ACCENT)
+        line = _visible(_steps(p, left) if against == "seconds" else _after(p, left), low, high)
+        colour, end = CURVES.get(trial.solver.name, ACCENT), p[-1, 1]
         axes.plot(*line.T, color=colour, linestyle=_dash(trial, ran), linewidth=1.4)
-        axes.plot(*line[-1], color=colour, marker="o", markersize=3, clip_on=False, zorder=3)
-        curves.append(Curve(trial.label, line, colour))
+        marker = "v" if end < low else "^" if end > high else "o"
+        axes.plot(*line[-1], color=colour, marker=marker, markersize=3.2, clip_on=False, zorder=3)
+        curves.append(Curve(trial.label + _destination(trial, low, high), line, colour))
     label_ends(axes, curves)
     save(axes, path)
+
+
+def _destination(trial: Trial, low: float, high: float) -> str:
+    """What to add to the name of a curve that ends where the plot cannot show it."""
+    residual = trial.report.history.residual  # type: ignore[union-attr]
+    end = residual[-1] / (residual[0] or 1.0)
+    if not np.isfinite(end):
+        return ", not finite"
+    return "" if low <= end <= high else f", to {end:.0e}" if end else ", to 0"
 
 
 def _points(trial: Trial, against: str) -> np.ndarray:
@@ -60,29 +69,36 @@ def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
     """What the plot shows of the residuals; a curve far below all others, or far above 1, leaves it."""
     lows = sorted(float(v.min()) for v in values)
     low = max(lows[0], lows[min(1, len(lows) - 1)] / 10**DECADES)
-    high = min(max(float(v.max()) for v in values), 10**DECADES)
-    return low / 2, high * 2
+    high = 2 * min(max(float(v.max()) for v in values), 10**DECADES)
+    return min(low / 2, high / 50), high
 
 
 def _scale(axes: Any, values: np.ndarray, against: str) -> tuple[float, float]:
     """Scale and name the axis across; its ends. Up to 100 iterations it is linear, from 0."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     last = float(values.max()) or 1.0
     if against == "iterations" and last <= 100:
         axes.set_xlabel("iteration")
+        axes.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10], integer=True))
         return 0.0, last
     axes.set_xscale("log")
     axes.set_xlabel("iteration" if against == "iterations" else "time")
     axes.xaxis.set_major_formatter(FuncFormatter(_say_number if against == "iterations" else _say_time))
     first = float(values[values > 0].min(initial=last))
-    return (1.0, last) if against == "iterations" else (first / 2, max(last, first * 2))
+    return (1.0, last) if against == "iterations" else (first / 2, max(last, 10 * first))
 
 
-def _steps(points: np.ndarray) -> np.ndarray:
-    """Points (k, 2) joined by steps: each value holds until the next."""
+def _steps(points: np.ndarray, left: float) -> np.ndarray:
+    """Points (k, 2) joined by steps: each value holds until the next. The start, at 0, moves to the left."""
     x, y = np.repeat(points, 2, axis=0).T
-    return np.column_stack([x[1:], y[:-1]])
+    return np.column_stack([np.maximum(x[1:], left), y[:-1]])
+
+
+def _after(points: np.ndarray, left: float) -> np.ndarray:
+    """The points that a logarithmic axis can show, which are all but the start."""
+    later = points[points[:, 0] >= left]
+    return later if len(later) else np.maximum(points, [left, 0.0])
 
 
 def _say_number(value: float, _: Any) -> str:
@@ -90,8 +106,6 @@ def _say_number(value: float, _: Any) -> str:
 
 
 def _say_time(seconds: float, _: Any) -> str:
-    if seconds == 0:
-        return "0"
     if seconds < 0.9e-3:
         return f"{1e6 * seconds:g} µs"
     return f"{1e3 * seconds:g} ms" if seconds < 0.9 else f"{seconds:g} s"

@@ -13,6 +13,9 @@ from supple.view.style import BACKGROUND, SMALL_SIZE
 GAP = 5.0
 """Points between the end of a curve and its name."""
 
+LINE = 1.15 * SMALL_SIZE
+"""Points from one name to the next below it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -23,91 +26,80 @@ class Curve:
     colour: Any
 
 
-@dataclass(frozen=True)
-class Box:
-    """A rectangle in dots."""
-
-    left: float
-    bottom: float
-    width: float
-    height: float
-
-    def overlaps(self, other: Box) -> bool:
-        return (
-            self.left < other.left + other.width
-            and other.left < self.left + self.width
-            and self.bottom < other.bottom + other.height
-            and other.bottom < self.bottom + self.height
-        )
-
-    def holds(self, points: np.ndarray) -> np.ndarray:
-        """Which of the points (k, 2) lie in it."""
-        offset = points - [self.left, self.bottom]
-        return ((offset >= 0) & (offset <= [self.width, self.height])).all(axis=1)
-
-
 def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
     """Write each curve's name beside its last point; a thin line leads to names that had to give way."""
+    dots = axes.figure.dpi / 72
+    texts = [_text(axes, curve) for curve in curves]
+    renderer = axes.figure.canvas.get_renderer()
+    widths = np.array([text.get_window_extent(renderer).width for text in texts])
+    _make_room(axes, float(widths.max()) + 2 * GAP * dots)
+    paths = [axes.transData.transform(curve.points) for curve in curves]
+    ends = np.array([path[-1] for path in paths])
+    left = ends[:, 0] + GAP * dots
+    right = left + widths
+    inked = np.concatenate([_densely(path) for path in paths])
+    limits = axes.bbox.y0 + 0.6 * LINE * dots, axes.bbox.y1
+    heights = place_labels(ends[:, 1], left, right, LINE * dots, inked, limits)
+    for curve, text, end, x, y in zip(curves, texts, ends, left, heights, strict=True):
+        text.set_position((x, y))
+        if abs(y - end[1]) > 0.8 * LINE * dots:
+            line = {"transform": None, "color": curve.colour, "linewidth": 0.5, "clip_on": False}
+            axes.plot([end[0], x - 1.5 * dots], [end[1], y], zorder=1.5, **line)
+
+
+def place_labels(
+    wanted: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    height: float,
+    inked: np.ndarray,
+    limits: tuple[float, float],
+) -> np.ndarray:
+    """Heights (k,) of names that reach from left to right (k,): near those wanted, apart from each other and
+    in the order wanted where they could be mixed up, and away from inked points (n, 2)."""
+    rivals = (left[:, None] < right) & (left < right[:, None]) & ~np.eye(len(wanted), dtype=bool)
+    y = _apart(wanted, rivals, height, limits)
+    steps = 0.25 * height * np.arange(-40, 41)
+    for _ in range(5):
+        for k in range(len(y)):
+            others = y[rivals[k]]
+            beside = inked[(inked[:, 0] >= left[k]) & (inked[:, 0] <= right[k]), 1]
+            places = np.clip(np.append(y[k], wanted[k] + steps), *limits)
+            covered = [np.count_nonzero(abs(beside - place) < height / 2) for place in places]
+            gaps = abs(places[:, None] - others)
+            swapped = (places[:, None] - others) * (wanted[k] - wanted[rivals[k]]) < 0
+            cost = abs(places - wanted[k]) / height + 4 * np.array(covered) / (right - left)[k]
+            cost += 100 * (gaps < 0.999 * height).sum(axis=1) + 0.5 * swapped.sum(axis=1)
+            y[k] = places[np.argmin(cost)]
+    return y
+
+
+def _apart(wanted: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]) -> np.ndarray:
+    """The heights nearest to those wanted, in their order, at which no two rivals overlap."""
+    y, order = wanted.astype(float), np.argsort(wanted, kind="stable")
+    for _ in range(400):
+        y = np.clip(y, *limits)
+        for place, lower in enumerate(order):
+            for upper in order[place + 1 :]:
+                missing = height - (y[upper] - y[lower])
+                if rivals[lower, upper] and missing > 0:
+                    y[lower], y[upper] = y[lower] - missing / 2, y[upper] + missing / 2
+    return y
+
+
+def _make_room(axes: Any, width: float) -> None:
+    """Leave at least so many dots to the right of the axes."""
+    box = axes.get_position()
+    box.x1 = min(box.x1, 1 - width / axes.figure.bbox.width)
+    axes.set_position(box)
+
+
+def _text(axes: Any, curve: Curve) -> Any:
     from matplotlib.patheffects import withStroke
 
-    figure = axes.figure
-    dots = figure.dpi / 72
-    renderer = figure.canvas.get_renderer()
-    paths = [_densely(axes.transData.transform(curve.points)) for curve in curves]
-    ends = [axes.transData.transform(curve.points[-1]) for curve in curves]
-    taken: list[Box] = []
-    for k in sorted(range(len(curves)), key=lambda k: -ends[k][1]):
-        text = axes.text(
-            0,
-            0,
-            curves[k].name,
-            transform=None,
-            size=SMALL_SIZE,
-            color=curves[k].colour,
-            va="center",
-            path_effects=[withStroke(linewidth=2.5, foreground=BACKGROUND)],
-            zorder=5,
-        )
-        extent = text.get_window_extent(renderer)
-        size = extent.width, 1.1 * SMALL_SIZE * dots
-        box = best_place(ends[k], size, GAP * dots, taken, paths, axes.bbox)
-        taken.append(box)
-        middle = box.bottom + box.height / 2
-        text.set_position((box.left, middle))
-        if abs(middle - ends[k][1]) > 0.6 * box.height:
-            axes.plot(
-                [ends[k][0], box.left - 1.5 * dots],
-                [ends[k][1], middle],
-                transform=None,
-                color=curves[k].colour,
-                linewidth=0.5,
-                clip_on=False,
-                zorder=1.5,
-            )
-
-
-def best_place(
-    end: np.ndarray,
-    size: tuple[float, float],
-    gap: float,
-    taken: Sequence[Box],
-    paths: Sequence[np.ndarray],
-    within: Any,
-) -> Box:
-    """The nearest free place to the right of an end, not below or above the axes' box; a name across curves
-    counts as far away."""
-    width, height = size
-
-    def cost(box: Box) -> float:
-        away = abs(box.bottom + height / 2 - end[1]) / height
-        covered = sum(float(box.holds(path).sum()) for path in paths) / width
-        return away + 4 * covered
-
-    heights = [end[1] + 0.25 * height * step for step in range(-80, 81)]
-    places = [Box(end[0] + gap, y - height / 2, width, height) for y in heights]
-    inside = [box for box in places if within.y0 + gap / 2 <= box.bottom <= within.y1]
-    free = [box for box in inside if not any(box.overlaps(other) for other in taken)]
-    return min(free or inside or places, key=cost)
+    halo = [withStroke(linewidth=2.5, foreground=BACKGROUND)]
+    style = {"size": SMALL_SIZE, "color": curve.colour, "va": "center", "zorder": 5}
+    return axes.text(0, 0, curve.name, transform=None, path_effects=halo, **style)
 
 
 def _densely(points: np.ndarray) -> np.ndarray:

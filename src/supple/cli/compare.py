@@ -1,0 +1,195 @@
+"""supple compare: several solvers on one step of a scene."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supple.cli.speech import Json, announcing_compilation, errors, note, parse_seconds, refusing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from supple.compare import Comparison
+    from supple.io import ComparisonFolder
+    from supple.scene import SceneFile
+
+NOT_AS_ASKED, INTERRUPTED = 1, 130
+WARMUP_TOLERANCE = 1e-5
+
+
+def compare(
+    scene: Annotated[Path, typer.Argument(help="A scene file (TOML).", show_default=False)],
+    solvers: Annotated[
+        str | None,
+        typer.Option(
+            help="Names separated by commas, with options where need be: pbng:acceleration=chebyshev,newton. "
+            "All solvers unless given."
+        ),
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Time allowed to each solver, e.g. 200ms.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Iterations allowed to each solver; 40 where there is no limit.")
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
+    warmup: Annotated[
+        int, typer.Option(help="Frames of a dynamic scene to simulate before the step that is compared.")
+    ] = 0,
+    precision: Annotated[str, typer.Option(help="float32 or float64; Newton has only float64.")] = "float64",
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for results; results/<scene name>_compare unless given.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Draw what each solver arrived at.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Run several solvers from the same start and compare residual, energy and time.
+
+    Exit code 0: done. 1: no solver reached the tolerance, or one that was named could not be run; results are
+    written. 2: bad input.
+    """
+    with refusing(json):
+        from supple.cli.compare_record import new_record
+        from supple.cli.compare_table import print_comparison
+        from supple.cli.job import check_threads, load_file
+        from supple.cli.solvers import parse_solvers
+        from supple.io import ComparisonFolder
+        from supple.io.results import to_json
+        from supple.simulate import Stop
+        from supple.solvers import SOLVERS
+
+        file = load_file(scene)
+        methods = [kind() for kind in SOLVERS.values()] if solvers is None else parse_solvers(solvers)
+        stop = Stop(tolerance, iterations, None if budget is None else parse_seconds(budget))
+        check_threads(threads)
+        _check_warmup(warmup, file)
+        folder = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
+        _prepare(folder, overwrite)
+        try:
+            with announcing_compilation():
+                start, velocities, settled = _warm_up(file, warmup, threads)
+                comparison = _run(file, methods, stop, precision, threads, start, velocities, warmup + 1)
+        except KeyboardInterrupt:
+            errors.print("Interrupted; nothing was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        record = new_record(file, comparison, stop, precision, warmup, settled)
+        folder.clear()
+        _illustrate(comparison, record, folder, pictures)
+        folder.write_report(record)
+        code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
+        if json:
+            typer.echo(to_json({**record, "output": str(folder.path), "exit_code": code}))
+        else:
+            print_comparison(record, folder.path)
+    raise typer.Exit(code)
+
+
+def _check_warmup(warmup: int, file: SceneFile) -> None:
+    if warmup < 0:
+        raise ValueError(f"--warmup must not be negative, got {warmup}.")
+    if warmup and file.scene.quasistatic:
+        raise ValueError(
+            f"--warmup is for dynamic scenes; {file.path} is quasistatic, and its equilibrium is compared."
+        )
+
+
+def _prepare(folder: ComparisonFolder, overwrite: bool) -> None:
+    from supple.io import ResultsError
+
+    if folder.has_results and not overwrite:
+        raise ResultsError(
+            f"{folder.path} has results already. Replace them with --overwrite, "
+            "or name another folder with --output."
+        )
+    folder.create()
+
+
+def _warm_up(
+    file: SceneFile, frames: int, threads: int | None
+) -> tuple[np.ndarray | None, np.ndarray | None, bool]:
+    """Positions and velocities after so many frames, and whether all of them converged."""
+    from supple.cli.progress import RunProgress
+    from supple.scene import build_model
+    from supple.simulate import Stop, simulate
+    from supple.solvers import PBNG
+
+    start = None if file.start is None else file.start_positions(build_model(file.scene))
+    if not frames:
+        return start, None, True
+    settled = True
+    with RunProgress(frames, 0, Stop(WARMUP_TOLERANCE), quiet=False) as progress:
+        for frame in simulate(
+            file.scene,
+            PBNG(acceleration="chebyshev"),
+            frames=frames,
+            tolerance=WARMUP_TOLERANCE,
+            start=start,
+            threads=threads,
+            watch=progress.watch,
+        ):
+            progress.finish_frame(frame.report)
+            settled = settled and frame.report.ok
+    if not settled:
+        note(
+            "Some frames of the warm-up did not converge; the start is the same for all solvers nevertheless."
+        )
+    return frame.positions, frame.velocities, settled
+
+
+def _run(
+    file: SceneFile,
+    methods: list[Any],
+    stop: Any,
+    precision: str,
+    threads: int | None,
+    start: np.ndarray | None,
+    velocities: np.ndarray | None,
+    frame: int,
+) -> Comparison:
+    from supple.cli.progress import TrialProgress
+    from supple.compare import compare as run
+
+    with TrialProgress(len(methods), stop) as progress:
+        return run(
+            file.scene,
+            methods,
+            tolerance=stop.tolerance,
+            max_iterations=stop.max_iterations,
+            time_budget=stop.time_budget,
+            precision=precision,
+            start=start,
+            velocities=velocities,
+            frame=frame,
+            threads=threads,
+            progress=progress.see,
+            watch=progress.watch,
+        )
+
+
+def _illustrate(
+    comparison: Comparison, record: dict[str, Any], folder: ComparisonFolder, pictures: bool
+) -> None:
+    """Two plots and, if wanted, a picture for each solver; their names go into the record."""
+    from supple.cli.compare_pictures import draw_pictures, draw_plots
+
+    if not any(trial.report for trial in comparison.trials):
+        return
+    draw_plots(comparison, record, folder.path)
+    if pictures:
+        problem = draw_pictures(comparison, record, folder.path)
+        if problem:
+            note(problem)
+
+
+def _exit_code(comparison: Comparison, tolerance: float | None, named: bool) -> int:
+    from supple.report import Outcome
+
+    reports = [trial.report for trial in comparison.trials if trial.report is not None]
+    missing = len(reports) < len(comparison.trials) and (named or not reports)
+    reached = any(report.outcome is Outcome.CONVERGED for report in reports)
+    return NOT_AS_ASKED if missing or (tolerance is not None and not reached) else 0

@@ -1,0 +1,83 @@
+"""The plots and pictures of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from supple.cli.compare_record import picture_name
+from supple.cli.speech import say_seconds
+from supple.compare import Comparison
+from supple.io.replacing import replacing
+from supple.view import comparison_plot, picture, shared_view
+
+AGAINST: tuple[Literal["iterations", "seconds"], ...] = ("iterations", "seconds")
+
+
+def draw_plots(comparison: Comparison, record: dict[str, Any], folder: Path) -> None:
+    """residual_iterations.png and residual_seconds.png"""
+    for against in AGAINST:
+        name = f"residual_{against}.png"
+        with replacing(folder / name) as path:
+            comparison_plot(
+                path,
+                comparison.trials,
+                against,
+                title=record["scene"]["title"],
+                subtitle=_setting(record),
+            )
+        record["plots"][against] = name
+
+
+def draw_pictures(comparison: Comparison, record: dict[str, Any], folder: Path) -> str | None:
+    """A picture for each solver that ran, all with the same camera and colours; a sentence where VTK cannot
+    draw. A body that a solver has blown up out of sight is drawn to its own scale, and says so."""
+    ran = [trial for trial in comparison.trials if trial.report is not None]
+    shapes: dict[str, np.ndarray] = {trial.label: trial.positions for trial in ran}  # type: ignore[misc]
+    best = min(ran, key=lambda trial: trial.report.imbalance)  # type: ignore[union-attr]
+    near = _near(shapes, shapes[best.label])
+    view = shared_view(comparison.model, [shapes[label] for label in near])
+    for entry in record["trials"]:
+        if entry["error"] is None:
+            label, entry["picture"] = entry["label"], picture_name(entry["label"])
+            with replacing(folder / entry["picture"]) as path:
+                record["note"] = picture(
+                    path,
+                    comparison.model,
+                    shapes[label],
+                    title=f"{record['scene']['title']}: {label}",
+                    subtitle=_caption(entry) + ("" if label in near else " · to its own scale"),
+                    view=view if label in near else None,
+                )
+    return record["note"]
+
+
+def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:
+    """The labels of the shapes that are no farther from the best one than it is large."""
+    reach = float(np.linalg.norm(np.ptp(best, axis=0)))
+    return [label for label, x in shapes.items() if np.linalg.norm(x - best, axis=1).max() <= reach]
+
+
+def _caption(entry: dict[str, Any]) -> str:
+    """40 iterations, 0.12 s · residual × 2.9e-02 · 3 inverted elements"""
+    parts = [
+        f"{entry['iterations']:,} iterations, {say_seconds(entry['seconds'])}",
+        f"residual × {entry['reduction']:.1e}",
+        f"imbalance {entry['imbalance']:.1e}",
+    ]
+    if entry["inverted"]:
+        parts.append(f"{entry['inverted']:,} inverted elements")
+    return " · ".join(parts)
+
+
+def _setting(record: dict[str, Any]) -> str:
+    """4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
+    scene, frame = record["scene"], record["warmup"]["frames"] + 1
+    step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
+    threads = max((entry["threads"] for entry in record["trials"] if entry["error"] is None), default=1)
+    return (
+        f"{scene['vertices']:,} vertices, {scene['tets']:,} tetrahedra · {step} · "
+        f"{record['precision']}, {threads} thread" + ("s" if threads > 1 else "")
+    )

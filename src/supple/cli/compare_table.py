@@ -1,0 +1,80 @@
+"""The table that a comparison ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from supple.cli.speech import stdout
+
+Trial = dict[str, Any]
+
+COLUMNS: dict[str, Callable[[Trial], str]] = {
+    "outcome": lambda trial: trial["outcome"].replace("_", " "),
+    "iterations": lambda trial: f"{trial['iterations']:,}",
+    "seconds": lambda trial: f"{trial['seconds']:.3g}",
+    "ms/iteration": lambda trial: f"{trial['ms_per_iteration']:.3g}" if trial["iterations"] else "",
+    "imbalance": lambda trial: f"{trial['imbalance']:.1e}",
+    "reduction": lambda trial: f"{trial['reduction']:.1e}",
+    "energy [J]": lambda trial: f"{trial['energy']:.6g}",
+    "inverted": lambda trial: f"{trial['inverted']:,}",
+    "colours": lambda trial: f"{trial['colours'] or ''}",
+}
+FIRST_HALF = 4
+"""Columns that come first where a terminal is too narrow for all of them."""
+
+
+def print_comparison(record: dict[str, Any], folder: Path) -> None:
+    console = stdout()
+    print_table(console, record["trials"])
+    for line in _remarks(record):
+        console.print(line, soft_wrap=True)
+    console.print(f"Results are in {folder}.", soft_wrap=True)
+
+
+def print_table(console: Console, trials: list[Trial]) -> None:
+    """One table, or two where one would not fit."""
+    names = list(COLUMNS)
+    whole = _table(trials, names)
+    if Measurement.get(console, console.options.update(width=1000), whole).maximum <= console.width:
+        console.print(whole)
+        return
+    for half in (names[:FIRST_HALF], names[FIRST_HALF:]):
+        console.print(_table(trials, half))
+        console.print()
+
+
+def _table(trials: list[Trial], columns: list[str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("solver", style="cyan")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "outcome" else "right", no_wrap=True)
+    for trial in trials:
+        cells = ["not run" if name == "outcome" else "" for name in columns]
+        if trial["error"] is None:
+            cells = [COLUMNS[name](trial) for name in columns]
+        table.add_row(escape(trial["label"]), *cells)
+    return table
+
+
+def _remarks(record: dict[str, Any]) -> list[str]:
+    """What the table has no place for."""
+    remarks = [
+        f"[cyan]{escape(trial['label'])}[/] was not run: {escape(trial['error'])}."
+        for trial in record["trials"]
+        if trial["error"] is not None
+    ]
+    other = [
+        escape(trial["label"])
+        for trial in record["trials"]
+        if trial["error"] is None and trial["precision"] != record["precision"]
+    ]
+    if other:
+        remarks.append(f"{', '.join(other)} ran in float64, which is the only precision it has.")
+    return remarks

@@ -1,0 +1,124 @@
+"""supple inspect: what a scene amounts to, before anything is solved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from supple.cli.speech import Json, refusing, stdout
+
+
+def inspect(
+    scene: Annotated[Path, typer.Argument(help="A scene file (TOML).", show_default=False)],
+    cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
+    json: Json = False,
+) -> None:
+    """Show sizes, orderings, the worst elements and the memory that solvers need."""
+    with refusing(json):
+        from supple.cli.job import load_file
+        from supple.inspection import inspect as look
+        from supple.io.results import to_json
+
+        file = load_file(scene)
+        found = look(file.scene, cluster_size)
+        if json:
+            typer.echo(to_json({"scene": {"file": str(scene), "title": file.title}, **found}))
+        else:
+            _print(file.title, found)
+
+
+def _print(title: str, found: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    console = stdout()
+    console.print(f"[bold]{escape(title)}[/]")
+    sizes = ("vertices", "tets", "components", "pinned", "weak_constraints")
+    console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
+    for heading, table in (
+        ("bodies", _bodies(found["bodies"])),
+        ("orderings", _orderings(found["orderings"])),
+        ("worst elements", _worst(found["bodies"])),
+        ("memory [MB]", _memory(found["memory_megabytes"])),
+    ):
+        console.print(f"\n[bold]{heading}[/]")
+        console.print(table)
+    console.print("newton: without what its linear solver needs.", style="dim")
+
+
+def _listing(rows: dict[str, str]) -> Any:
+    table = _table()
+    table.show_header = False
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _table(*numbers: str) -> Any:
+    """A table with a column for names and one for each kind of number."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("", style="cyan")
+    for number in numbers or ("",):
+        table.add_column(number, justify="right")
+    return table
+
+
+def _bodies(bodies: list[dict[str, Any]]) -> Any:
+    table = _table("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material", "E [Pa]", "ν")
+    for body in bodies:
+        table.add_row(
+            body["name"],
+            f"{body['vertices']:,}",
+            f"{body['tets']:,}",
+            f"{body['components']:,}",
+            f"{body['volume']:.4g}",
+            f"{body['mass']:.4g}",
+            body["material"],
+            _span(body["young"]),
+            _span(body["poisson"]),
+        )
+    return table
+
+
+def _orderings(orderings: dict[str, int]) -> Any:
+    size, clusters = orderings["cluster_size"], orderings["clusters"]
+    table = _table("colours")
+    table.add_row("vertices (pbng)", str(orderings["vertex_colours"]))
+    if orderings["link_colours"]:
+        table.add_row("vertices tied by weak constraints (pbng)", str(orderings["link_colours"]))
+    table.add_row("elements (xpbd and its kin)", str(orderings["element_colours"]))
+    table.add_row(f"{clusters:,} clusters of up to {size} elements", str(orderings["cluster_colours"]))
+    if orderings["weak_constraint_colours"]:
+        table.add_row("weak constraints", str(orderings["weak_constraint_colours"]))
+    return table
+
+
+def _worst(bodies: list[dict[str, Any]]) -> Any:
+    table = _table("tet", "quality", "volume [m³]")
+    for body in bodies:
+        for element in body["worst_elements"]:
+            table.add_row(
+                body["name"], str(element["tet"]), f"{element['quality']:.3f}", f"{element['volume']:.3g}"
+            )
+    return table
+
+
+def _memory(memory: dict[str, dict[str, float]]) -> Any:
+    table = _table("float32", "float64")
+    for solver, megabytes in memory.items():
+        table.add_row(
+            solver, *(f"{megabytes[p]:,.1f}" if p in megabytes else "" for p in ("float32", "float64"))
+        )
+    return table
+
+
+def _span(ends: list[float]) -> str:
+    low, high = (f"{end:.4g}" for end in ends)
+    return low if low == high else f"{low} to {high}"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,230 @@
+"""supple compare: what it writes, what it says, and how it ends."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from cli_scenes import supple, supple_json, write_scene
+from matplotlib.image import imread
+from rich.console import Console
+
+from supple.cli.progress import TrialProgress
+from supple.solvers import SOLVERS
+
+FALL = """
+title = "Falling block"
+quasistatic = false
+dt = 0.02
+
+[[solid]]
+mesh = { block = { cells = [4, 4, 4] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+density = 100
+
+[[pin]]
+where = { side = "x-" }
+"""
+SAG = FALL.replace("quasistatic = false", "quasistatic = true")
+STVK = FALL.replace("corotated", "stvk")
+QUICK = ("--iterations", "2", "--no-pictures")
+
+
+def test_everything_is_written_and_shown(tmp_path):
+    result = supple("compare", write_scene(tmp_path, FALL), "--solvers", "pbng,newton,xpbd")
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "results" / "scene_compare"
+    assert {file.name for file in folder.iterdir()} == {
+        "comparison.json",
+        "residual_iterations.png",
+        "residual_seconds.png",
+        "picture_pbng.png",
+        "picture_newton.png",
+        "picture_xpbd.png",
+    }
+    for file in folder.glob("*.png"):
+        image = imread(file)[..., :3]
+        drawn = (image != image[0, 0]).any(axis=-1)
+        assert 0.01 < drawn.mean() < 0.9, file.name
+    header, *rows = result.stdout.splitlines()
+    for column in ("solver", "outcome", "iterations", "seconds", "imbalance", "reduction", "energy"):
+        assert column in header
+    assert [row.split()[0] for row in rows[:3]] == ["pbng", "newton", "xpbd"]
+    assert "results/scene_compare" in rows[-1]
+    assert "xpbd: completed, 40 iterations" in result.stderr
+
+
+def test_json_is_complete_and_is_what_the_file_says(tmp_path):
+    printed = supple_json("compare", write_scene(tmp_path, FALL), "--no-pictures", "--output", "out")
+    written = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
+    assert printed == written
+    assert written["scene"]["vertices"] == 125
+    assert written["stop"] == {"tolerance": None, "max_iterations": None, "time_budget": None}
+    assert written["warmup"] == {"frames": 0, "ok": True}
+    assert written["plots"].keys() == {"iterations", "seconds"}
+    assert written["versions"].keys() == {"supple", "numpy", "numba", "python"}
+    assert written["machine"]["cores"] >= 1
+    assert [trial["label"] for trial in written["trials"]] == list(SOLVERS)
+    for trial in written["trials"]:
+        assert trial["error"] is None
+        assert trial["history"].keys() == {"iterations", "seconds", "residual", "imbalance", "energy"}
+        assert {len(curve) for curve in trial["history"].values()} == {trial["iterations"] + 1}
+        assert trial["ms_per_iteration"] == pytest.approx(1e3 * trial["seconds"] / trial["iterations"])
+        assert isinstance(trial["notes"], list)
+        assert trial["picture"] is None
+    first = {trial["history"]["residual"][0] for trial in written["trials"]}
+    assert max(first) == pytest.approx(min(first), rel=1e-14)
+
+
+def test_budget_and_iterations_are_respected(tmp_path):
+    scene = write_scene(tmp_path, FALL)
+    timed = supple_json("compare", scene, "--solvers", "pbng,fpxpbd", "--budget", "20ms", "--no-pictures")
+    assert timed["stop"]["time_budget"] == pytest.approx(0.02)
+    for trial in timed["trials"]:
+        assert trial["history"]["seconds"][-11:][0] < 0.02 <= trial["seconds"]  # read every 10 iterations
+    counted = supple_json(
+        "compare", scene, "--solvers", "pbng,fpxpbd", "--iterations", "5", "--no-pictures", "--overwrite"
+    )
+    assert [trial["iterations"] for trial in counted["trials"]] == [5, 5]
+
+
+def test_a_tolerance_that_none_reaches_gives_exit_code_1(tmp_path):
+    scene = write_scene(tmp_path, FALL)
+    options = ("--solvers", "xpbd", "--tolerance", "1e-9", "--iterations", "30", "--no-pictures")
+    missed = supple_json("compare", scene, *options, exit_code=1)
+    assert missed["trials"][0]["outcome"] == "budget_iterations"
+    options = ("--solvers", "xpbd,newton", *options[2:], "--overwrite")
+    reached = supple_json("compare", scene, *options)
+    assert [trial["ok"] for trial in reached["trials"]] == [False, True]
+
+
+def test_solvers_with_options(tmp_path):
+    solvers = "pbng,pbng:acceleration=sor:omega=1.5,bpxpbd:zeta=0.9:ordering=clusters,xpbd:weak_first=true"
+    compared = supple_json("compare", write_scene(tmp_path, FALL), "--solvers", solvers, *QUICK)
+    labels = ["pbng", "pbng sor omega=1.5", "bpxpbd clusters zeta=0.9", "xpbd weak_first=True"]
+    assert [trial["label"] for trial in compared["trials"]] == labels
+    assert compared["trials"][1]["options"]["omega"] == 1.5
+    assert compared["trials"][2]["options"]["zeta"] == 0.9
+    assert compared["trials"][3]["options"]["weak_first"] is True
+
+
+def test_a_solver_that_cannot_be_run_is_listed_with_the_reason(tmp_path):
+    scene = write_scene(tmp_path, STVK)
+    named = supple("compare", scene, "--solvers", "block_xpbd,pbng", *QUICK)
+    assert named.exit_code == 1
+    assert "block_xpbd  not run" in named.stdout
+    assert "block_xpbd was not run: block_xpbd needs a material that is a pair" in named.stdout
+    everything = supple_json("compare", scene, *QUICK, "--overwrite")
+    assert [t["label"] for t in everything["trials"] if t["error"]] == ["block_xpbd"]
+    assert "StVK is none" in everything["trials"][list(SOLVERS).index("block_xpbd")]["error"]
+
+
+def test_where_nothing_could_be_run_there_is_no_plot(tmp_path):
+    compared = supple_json(
+        "compare", write_scene(tmp_path, STVK), "--solvers", "block_xpbd", *QUICK, exit_code=1
+    )
+    assert compared["plots"] == {}
+
+
+def test_newton_in_a_float32_comparison(tmp_path):
+    options = ("--solvers", "pbng,newton", "--precision", "float32", *QUICK)
+    result = supple("compare", write_scene(tmp_path, FALL), *options)
+    assert "newton ran in float64" in result.stdout
+
+
+def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
+    scene = write_scene(tmp_path, FALL)
+    first = supple_json("compare", scene, "--solvers", "pbng", *QUICK)
+    later = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", "5", "--overwrite")
+    assert later["warmup"] == {"frames": 5, "ok": True}
+    residuals = [found["trials"][0]["history"]["residual"][0] for found in (first, later)]
+    assert abs(residuals[1] / residuals[0] - 1) > 0.01
+    assert "--warmup is for dynamic scenes" in refused("compare", write_scene(tmp_path, SAG), "--warmup", "1")
+
+
+def test_the_start_that_a_file_asks_for_is_used(tmp_path):
+    scrambled = write_scene(tmp_path, SAG + "[start]\nscramble = { seed = 1 }\n")
+    straight = write_scene(tmp_path, SAG, "straight.toml")
+    found = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
+    first = [record["trials"][0]["history"]["residual"][0] for record in found]
+    assert first[0] > 2 * first[1]
+
+
+def refused(*arguments: str) -> str:
+    result = supple(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--solvers", "pbgn"), "there is no solver 'pbgn'; did you mean 'pbng'?"),
+        (("--solvers", "pbng,"), "separated by commas"),
+        (("--solvers", "pbng:omga=1"), "pbng has no option 'omga'; did you mean 'omega'?"),
+        (("--solvers", "pbng:omega"), "pbng:omega needs a value"),
+        (("--solvers", "pbng:omega=fast"), "pbng:omega=fast: omega should be a valid number, got 'fast'"),
+        (("--solvers", "pbng:omega=3"), "omega must lie between 0 and 2"),
+        (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor' or 'chebyshev'"),
+        (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
+        (("--iterations", "0"), "max_iterations must be at least 1"),
+        (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
+        (("--threads", "0"), "--threads must be at least 1"),
+        (("--warmup", "-1"), "--warmup must not be negative"),
+        (("--precision", "float16"), "precision must be 'float32' or 'float64'"),
+        (("--output", "scene.toml"), "is a file"),
+    ],
+)
+def test_bad_options(tmp_path, options, sentence):
+    assert sentence in refused("compare", write_scene(tmp_path, FALL), *options)
+    assert not list(tmp_path.glob("results/**/*.*"))
+
+
+def test_results_are_not_overwritten_unless_asked(tmp_path):
+    scene = write_scene(tmp_path, FALL)
+    supple_json("compare", scene, "--solvers", "pbng,xpbd", "--iterations", "2")
+    folder = tmp_path / "results" / "scene_compare"
+    (folder / "notes.txt").write_text("mine")
+    assert "--overwrite" in refused("compare", scene, "--solvers", "pbng")
+    supple_json("compare", scene, "--solvers", "pbng", "--iterations", "2", "--overwrite")
+    assert {file.name for file in folder.glob("picture_*")} == {"picture_pbng.png"}
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_an_interrupt_leaves_old_results_alone(tmp_path, monkeypatch):
+    scene = write_scene(tmp_path, FALL)
+    before = supple_json("compare", scene, "--solvers", "pbng", *QUICK)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrialProgress, "watch", interrupt)
+    result = supple("compare", scene, "--solvers", "pbng", *QUICK, "--overwrite")
+    assert result.exit_code == 130
+    assert "nothing was written" in result.stderr
+    after = json.loads((tmp_path / "results" / "scene_compare" / "comparison.json").read_text())
+    assert after["date"] == before["date"]
+
+
+def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
+    from supple.cli.compare_pictures import _near
+
+    best = np.eye(3)
+    assert _near({"a": best, "b": best + 0.1, "c": 1e6 * best}, best) == ["a", "b"]
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
+    from supple.cli.compare_table import COLUMNS, print_table
+
+    figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "imbalance": 2.6e-3}
+    figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colours": 38, "error": None}
+    console = Console(width=width, file=io.StringIO())
+    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "budget_iterations", **figures}])
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert shown.count("solver") == (2 if width == 80 else 1)
+    for name in (*COLUMNS, "budget iterations", "2.6e-03", "8.7e-10", "-7.14721"):
+        assert name in shown

@@ -1,0 +1,101 @@
+"""supple inspect: sizes, orderings, worst elements, memory."""
+
+import numpy as np
+import pytest
+from cli_scenes import SAG, supple, supple_json, write_scene
+
+import supple as library
+from supple.solvers import SOLVERS
+
+TWO = """
+[[solid]]
+name = "upper"
+mesh = { block = { cells = [3, 3, 3], origin = [0, 1.2, 0] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+
+[[solid]]
+name = "lower"
+mesh = { block = { cells = [4, 4, 4] } }
+material = { neo_hookean = { young = 2e4, poisson = 0.4 } }
+
+[[pin]]
+solid = "upper"
+where = { side = "y+" }
+
+[[attach]]
+solid = "lower"
+where = { side = "y+" }
+to = { solid = "upper" }
+stiffness = 1e6
+"""
+
+
+def test_a_scene_is_described(tmp_path):
+    found = supple_json("inspect", write_scene(tmp_path, TWO))
+    assert found["scene"] == {"file": str(tmp_path / "scene.toml"), "title": "scene"}
+    assert (found["vertices"], found["tets"], found["components"]) == (64 + 125, 135 + 320, 2)
+    assert (found["pinned"], found["weak_constraints"]) == (16, 25)
+    upper, lower = found["bodies"]
+    assert (upper["name"], upper["material"], upper["young"]) == ("upper", "corotated", [1e4, 1e4])
+    assert (lower["name"], lower["material"], lower["poisson"]) == ("lower", "neo_hookean", [0.4, 0.4])
+    assert lower["mass"] == pytest.approx(1000)
+    qualities = [element["quality"] for element in lower["worst_elements"]]
+    assert qualities == sorted(qualities)
+    assert found["memory_megabytes"].keys() == SOLVERS.keys()
+
+
+def test_colours_are_those_of_reports(tmp_path):
+    scene = write_scene(tmp_path, TWO)
+    orderings = supple_json("inspect", scene, "--cluster-size", "4")["orderings"]
+    solvers = [library.PBNG(), library.XPBD(), library.FPXPBD(ordering="clusters", cluster_size=4)]
+    compared = library.compare(library.load_scene(scene).scene, solvers, max_iterations=1)
+    weak = orderings["weak_constraint_colours"]
+    assert [trial.report.colours for trial in compared.trials[:2]] == [
+        orderings["vertex_colours"] + orderings["link_colours"],
+        orderings["element_colours"] + weak,
+    ]
+    clusters = compared.trials[2].report.colours
+    assert 0 < clusters - orderings["cluster_colours"] <= max(weak, 25)
+    assert orderings["cluster_colours"] < orderings["element_colours"]
+    assert 455 / 4 <= orderings["clusters"] < 455
+
+
+def test_tables_are_readable(tmp_path):
+    shown = supple("inspect", write_scene(tmp_path, SAG)).stdout
+    for words in ("Sagging block", "bodies", "orderings", "worst elements", "memory [MB]", "corotated"):
+        assert words in shown
+    rows = [line.split() for line in shown.splitlines()]
+    for row in (["vertices", "64"], ["tets", "135"], ["components", "1"], ["vertices", "(pbng)", "5"]):
+        assert row in rows
+    assert "…" not in shown
+
+
+def test_memory_is_that_of_the_arrays():
+    scene = library.Scene()
+    body = scene.add_solid(library.block(10), library.Corotated(young=1e4, poisson=0.3))
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    said = library.inspect(scene)["memory_megabytes"]
+    problem = library.solvers.problem.Problem(library.build_model(scene), "float64")
+    rows = [problem.terms, problem.vertices, problem.u, problem.anchor, problem.net]
+    rows += [(elements.own, elements.rows) for elements in problem.elements]
+    assert said["pbng"]["float64"] == pytest.approx(size_of(rows) / 1e6, rel=0.15)
+    for name in ("xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"):
+        run = SOLVERS[name]().begin(problem)
+        extra = said[name]["float64"] - said["pbng"]["float64"]
+        assert extra == pytest.approx(size_of(run.projections) / 1e6, rel=0.15)
+    assert "float32" not in said["newton"]
+
+
+def size_of(values) -> int:
+    """Bytes of all arrays in nested tuples and lists."""
+    if isinstance(values, np.ndarray):
+        return values.nbytes
+    return sum(map(size_of, values)) if isinstance(values, list | tuple) else 0
+
+
+def test_bad_input_is_refused(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    assert "cluster_size must be at least 1" in supple("inspect", scene, "--cluster-size", "0").stderr
+    missing = supple("inspect", "scen.toml")
+    assert missing.exit_code == 2
+    assert "did you mean 'scene.toml'?" in missing.stderr

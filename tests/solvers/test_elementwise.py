@@ -1,0 +1,192 @@
+"""What all element-wise methods share: weak constraints, threads, pseudo-time, and reports."""
+
+import family
+import numpy as np
+import pytest
+from problems import POISSON, YOUNG, face
+
+import supple
+from supple import FPXPBD, GPBD, PBNG, XPBD, Newton, Outcome
+from supple.simulate import Stop, solve
+from supple.solvers.problem import Problem
+
+EVERY = pytest.mark.parametrize("name", family.METHODS)
+
+
+def material(name):
+    return family.METHODS[name][1](young=YOUNG, poisson=POISSON)
+
+
+@EVERY
+def test_results_do_not_depend_on_the_number_of_threads(name):
+    """Bitwise, with several chunks of batches in every colour."""
+    solver, _ = family.METHODS[name]
+    scene = family.tied(material(name), cells=8)
+    v = np.sin(3 * np.concatenate([body.points for body in scene.bodies])[:, [1, 2, 0]])
+    found = []
+    for threads in (1, 2, 3):
+        problem = family.placed(scene, v=v, threads=threads)
+        family.swept(problem, solver, 4)
+        found.append(problem.u.copy())
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
+@EVERY
+def test_sweeps_may_be_done_one_by_one(name):
+    """`advance(4)` is four times `advance(1)`, bit for bit: looking at the residual changes nothing."""
+    solver, _ = family.METHODS[name]
+    problems = [family.placed(family.tied(material(name))) for _ in range(2)]
+    runs = [solver.begin(problem) for problem in problems]
+    runs[0].advance(4)
+    for _ in range(4):
+        runs[1].advance(1)
+        problems[1].balance()
+    np.testing.assert_array_equal(problems[0].u, problems[1].u)
+
+
+@EVERY
+def test_weak_constraints_close_a_gap(name):
+    """Blocks 0.1 m apart, bound by springs far stiffer than themselves."""
+    solver, _ = family.METHODS[name]
+    scene = family.tied(material(name), stiffness=1e6, gap=0.1)
+    *_, last = supple.simulate(scene, solver, frames=20, max_iterations=20)
+    before, after = family.gaps(last.model, last.model.rest), family.gaps(last.model, last.positions)
+    assert before.min() == pytest.approx(0.1)
+    assert after.max() < 1e-3
+    assert last.report.inverted == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("bpxpbd", 1e-4), ("fpxpbd", 1e-6), ("gpbd", 0.02), ("xpbd", 0.1), ("block_xpbd", 0.3)],
+)
+def test_tied_blocks_move_as_newton_says(name, error):
+    """Ten steps of backward Euler with attachments. PBD is left out: it knows no stiffness."""
+    solver, _ = family.METHODS[name]
+    scene = family.tied(material(name))
+    *_, found = supple.simulate(scene, solver, frames=10, max_iterations=40)
+    *_, truth = supple.simulate(scene, Newton(), frames=10, tolerance=1e-9)
+    moved = np.linalg.norm(truth.positions - truth.model.rest)
+    assert np.linalg.norm(found.positions - truth.positions) < error * moved
+
+
+@EVERY
+def test_a_step_starts_where_inertia_and_forces_lead(name):
+    """Before the first sweep, x = x + Δt v + W f_ext, and W is 0 for pinned vertices."""
+    solver, _ = family.METHODS[name]
+    scene = family.tied(material(name))
+    v = np.ones((len(supple.build_model(scene).rest), 3))
+    problem = family.placed(scene, v=v)
+    solver.begin(problem)
+    model = problem.model
+    expected = model.rest + scene.dt * v + scene.dt**2 * np.array([0, -9.8, 0])
+    expected[model.pinned] = model.rest[model.pinned]
+    np.testing.assert_allclose(problem.positions, expected, atol=1e-12)
+
+
+@EVERY
+def test_pinned_vertices_stay_where_they_are_prescribed(name):
+    solver, _ = family.METHODS[name]
+    problem = family.placed(family.tied(material(name)))
+    family.swept(problem, solver, 10)
+    pinned = problem.model.pinned
+    np.testing.assert_array_equal(problem.u[pinned], 0)
+
+
+@EVERY
+def test_reports_count_the_colours_of_elements(name):
+    solver, _ = family.METHODS[name]
+    report = solve(family.placed(family.tied(material(name))), solver, Stop(None, 3, None))
+    assert report.outcome is Outcome.COMPLETED
+    assert report.iterations == 3
+    assert report.colours > 10
+    assert f"{report.colours} element colours" in report.notes
+
+
+def test_clusters_have_fewer_colours():
+    problems = [family.placed(family.tied(material("fpxpbd"), cells=4)) for _ in range(2)]
+    plain, clustered = (
+        FPXPBD(ordering=ordering).begin(problem).colours
+        for ordering, problem in zip(("colours", "clusters"), problems, strict=True)
+    )
+    assert clustered < 0.5 * plain
+
+
+def test_several_materials_are_visited_one_after_the_other():
+    """A scene of two kinds of material has two elastic terms; their forces add up as Newton's do."""
+    scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
+    soft = supple.Corotated(young=YOUNG, poisson=POISSON)
+    stiff = supple.NeoHookean(young=4 * YOUNG, poisson=POISSON)
+    upper = scene.add_solid(supple.block(2, origin=(0, 1, 0)), soft, density=10)
+    lower = scene.add_solid(supple.block(2), stiff, density=10)
+    scene.pin(upper.where(face(1, 2)))
+    scene.attach(lower.where(face(1, 1)), upper.where(face(1, 1)), stiffness=1e4)
+    assert solve(family.placed(scene), FPXPBD(), Stop(1e-9, 1000, None)).ok
+
+
+# Quasistatics by pseudo-time (XPBD-QS)
+
+
+def hanging(cells=5):
+    """PBNG section 11.3: springs of 1e8 N/m between soft blocks 0.2 m apart."""
+    scene = family.tied(supple.Corotated(young=1000, poisson=0.3), stiffness=1e8, gap=0.2, cells=cells)
+    scene.quasistatic = True
+    return scene
+
+
+def hang(solver, iterations=600):
+    found = supple.equilibrium(hanging(), solver, tolerance=None, max_iterations=iterations, history=True)
+    return found, np.array(found.report.history.imbalance)
+
+
+@pytest.mark.parametrize("sweeps", [1, 10])
+def test_xpbd_stalls_on_stiff_attachments_where_pbng_converges(sweeps):
+    """PBNG Fig. 17: with the springs last XPBD-QS keeps a large residual; with the springs first it leaves a
+    gap, which their stiffness makes a huge force."""
+    _, pbng = hang(PBNG(acceleration="chebyshev"))
+    last, stalled = hang(XPBD(sweeps_per_step=sweeps))
+    first, open_gap = hang(XPBD(sweeps_per_step=sweeps, weak_first=True))
+    assert pbng[-1] < 1e-4
+    assert stalled[-1] > 1e-2
+    assert stalled[-1] > 0.5 * stalled[-200]
+    assert open_gap[-1] > 0.5
+    assert (
+        family.gaps(first.model, first.positions).max() > 100 * family.gaps(last.model, last.positions).max()
+    )
+
+
+def test_xpbd_in_pseudo_time_is_never_called_converged():
+    found = supple.equilibrium(hanging(2), XPBD(), tolerance=1e-4, max_iterations=3000)
+    assert found.report.outcome in (Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS)
+    assert not found.report.ok
+
+
+def test_pseudo_time_leads_fpxpbd_to_the_equilibrium():
+    """With steps that are solved well it ends where PBNG does, and the report says how it got there."""
+    mesh, kind = supple.block((3, 2, 2)), supple.Corotated(young=YOUNG, poisson=POISSON)
+    scene = family.clamped(mesh, kind, gravity=-1.0, quasistatic=True)
+    truth = supple.equilibrium(scene, PBNG(), tolerance=1e-9)
+    found = supple.equilibrium(scene, FPXPBD(pseudo_dt=0.1, sweeps_per_step=400), tolerance=1e-4)
+    assert found.report.ok
+    assert np.abs(truth.positions - truth.model.rest).max() > 1e-2
+    np.testing.assert_allclose(found.positions, truth.positions, atol=1e-3)
+    assert "run to rest in pseudo-time steps of 0.1 s, 400 sweeps each" in found.report.notes
+
+
+def test_massless_vertices_are_refused():
+    model = supple.build_model(family.tied(material("xpbd")))
+    model.mass[3] = 0
+    problem = Problem(model, "float64")
+    family.place(problem, 0.01, model.rest, 0.0)
+    with pytest.raises(ValueError, match="xpbd divides by masses: every free vertex needs a positive one"):
+        XPBD().begin(problem)
+
+
+def test_gpbd_takes_any_of_its_sweeps_in_a_simulation():
+    """The Jacobi form, as the paper runs it, keeps the blocks together as well."""
+    scene = family.tied(material("gpbd"), stiffness=1e5)
+    *_, last = supple.simulate(scene, GPBD(sweep="jacobi"), frames=10, max_iterations=20, precision="float32")
+    assert family.gaps(last.model, last.positions).max() < 0.01
+    assert last.report.inverted == 0

@@ -1,0 +1,209 @@
+"""Generalised PBD: its local problem, its invariant, and the stress tests of the paper."""
+
+import family
+import numpy as np
+import pytest
+from problems import POISSON, YOUNG, face, flattened, rotations, scrambled
+from test_xpbd_family import spring_step, springs
+
+import supple
+from supple import GPBD, XPBD, Newton
+from supple.simulate import Stop, solve
+
+TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
+
+
+def displacements(run):
+    """(elements, 4, 3): d."""
+    return family.by_element(run, 0, run.projections[0].displacements).reshape(-1, 4, 3)
+
+
+@pytest.mark.parametrize("pins", [0, 1, 3])
+def test_a_visit_minimises_the_local_energy(pins):
+    """At the minimum of ½|d|²_{W⁻¹} + U over d + W Sᵀ Δλ, S (W⁻¹ d + ∇U) = 0 with S, the derivative of the
+    Green strain, taken before the visit [GPBD eq. 19]; 20 visits, each from where the last one ended."""
+    scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.1)
+    body = scene.add_solid(TET, supple.LogNeoHookean(young=YOUNG, poisson=POISSON), density=10)
+    if pins:
+        scene.pin(body.where(list(range(pins))))
+    scene.attach(body.where([3]), stiffness=1.0)
+    x = TET.points @ rotations(1)[0].T @ np.diag([1.3, 0.8, 1.1])
+    problem = family.placed(scene, x)
+    run = GPBD(newton_steps=60).begin(problem)
+    term, W = problem.model.terms[0], run.weights[:-1][TET.tets[0]]
+    free, before = W > 0, np.zeros((4, 3))
+    for _ in range(20):
+        x = problem.positions
+        run.advance(1)
+        d = displacements(run)[0]
+        F, new = (family.deformation(problem.model, y)[0] for y in (x, x + d - before))
+        before = d
+        P = family.stresses(term.material, new[None])[0]
+        r = term.volume[0] * term.gradients[0] @ P.T
+        r[free] += d[free] / W[free, None]
+        slope = F.T @ r[free].T @ term.gradients[0][free]
+        slope = 0.5 * (slope + slope.T)
+        assert np.abs(slope).max() < 1e-6 * YOUNG * term.volume[0]
+
+
+@pytest.mark.parametrize(
+    ("solver", "precision", "error"),
+    [(GPBD(newton_steps=2), "float64", 1e-13), (GPBD(sweep="jacobi"), "float32", 1e-5)],
+    ids=["gauss_seidel", "jacobi"],
+)
+def test_positions_are_the_sum_of_all_displacements(solver, precision, error):
+    """x = x̃ + Σ d [GPBD eq. 6]."""
+    scene = family.tied(supple.LogNeoHookean(young=YOUNG, poisson=POISSON))
+    v = np.sin(3 * supple.build_model(scene).rest[:, [1, 2, 0]])
+    problem = family.placed(scene, v=v, precision=precision)
+    run = solver.begin(problem)
+    for _ in range(3):
+        run.advance(2)
+        moved = family.scattered(problem.model, 0, displacements(run))
+        expected = family.predicted(problem, run) + moved + family.weak_displacement(run)
+        np.testing.assert_allclose(problem.positions, expected, atol=error)
+
+
+@pytest.mark.parametrize("solver", [GPBD(), XPBD()], ids=["gpbd", "xpbd"])
+def test_for_linear_compliance_gpbd_is_xpbd(solver):
+    """GPBD appendix A: XPBD's sweeps are those that minimise ½|d + Δd|²_{W⁻¹} + ½ Cᵀ K C over all Δd, one
+    constraint after the other, here by a dense solve."""
+    model, K = springs()
+    v = np.random.default_rng(1).normal(size=model.rest.shape)
+    v[-1] = 0
+    problem = spring_step(model, 0.02, v)
+    run = solver.begin(problem)
+    element = run._batches(0).element
+    term, x, W = model.terms[0], family.predicted(problem, run), run.weights[:-1]
+    d = np.zeros((len(term.vertices), 2, 3))
+    for _ in range(3):
+        run.advance(1)
+        for e in element[element >= 0]:
+            ids, w = term.vertices[e], term.weights[e]
+            used = np.flatnonzero((w != 0) & (W[ids] > 0))
+            if len(used):
+                C = w @ x[ids] - term.target[e]
+                inertia = np.kron(np.diag(1 / W[ids[used]]), np.eye(3))
+                A = inertia + np.kron(np.outer(w[used], w[used]), K[e])
+                b = -inertia @ d[e, used].ravel() - np.kron(w[used], K[e] @ C)
+                step = np.linalg.solve(A, b).reshape(-1, 3)
+                d[e, used] += step
+                x[ids[used]] += step
+        np.testing.assert_allclose(problem.positions, x, atol=1e-12)
+
+
+def test_small_displacements_are_newtons_and_large_ones_nearly():
+    """d is not kept in the subspace that turns with the element, which prevents convergence to the exact
+    solution [GPBD section 3.2]: the error grows with the displacement and vanishes with it."""
+    error = []
+    for gravity in (-1e-2, -1.0, -100.0):
+        kind = supple.LogNeoHookean(young=1e4, poisson=0.3)
+        scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, gravity)
+        truth = family.placed(scene)
+        assert solve(truth, Newton(), Stop(1e-9, 20, None)).ok
+        problem = family.placed(scene)
+        family.swept(problem, GPBD(), 200)
+        moved = np.linalg.norm(truth.positions - truth.model.rest)
+        error.append(np.linalg.norm(problem.positions - truth.positions) / moved)
+    assert error[0] < 1e-6
+    assert error[0] < error[1] < error[2]
+    assert 1e-6 < error[2] < 1e-2
+
+
+def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
+    """Near rest, differences of ψ drown in rounding; a line search that insists on them would stop there."""
+    kind = supple.LogNeoHookean(young=1e4, poisson=0.3)
+    scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, -1.0)
+    exact, rounded = family.placed(scene), family.placed(scene, precision="float32")
+    for problem in (exact, rounded):
+        family.swept(problem, GPBD(sweep="jacobi"), 300)
+    moved = np.linalg.norm(exact.positions - exact.model.rest)
+    assert np.linalg.norm(rounded.positions - exact.positions) < 1e-3 * moved
+
+
+# GPBD Table 5
+
+
+def cube(kind, motion, poisson, cells=4, dt=0.001):
+    """A cube of E = 1e5 whose ends are moved apart, together, or turned by π, within 100 steps."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt)
+    body = scene.add_solid(supple.block(cells), kind(young=1e5, poisson=poisson), density=1000)
+    for end, sign in ((0.0, -1.0), (1.0, 1.0)):
+        chosen = body.where(face(0, end))
+        moves = {
+            "stretch": supple.Translate((0.5 * sign, 0, 0), duration=100 * dt),
+            "compress": supple.Translate((-0.25 * sign, 0, 0), duration=100 * dt),
+            "twist": supple.Rotate((1, 0, 0), (0, 0.5, 0.5), sign * np.pi / 2, duration=100 * dt),
+        }
+        if motion is not None:
+            scene.pin(chosen, motion=moves[motion])
+        scene.attach(chosen, stiffness=1e-6)
+    return scene
+
+
+TABLE_5 = [
+    ("stretch", 0.45, 3, 3),
+    ("stretch", 0.4995, 3, 5),
+    ("compress", 0.45, 2, 5),
+    ("compress", 0.4995, 20, 10),
+    ("twist", 0.45, 2, 2),
+    ("twist", 0.4995, 2, 5),
+]
+"""Motion, Poisson's ratio, GPBD iterations and Newton steps of the log-barrier rows."""
+
+
+@pytest.mark.parametrize(("motion", "poisson", "sweeps", "steps"), TABLE_5)
+def test_cubes_are_stable_with_the_papers_iterations(motion, poisson, sweeps, steps):
+    scene = cube(supple.LogNeoHookean, motion, poisson)
+    model = supple.build_model(scene)
+    last = model.rest
+    for x in family.march(scene, GPBD(newton_steps=steps), model.rest, 150, sweeps, "float64"):
+        assert np.isfinite(x).all()
+        assert np.abs(x - last).max() < 0.02  # less than 20 m/s: no explosion
+        last = x
+    assert family.jacobians(model, last).min() > 0
+    if poisson > 0.49:
+        assert family.volume(model, last) == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.parametrize("start", [flattened, scrambled], ids=["flattened", "randomised"])
+@pytest.mark.parametrize("poisson", [0.45, 0.4995])
+def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poisson):
+    """GPBD Fig. 7, top: 2 iterations of 8 Newton steps with Δt = 0.01, in the paper's Jacobi form."""
+    scene = cube(supple.LogNeoHookean, None, poisson, dt=0.01)
+    model = supple.build_model(scene)
+    x = start(model)
+    assert np.mean(family.jacobians(model, x) <= 0) > 0.4
+    solver = GPBD(newton_steps=8, sweep="jacobi")
+    inverted = [
+        int(np.sum(family.jacobians(model, x) <= 0))
+        for x in family.march(scene, solver, x, 400, 2, "float32")
+    ]
+    assert np.median(inverted[-100:]) <= 0.005 * len(model.tets)
+    assert min(inverted[-100:]) == 0
+
+
+def test_pinned_elements_beside_inverted_ones_stay_finite():
+    """All four corners pinned leave no way to unfold, and must not spoil the pack they share with others."""
+    scene = cube(supple.LogNeoHookean, None, 0.3)
+    scene.pin(scene.bodies[0].where(lambda X: X[:, 0] <= 0.5))
+    model = supple.build_model(scene)
+    x = flattened(model)
+    x[model.pinned] = model.rest[model.pinned]
+    (found,) = family.march(scene, GPBD(newton_steps=2, sweep="jacobi"), x, 1, 2, "float32")
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found[model.pinned], model.rest[model.pinned])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GPBD(newton_steps=0), "newton_steps must be at least 1, got 0"),
+        (lambda: GPBD(sweep="sor"), "sweep must be 'gauss_seidel' or 'jacobi', got 'sor'"),
+        (lambda: GPBD(omega=2.0), "omega must lie between 0 and 2, got 2.0"),
+        (lambda: GPBD(omega=0.0), "omega must lie between 0 and 2, got 0.0"),
+    ],
+)
+def test_options_out_of_range_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,217 @@
+"""Position-based dynamics with energies as constraints: its step, inversion, and what it cannot do."""
+
+import family
+import numpy as np
+import pytest
+from closed_forms import uniaxial
+from numba import njit
+from problems import POISSON, YOUNG, face, flattened, stretches
+from test_gpbd import TET
+
+import supple
+from supple import PBD, PBNG
+from supple.kernels import load, store
+from supple.materials import MATERIALS
+from supple.solvers.pbd import CLAMP, clamped_energy
+from supple.solvers.problem import Problem
+
+PAPERS = ("stvk", "log_neo_hookean")
+"""The materials of PBCM."""
+BOTH = pytest.mark.parametrize("name", PAPERS)
+
+
+def single(name, dt=0.01):
+    """One tetrahedron, deformed and moving."""
+    scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=dt)
+    body = scene.add_solid(TET, MATERIALS[name](young=YOUNG, poisson=POISSON), density=10)
+    scene.attach(body.where([0]), [[0.1, 0.2, 0.3]], stiffness=1e-12)
+    x = TET.points @ stretches((1.2, 1.0, 0.8), 1)[0].T
+    v = np.random.default_rng(0).normal(size=(4, 3))
+    return scene, x, v
+
+
+@BOTH
+def test_one_element_and_one_iteration_with_constant_multiplier_is_explicit_fem(name):
+    """PBCM appendix A: x̃ + w λ ∂E/∂x with λ = -Δt² is one step of the symplectic Euler method with the forces
+    at x̃; PBD's own step has the same direction and λ = -E/Σ w |∂E/∂x|² [PBCM eq. 3]."""
+    scene, x, v = single(name)
+    problem = family.placed(scene, x, v)
+    model, dt = problem.model, scene.dt
+    run = PBD().begin(problem)
+    start, w = problem.positions, 1 / model.mass[:, None]
+    term = model.terms[0]
+    P = family.stresses(term.material, family.deformation(model, start))[0]
+    gradient = term.volume[0] * term.gradients[0] @ P.T
+
+    # Forces and energy as every other solver sees them, without inertia and loads.
+    still = Problem(model, "float64")
+    still.positions = start
+    still.balance()
+    force = still.net[:-1, :3] - model.force
+    explicit = x + dt * (v + dt * w * (model.force + force))
+    np.testing.assert_allclose(start + w * -(dt**2) * gradient, explicit, atol=1e-13)
+
+    run.advance(1)
+    energy = still.energy() + np.sum(model.force * still.u[:-1, :3])
+    lam = -energy / np.sum(w * gradient**2)
+    expected = start + w * lam * gradient
+    weak = problem.positions[0] - expected[0]  # the spring moves its vertex after the element
+    np.testing.assert_allclose(problem.positions[1:], expected[1:], atol=1e-12)
+    assert weak @ ([0.1, 0.2, 0.3] - expected[0]) > 0
+
+
+@njit
+def clamped_rows(material, F, out):
+    for row in range(len(F)):
+        energy, P = clamped_energy(
+            material,
+            (
+                load(F, row, 0), load(F, row, 1), load(F, row, 2), load(F, row, 3), load(F, row, 4),
+                load(F, row, 5), load(F, row, 6), load(F, row, 7), load(F, row, 8),
+            ),
+        )  # fmt: skip
+        store(out, row, 0, energy)
+        for k in range(9):
+            store(out, row, 1 + k, P[k])
+
+
+def clamped(name, F):
+    """(ψ, P) of (8 k, 3, 3) deformation gradients."""
+    rows = np.ascontiguousarray(F.reshape(-1, 8, 9).transpose(0, 2, 1))
+    out = np.empty((len(rows), 10, 8))
+    clamped_rows(MATERIALS[name](young=YOUNG, poisson=POISSON), rows, out)
+    out = out.transpose(0, 2, 1).reshape(-1, 10)
+    return out[:, 0], out[:, 1:].reshape(-1, 3, 3)
+
+
+@BOTH
+def test_the_response_is_the_materials_down_to_the_clamp(name):
+    """Also in a pack with inverted elements, and whatever the volume: 0.58 × 0.6 × 0.7 and 0.58 × 1.5 × 2."""
+    material = MATERIALS[name](young=YOUNG, poisson=POISSON)
+    sound = np.concatenate([stretches(s, 8) for s in ((0.58, 0.6, 0.7), (0.58, 1.5, 2.0), (1, 1, 1))])
+    mixed = np.concatenate([sound, stretches((1, 1, -1), 8)]).reshape(4, 8, 3, 3).transpose(1, 0, 2, 3)
+    _, P = clamped(name, mixed.reshape(-1, 3, 3))
+    found = P.reshape(8, 4, 3, 3)[:, :3].transpose(1, 0, 2, 3).reshape(-1, 3, 3)
+    np.testing.assert_allclose(found, family.stresses(material, sound), atol=1e-9 * YOUNG)
+
+
+@BOTH
+@pytest.mark.parametrize("values", [(0.3, 0.3, 0.3), (0.2, 0.1, -0.4), (-0.01, 0.01, 0.0)], ids=str)
+def test_stress_is_the_derivative_where_all_stretches_are_clamped(name, values):
+    """ψ continues linearly there, through flat and inverted elements."""
+    F = stretches(values, 8)
+    _, P = clamped(name, F)
+    for k in range(9):
+        dF = np.zeros(9)
+        dF[k] = 1e-6
+        more, less = clamped(name, F + dF.reshape(3, 3))[0], clamped(name, F - dF.reshape(3, 3))[0]
+        np.testing.assert_allclose((more - less) / 2e-6, P.reshape(-1, 9)[:, k], atol=1e-4 * YOUNG)
+
+
+@BOTH
+def test_stress_is_bounded_and_continuous_through_the_clamp(name):
+    """PBCM Fig. 2 (b, d): below the clamp the resistance stays what it is there."""
+    R = stretches((1, 1, 1), 8)
+    at, below, inverted = (clamped(name, R @ np.diag([1, 1, s]))[1] for s in (CLAMP, CLAMP - 1e-9, -0.5))
+    np.testing.assert_allclose(below, at, atol=1e-5 * YOUNG)
+    assert np.all(np.abs(inverted).max(axis=(1, 2)) < 3 * YOUNG)
+
+
+def mirrored(model):
+    return model.rest * [1, -1, 1]
+
+
+@BOTH
+@pytest.mark.parametrize("start", [flattened, mirrored])
+def test_flattened_and_mirrored_bodies_recover(name, start):
+    """PBCM Fig. 6: five iterations, Δt = 5 ms, some damping."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
+    body = scene.add_solid(supple.block(3), MATERIALS[name](young=1e5, poisson=POISSON), density=1000)
+    scene.attach(body.where([0]), [[5.0, 5.0, 5.0]], stiffness=1e-12)
+    model = supple.build_model(scene)
+    assert np.all(family.jacobians(model, start(model)) < 1e-9)
+    model.terms[-1].stiffness[:] = 0
+    problem = Problem(model, "float64")
+    solver, x, v = PBD(damping=0.02), start(model), np.zeros_like(model.rest)
+    for _ in range(300):
+        family.place(problem, scene.dt, x, v)
+        solver.begin(problem).advance(5)
+        v = (1 - solver.damping) * (problem.positions - x) / scene.dt
+        x = problem.positions
+    np.testing.assert_allclose(family.jacobians(model, x), 1, atol=0.02)
+
+
+def stretched(name, poisson):
+    """Mean width of the middle of a bar of 6 × 1 × 1 m pulled to 120 %, at rest."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=250)
+    kind = MATERIALS[name](young=1e4, poisson=poisson)
+    body = scene.add_solid(supple.bar((12, 2, 2), (6, 1, 1)), kind, density=100)
+    held = body.where(face(0, 0))
+    scene.pin(held)
+    scene.attach(held, stiffness=1.0)
+    scene.pin(body.where(face(0, 6)), motion=supple.Translate((1.2, 0, 0), duration=0.5))
+    *_, last = supple.simulate(scene, PBD(iterations=20, damping=0.1))
+    x = last.positions[face(0, 3)(last.model.rest)]
+    return np.mean(np.ptp(x[:, 1:], axis=0))
+
+
+@BOTH
+def test_lateral_contraction_follows_poissons_ratio(name):
+    """PBCM section 6: Poisson's ratio keeps its meaning, though Young's modulus does not."""
+    widths = {nu: stretched(name, nu) for nu in (0.0, 0.15, 0.3)}
+    for nu, width in widths.items():
+        mu, lam = 1 / (2 * (1 + nu)), nu / ((1 + nu) * (1 - 2 * nu))
+        assert width == pytest.approx(uniaxial(name, 1.2, mu, lam)[0], abs=0.015)
+    assert widths[0.0] > widths[0.15] + 0.02 > widths[0.3] + 0.04
+
+
+def sag(solver, iterations, young=1e4):
+    """How far the end of a bar has sunk [m]."""
+    mesh, kind = supple.bar((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
+    scene = family.clamped(mesh, kind, quasistatic=True)
+    found = supple.equilibrium(scene, solver, tolerance=None, max_iterations=iterations)
+    return -np.mean((found.positions - found.model.rest)[face(0, 2)(found.model.rest), 1])
+
+
+def test_gravity_vanishes_as_sweeps_are_added():
+    """PBNG Fig. 18: quasistatic PBD ends in a rigid bar, in inverse proportion to the sweeps per step."""
+    truth = sag(PBNG(), 3000)
+    sags = [sag(PBD(sweeps_per_step=k), 400 * k) for k in (5, 20, 80, 160)]
+    assert truth > 0.02
+    assert np.all(np.diff(sags) < 0)
+    assert sags[-1] < 0.1 * truth
+    assert sags[3] == pytest.approx(sags[2] / 2, rel=0.2)
+
+
+def test_stiffness_depends_on_sweeps_and_not_on_youngs_modulus():
+    """PBCM section 6: E cancels where a body has one; what holds it up is the number of sweeps."""
+    assert sag(PBD(sweeps_per_step=20), 2000, young=1e3) == pytest.approx(
+        sag(PBD(sweeps_per_step=20), 2000, young=1e6), rel=1e-3
+    )
+    assert sag(PBD(sweeps_per_step=5), 500) > 1.5 * sag(PBD(sweeps_per_step=20), 2000)
+
+
+def test_damping_takes_part_of_every_velocity():
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
+    body = scene.add_solid(supple.block(1), supple.StVK(young=YOUNG, poisson=POISSON))
+    scene.attach(body.where([0]), [[0.0, 0.0, 0.0]], stiffness=1e-12)
+    model = supple.build_model(scene)
+    model.terms[-1].stiffness[:] = 0
+    v = np.tile([1.0, 2.0, 3.0], (model.vertices, 1))
+    for damping in (0.0, 0.25):
+        *_, last = supple.simulate(scene, PBD(damping=damping, iterations=2), frames=1, velocities=v)
+        np.testing.assert_allclose(last.velocities[-1], (1 - damping) * v[-1], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PBD(stiffness=0.0), "stiffness must lie between 0 and 1, got 0.0"),
+        (lambda: PBD(stiffness=1.1), "stiffness must lie between 0 and 1, got 1.1"),
+        (lambda: PBD(damping=1.0), "damping must lie between 0 and 1, got 1.0"),
+        (lambda: PBD(damping=-0.1), "damping must lie between 0 and 1, got -0.1"),
+    ],
+)
+def test_options_out_of_range_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
