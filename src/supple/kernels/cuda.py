@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 if not hasattr(np, "row_stack"):  # numba-cuda still asks NumPy for a name that NumPy 2.5 has dropped
-    np.vstack = np.vstack  # type: ignore[attr-defined]
+    setattr(np, "row_stack", np.vstack)  # noqa: B010
 
 from llvmlite import ir
 from numba import cuda, types
@@ -28,8 +28,8 @@ BLOCK = 128
 
 
 class Grid(NamedTuple):
-    """All threads of a cooperative launch. A warp does one item at a time: 2^shift lanes of it, each shared by
-    32 / 2^shift threads."""
+    """All threads of a cooperative launch. A warp does one item at a time: 2^shift lanes of it, each shared
+    by 32 / 2^shift threads."""
 
     shift: Any
 

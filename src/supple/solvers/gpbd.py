@@ -275,7 +275,8 @@ def _project_jacobi(projection, row, u):
 
 class StepSum(NamedTuple):
     """The second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps. Row r is the
-    vertices r k to (r + 1) k; the entries visit[v] to visit[v + 1] of place, (row 4 + corner) lanes + lane, tell where those of v lie."""
+    next VERTICES_PER_ROW vertices; entries visit[v] to visit[v + 1] of place, (4 row + corner) lanes + lane,
+    tell where the steps of vertex v lie."""
 
     colour_start: Any
     start: Any
