@@ -184,6 +184,7 @@ def solve(
         run = solver.begin(problem)
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         clock, iteration = 0.0, 0
+        problem.pull(problem.u)
         good, lowest, lowest_at = problem.u.copy(), balance.residual, 0
 
         def look() -> None:
@@ -216,14 +217,14 @@ def solve(
                     if iteration == target and run.observe(balance):
                         balance = problem.balance()
                     if balance.finite:
-                        good[:] = problem.u
+                        problem.assign(good, problem.u)
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
             if balance.residual < PROGRESS * lowest:
                 lowest, lowest_at = balance.residual, iteration
         if not balance.finite:
-            problem.u[:] = good
+            problem.assign(problem.u, good)
             balance = problem.balance()
         energy = problem.energy()
     return Report(
@@ -292,10 +293,14 @@ def _stop(
 def _problem(
     scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
 ) -> Problem:
-    if device != "cpu":
-        raise ValueError(f"device must be 'cpu' in this version, got {device!r}")
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
-    return Problem(model, precision, threads)
+    if device == "cpu":
+        return Problem(model, precision, threads)
+    from supple.solvers.cuda_problem import CudaProblem
+
+    return CudaProblem(model, precision)
 
 
 def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:

@@ -45,6 +45,11 @@ def _field_pointer(context, builder, array_type, array, row_type, row, field):
     return builder.gep(struct.data, [offset], source_etype=context.get_data_type(array_type.dtype))
 
 
+def _as(builder, pointer, kind):
+    """The same address, of something of another type."""
+    return builder.bitcast(pointer, kind.as_pointer())
+
+
 @intrinsic
 def load(typingctx, data, row, field):
     """The pack data[row, field, :]."""
@@ -52,7 +57,7 @@ def load(typingctx, data, row, field):
 
     def codegen(context, builder, sig, args):
         pointer = _field_pointer(context, builder, data, args[0], row, args[1], args[2])
-        value = builder.load(pointer, typ=vector_type(pack))
+        value = builder.load(_as(builder, pointer, vector_type(pack)))
         value.align = data.dtype.bitwidth // 8
         return value
 
@@ -66,9 +71,7 @@ def store(typingctx, data, row, field, value):
     def codegen(context, builder, sig, args):
         array, place, field, value = args
         pointer = _field_pointer(context, builder, data, array, row, place, field)
-        builder.store(
-            value, builder.bitcast(pointer, value.type.as_pointer()), align=data.dtype.bitwidth // 8
-        )
+        builder.store(value, _as(builder, pointer, value.type), align=data.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(data, _handle(row), types.int64, value), codegen
@@ -77,7 +80,7 @@ def store(typingctx, data, row, field, value):
 def _record_pointers(context, builder, records_type, records, ids_type, ids, row_type, row, slot, lanes):
     """One pointer per lane to the records named by ids[row, slot, :]."""
     first = _field_pointer(context, builder, ids_type, ids, row_type, row, slot)
-    names = builder.load(first, typ=ir.VectorType(_INDEX, lanes))
+    names = builder.load(_as(builder, first, ir.VectorType(_INDEX, lanes)))
     names.align = 4
     base = context.make_array(records_type)(context, builder, records).data
     for lane in range(lanes):
@@ -102,7 +105,7 @@ def gather(typingctx, records, ids, row, slot):
         for pointer in _record_pointers(
             context, builder, records, args[0], ids, args[1], row, args[2], args[3], pack.lanes
         ):
-            part = builder.load(pointer, typ=ir.VectorType(scalar, RECORD))
+            part = builder.load(_as(builder, pointer, ir.VectorType(scalar, RECORD)))
             part.align = _record_alignment(row, records.dtype)
             parts.append(part)
 
@@ -139,8 +142,7 @@ def scatter(typingctx, records, ids, row, slot, x):
             for axis in range(3):
                 value = builder.extract_element(axes[axis], _INDEX(lane))
                 part = builder.insert_element(part, value, _INDEX(axis))
-            pointer = builder.bitcast(pointer, part.type.as_pointer())
-            builder.store(part, pointer, align=_record_alignment(row, records.dtype))
+            builder.store(part, _as(builder, pointer, part.type), align=_record_alignment(row, records.dtype))
         return context.get_dummy_value()
 
     return types.void(records, ids, _handle(row), types.int64, x), codegen

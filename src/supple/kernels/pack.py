@@ -124,6 +124,8 @@ def _register(function: Callable, arity: int, build: Callable, to_mask: bool = F
 def _llvm_call(name: str) -> Callable:
     def build(builder: Any, pack: PackType, *args: Any) -> Any:
         vector = args[0].type
+        if name in ("log", "exp", "fabs") and "nvptx" in (builder.module.triple or ""):
+            return _libdevice_call(builder, pack, name, args[0])
         suffix = f"v{pack.lanes}f{pack.dtype.bitwidth}"
         function_type = ir.FunctionType(vector, [vector] * len(args))
         function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.{suffix}")
@@ -132,11 +134,22 @@ def _llvm_call(name: str) -> Callable:
     return build
 
 
+def _libdevice_call(builder: Any, pack: PackType, name: str, value: Any) -> Any:
+    """What the LLVM of CUDA has no intrinsic for; packs have one lane there."""
+    scalar, index = _FLOATS[pack.dtype], ir.IntType(32)(0)
+    suffix = "f" if pack.dtype == types.float32 else ""
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(scalar, [scalar]), f"__nv_{name}{suffix}"
+    )
+    result = builder.call(function, [builder.extract_element(value, index)])
+    return builder.insert_element(ir.Constant(value.type, ir.Undefined), result, index)
+
+
 _register(operator.add, 2, lambda b, pack, x, y: b.fadd(x, y, flags=FAST_FLAGS))
 _register(operator.sub, 2, lambda b, pack, x, y: b.fsub(x, y, flags=FAST_FLAGS))
 _register(operator.mul, 2, lambda b, pack, x, y: b.fmul(x, y, flags=FAST_FLAGS))
 _register(operator.truediv, 2, lambda b, pack, x, y: b.fdiv(x, y, flags=FAST_FLAGS))
-_register(operator.neg, 1, lambda b, pack, x: b.fneg(x, flags=FAST_FLAGS))
+_register(operator.neg, 1, lambda b, pack, x: b.fsub(ir.Constant(x.type, [-0.0] * pack.lanes), x))
 for _function, _name in ((math.sqrt, "sqrt"), (math.log, "log"), (math.exp, "exp"), (abs, "fabs")):
     _register(_function, 1, _llvm_call(_name))
 _register(max, 2, _llvm_call("maxnum"))

@@ -158,16 +158,18 @@ def _leads(place):
 
 
 def sum_shares(place: Any, value: Any) -> Any:
-    """The sum of a tuple of packs over all threads that share a place."""
+    """The sums of a tuple of one or nine packs over all threads that share a place."""
     return value
 
 
 @overload(sum_shares, jit_options={"forceinline": True})
 def _sum_shares(place, value):
     if isinstance(place, types.BaseTuple):
-        from supple.kernels.cuda import sum_over_parts
+        from supple.kernels.cuda import sum_nine, sum_one
 
-        return lambda place, value: sum_over_parts(place, value)
+        if len(value) == 1:
+            return lambda place, value: sum_one(place, value)
+        return lambda place, value: sum_nine(place, value)
     return lambda place, value: value
 
 

@@ -26,14 +26,13 @@ class VertexBatches:
 
 
 def batch_vertices(
-    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, colour: np.ndarray | None = None
+    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None
 ) -> VertexBatches:
     """Batches of the free vertices (n,) bool. Within a colour, vertices are sorted by how many stencils
     touch them, rarer terms first, so that the lanes of a batch have nearly equally many visits."""
-    n, lanes = len(free), lanes_of(dtype)
+    n, lanes = len(free), lanes or lanes_of(dtype)
     stencils = [term.vertices for term in terms]
-    if colour is None:
-        colour = colour_vertices(stencils, np.flatnonzero(free), n)
+    colour = colour_vertices(stencils, np.flatnonzero(free), n)
     incidences = [incidence(s, n) for s in stencils]
     keys = [-np.diff(start) for start, _, _ in incidences]
     order = np.lexsort([*(keys[i] for i in np.argsort([-len(s) for s in stencils])), colour])
@@ -71,9 +70,9 @@ def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, position: np.ndar
     return term.rows(Visits(element, slot, start[batch] + rank, lane, own_of_row, np.dtype(dtype)), start)
 
 
-def batch_elements(term: Term, dtype: np.dtype, padding: int) -> Elements:
+def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None = None) -> Elements:
     """One visit per stencil, seen from its first vertex; lanes without one refer to vertex `padding`."""
-    m, lanes = len(term.vertices), lanes_of(dtype)
+    m, lanes = len(term.vertices), lanes or lanes_of(dtype)
     row, lane = np.divmod(np.arange(m), lanes)
     own = np.full((-(-m // lanes), lanes), padding, np.int32)
     own[row, lane] = term.vertices[:, 0]

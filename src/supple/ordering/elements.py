@@ -99,10 +99,10 @@ def element_groups(stencils: np.ndarray, vertices: int, cluster_size: int) -> np
 
 
 def batch_coloured_elements(
-    term: Term, vertices: int, dtype: np.dtype, cluster_size: int = 1
+    term: Term, vertices: int, dtype: np.dtype, cluster_size: int = 1, lanes: int | None = None
 ) -> ElementBatches:
     """Elements by colour, singly or in clusters."""
-    lanes = lanes_of(dtype)
+    lanes = lanes or lanes_of(dtype)
     groups = element_groups(term.vertices, vertices, cluster_size)
     colour = colour_groups(groups, term.vertices, vertices)
     length = (groups >= 0).sum(axis=1)

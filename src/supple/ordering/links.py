@@ -81,9 +81,11 @@ def _neighbours(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np
     return np.searchsorted(unique[:, 0], np.arange(n + 1)), unique[:, 1]
 
 
-def batch_links(terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype) -> Links | None:
+def batch_links(
+    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None
+) -> Links | None:
     """The links of a model by colour: groups of one colour share no stencil. None when there are none."""
-    groups, n, lanes = linked_vertices(terms, free), len(free), lanes_of(dtype)
+    groups, n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
     if not len(groups):
         return None
     group_start, group_of, _ = incidence(groups, n)

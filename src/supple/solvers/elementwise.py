@@ -115,7 +115,9 @@ class ElementRun:
         """Forget all forces and move to x̃ = x + Δt v + W f_ext; the problem's u is x + Δt v already, with
         v = 0 in pseudo-time."""
         p = self.problem
+        p.pull(p.u)
         p.u[:-1, :3] += (self.weights[:-1, None] * p.model.force).astype(p.dtype)
+        p.push(p.u)
         self._sweeps_in_step = 0
         batches = [self._batches(k) for k in range(len(p.model.terms))]
         weak = [isinstance(term, WeakConstraints) for term in p.model.terms]
@@ -134,7 +136,7 @@ class ElementRun:
         size = method.cluster_size if method.ordering == "clusters" else 1
         return p.shared(
             f"elements of term {k} in clusters of {size}",
-            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size),
+            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
         )
 
     def _weights(self) -> np.ndarray:

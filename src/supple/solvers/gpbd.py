@@ -275,7 +275,8 @@ def _project_jacobi(projection, row, u):
 
 class StepSum(NamedTuple):
     """The second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps. Row r is the
-    vertices r k to (r + 1) k; visit (n + 1,) and place: where in the flat steps those of a vertex lie."""
+    next VERTICES_PER_ROW vertices; entries visit[v] to visit[v + 1] of place, (4 row + corner) lanes + lane,
+    tell where the steps of vertex v lie."""
 
     colour_start: Any
     start: Any
@@ -286,14 +287,15 @@ class StepSum(NamedTuple):
 
 @project.of(StepSum)
 def _project_step_sum(projection, row, u):
-    steps, stride = projection.steps.reshape(-1), projection.steps.shape[2]
-    first, step = lane_range(row, stride)
+    lanes = projection.steps.shape[2]
+    first, step = lane_range(row, lanes)
     start = number(row) * VERTICES_PER_ROW
     for v in range(start + first, min(len(projection.visit) - 1, start + VERTICES_PER_ROW), step):
         for i in range(projection.visit[v], projection.visit[v + 1]):
-            place = projection.place[i]
+            visit, lane = divmod(projection.place[i], lanes)
+            element, corner = divmod(visit, 4)
             for axis in range(3):
-                u[v, axis] += steps[place + axis * stride]
+                u[v, axis] += projection.steps[element, 3 * corner + axis, lane]
 
 
 @dataclass(frozen=True)
@@ -335,7 +337,7 @@ class GPBD(ElementOptions):
         steps = np.zeros_like(displacements)
         vertex = np.where((batches.element >= 0)[:, None, :] & (weights > 0), ids, -1)
         row, corner, lane = np.nonzero(vertex >= 0)
-        flat = (row * 12 + 3 * corner) * lanes + lane
+        flat = (row * 4 + corner) * lanes + lane
         order = np.argsort(vertex[row, corner, lane], kind="stable")
         visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
         everything = np.array([0, len(batches.start) - 1]), batches.start, batches.own, batches.rows

@@ -20,10 +20,9 @@ from supple.kernels import (
     proceed,
     scatter,
     select,
-    sum_shares,
 )
 from supple.ordering import Links
-from supple.solvers.problem import Problem
+from supple.solvers.problem import Problem, sum_forces
 from supple.terms import add_group_forces, limit_group_step
 
 
@@ -74,7 +73,7 @@ def visit_group(links, batch, u, anchor, omega):
     f, A = add_group_forces(
         links.terms, links.own, links.share, batch, u, nothing, (zero, zero, zero, zero, zero, zero)
     )
-    f, A = sum_shares(batch, f), sum_shares(batch, A)
+    f, A = sum_forces(batch, f, A)
     f = (
         f[0] + load(links.force, batch, 0),
         f[1] + load(links.force, batch, 1),

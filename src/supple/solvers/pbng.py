@@ -119,7 +119,7 @@ class PBNGRun:
         self.problem = problem
         self.omega = options.omega if options.acceleration == "sor" else 1.0
         self.chebyshev = (
-            Chebyshev(options.rho, options.gamma, options.start, problem.u)
+            Chebyshev(options.rho, options.gamma, options.start, problem)
             if options.acceleration == "chebyshev"
             else None
         )
@@ -138,6 +138,7 @@ class PBNGRun:
     @property
     def rejected(self) -> int:
         """Vertex steps that were not finite and therefore not taken."""
+        self.problem.pull(self._rejected)
         return int(self._rejected.sum())
 
     @property
@@ -165,4 +166,4 @@ class PBNGRun:
 
     def observe(self, balance: Balance) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.chebyshev is not None and self.chebyshev.observe(balance, self.problem.u)
+        return self.chebyshev is not None and self.chebyshev.observe(balance)

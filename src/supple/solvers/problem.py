@@ -52,19 +52,33 @@ class VertexRows(NamedTuple):
 
 
 @physics
+def sum_forces(batch, f, A):
+    """(f, A) summed up over the threads that share a batch."""
+    v = sum_shares(batch, (f[0], f[1], f[2], A[0], A[1], A[2], A[3], A[4], A[5]))
+    return (v[0], v[1], v[2]), (v[3], v[4], v[5], v[6], v[7], v[8])
+
+
+@physics
 def net_force(terms, vertices, batch, u, anchor, ui):
-    """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and the sum s of the
-    magnitudes of all forces; anchor holds û."""
+    """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's share
+    of the sum s of the magnitudes of the terms' forces; anchor holds û."""
     zero = 0.0 * ui[0]
     nothing = (zero, zero, zero)
     r, A, s = add_forces(terms, batch, u, ui, nothing, (zero, zero, zero, zero, zero, zero), zero)
-    r, A, (s,) = sum_shares(batch, r), sum_shares(batch, A), sum_shares(batch, (s,))
+    r, A = sum_forces(batch, r, A)
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d = sub(gather(anchor, vertices.own, batch, 0), ui)
-    s = s + math.sqrt(dot(f, f)) + k * math.sqrt(dot(d, d))
     r = (r[0] + f[0] + k * d[0], r[1] + f[1] + k * d[1], r[2] + f[2] + k * d[2])
     return r, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5]), s
+
+
+@physics
+def load_magnitude(vertices, batch, anchor, ui):
+    """Magnitude of the external force and of inertia on the vertices of a batch."""
+    f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+    d = sub(gather(anchor, vertices.own, batch, 0), ui)
+    return math.sqrt(dot(f, f)) + load(vertices.inertia, batch, 0) * math.sqrt(dot(d, d))
 
 
 @kernel
@@ -75,9 +89,10 @@ def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
     while inside(batch, last):
         ui = gather(u, vertices.own, batch, 0)
         r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
+        (s,) = sum_shares(batch, (s,))
         if leads(batch):
             scatter(net, vertices.own, batch, 0, r)
-            store(sizes, batch, 0, s)
+            store(sizes, batch, 0, s + load_magnitude(vertices, batch, anchor, ui))
             store(sizes, batch, 1, A[0] + A[1] + A[2])
         batch = proceed(team, 0, batch, 0, last)
     leave(team, 0, 0, last)
@@ -123,17 +138,21 @@ class Problem:
     u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding.
     """
 
-    def __init__(self, model: Model, precision: str, threads: int | None = None) -> None:
+    device = "cpu"
+
+    def __init__(
+        self, model: Model, precision: str, threads: int | None = None, lanes: int | None = None
+    ) -> None:
         if precision not in ("float32", "float64"):
             raise ValueError(f"precision must be 'float32' or 'float64', got {precision!r}")
         self.model = model
         self.dtype = np.dtype(precision)
-        batches = batch_vertices(model.terms, model.free, self.dtype)
+        self.lanes = lanes or lanes_of(self.dtype)
+        batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes)
         self.terms = batches.terms
         self.colour_start = batches.colour_start
-        self.elements = [batch_elements(term, self.dtype, model.vertices) for term in model.terms]
-        lanes = lanes_of(self.dtype)
-        force = np.zeros((len(batches.own), 3, lanes), self.dtype)
+        self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
+        force = np.zeros((len(batches.own), 3, self.lanes), self.dtype)
         force[:] = np.vstack([model.force, np.zeros((1, 3))])[batches.own[:, 0]].transpose(0, 2, 1)
         self.inertia = np.zeros(model.vertices)
         self.vertices = VertexRows(batches.own, force, self._by_batch(batches.own))
@@ -152,11 +171,21 @@ class Problem:
 
     def batch_links(self) -> Links | None:
         """The vertices that weak constraints tie together."""
-        return batch_links(self.model.terms, self.model.free, self.dtype)
+        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes)
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
         """Run a kernel of that many phases on all threads of this problem."""
         run(kernel, self.threads, threads_for(phases), *args)
+
+    def pull(self, array: np.ndarray) -> None:
+        """Bring an array that kernels have written to the host; it is there already on the CPU."""
+
+    def push(self, array: np.ndarray) -> None:
+        """Let kernels see what the host has written into an array."""
+
+    def assign(self, target: np.ndarray, source: np.ndarray) -> None:
+        """target[:] = source, where the kernels' copies of both live."""
+        target[:] = source
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """What a solver prepares once for all steps of this problem."""
@@ -171,22 +200,28 @@ class Problem:
     @property
     def positions(self) -> np.ndarray:
         """(n, 3) float64."""
+        self.pull(self.u)
         return self.model.rest + self.u[:-1, :3]
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
         self.u[:-1, :3] = positions - self.model.rest
+        self.push(self.u)
 
     def prescribe(self, time: float) -> None:
         """Move the pinned vertices to where they are at a time [s]."""
         pinned = self.model.pinned
+        self.pull(self.u)
         self.u[pinned, :3] = self.model.prescribed(time) - self.model.rest[pinned]
+        self.push(self.u)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
         self.inertia = self.model.mass / (dt * dt)
         self.vertices.inertia[:] = self._by_batch(self.vertices.own)
         self.anchor[:-1, :3] = anchor - self.model.rest
+        self.push(self.vertices.inertia)
+        self.push(self.anchor)
 
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""
@@ -211,6 +246,8 @@ class Problem:
         batches, _, lanes = self.vertices.own.shape
         sizes = np.empty((batches, 2, lanes), self.dtype)
         self.run(evaluate_balance, 1, self.terms, self.vertices, u, self.anchor, self.net, sizes)
+        for array in (sizes, self.net, self.u):
+            self.pull(array)
         return sizes[:, 0].astype(float), sizes[:, 1].astype(float)
 
     def energy(self) -> float:
@@ -231,6 +268,8 @@ class Problem:
         """Energy of each element of a term, by row and lane, in float64."""
         energies = np.empty_like(elements.own, self.dtype)
         self.run(evaluate_energy, 1, elements.rows, elements.own, self.u, energies)
+        self.pull(energies)
+        self.pull(self.u)
         return energies.astype(float)
 
     def _load_energy(self) -> float:

@@ -35,9 +35,11 @@ def _add_forces(terms, batch, u, ui, f, A, s):
     def first_then_rest(terms, batch, u, ui, f, A, s):
         term = terms[0]
         mine, step = shares(batch)
-        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], step):
+        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
+        while k < last:
             df, dA = vertex_force(term, row_at(batch, k), u, ui)
             f, A, s = add(f, df), add_symmetric(A, dA), s + math.sqrt(dot(df, df))
+            k += step
         return add_forces(terms[1:], batch, u, ui, f, A, s)
 
     return first_then_rest
@@ -63,8 +65,10 @@ def _limit_step(terms, batch, u, ui, step, fraction):
     def first_then_rest(terms, batch, u, ui, step, fraction):
         term = terms[0]
         mine, stride = shares(batch)
-        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], stride):
+        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
+        while k < last:
             fraction = min(fraction, step_fraction(term, row_at(batch, k), u, ui, step))
+            k += stride
         return limit_step(terms[1:], batch, u, ui, step, fraction)
 
     return first_then_rest
@@ -83,8 +87,10 @@ def _add_group_forces(terms, owns, counts, batch, u, f, A):
     def first_then_rest(terms, owns, counts, batch, u, f, A):
         term = terms[0]
         mine, step = shares(batch)
-        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], step):
+        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
+        while k < last:
             row = row_at(batch, k)
+            k += step
             df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
             n = load(counts[0], row, 0)
             dA = (n * dA[0], n * dA[1], n * dA[2], n * dA[3], n * dA[4], n * dA[5])
@@ -110,8 +116,10 @@ def _limit_group_step(terms, owns, batch, u, step, fraction):
     def first_then_rest(terms, owns, batch, u, step, fraction):
         term = terms[0]
         mine, stride = shares(batch)
-        for k in range(term.start[number(batch)] + mine, term.start[number(batch) + 1], stride):
+        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
+        while k < last:
             row = row_at(batch, k)
+            k += stride
             ui = gather(u, owns[0], row, 0)
             fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, step))
         return limit_group_step(terms[1:], owns[1:], batch, u, step, fraction)

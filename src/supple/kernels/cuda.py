@@ -1,0 +1,193 @@
+"""CUDA: the same kernels as a grid of threads. Imported only when a device is asked for."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+if not hasattr(np, "row_stack"):  # numba-cuda still asks NumPy for a name that NumPy 2.5 has dropped
+    setattr(np, "row_stack", np.vstack)  # noqa: B010
+
+from llvmlite import ir
+from numba import cuda, types
+from numba.extending import intrinsic
+
+from supple.kernels.compile import physics
+from supple.kernels.pack import PackType
+from supple.kernels.team import enter, leave, proceed
+
+WARP = 32
+"""Threads that exchange values directly; one warp does one item."""
+
+BLOCK = 128
+"""Threads per block."""
+
+
+class Grid(NamedTuple):
+    """All threads of a cooperative launch. A warp does one item at a time: 2^shift lanes of it, each shared
+    by 32 / 2^shift threads."""
+
+    shift: Any
+
+
+@enter.of(Grid)
+def _enter(team, phase, first, last):
+    thread = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    inner = thread & (WARP - 1)
+    width = 1 << team.shift
+    return (
+        types.int64(first + (thread >> 5)),
+        types.int64(inner & (width - 1)),
+        types.int64(inner >> team.shift),
+        types.int64(WARP >> team.shift),
+        types.int64(width),
+    )
+
+
+@proceed.of(Grid)
+def _proceed(team, phase, place, first, last):
+    warps = (cuda.gridDim.x * cuda.blockDim.x) >> 5
+    return (place[0] + warps, place[1], place[2], place[3], place[4])
+
+
+@leave.of(Grid)
+def _leave(team, phase, first, last):
+    cuda.cg.this_grid().sync()
+
+
+@intrinsic
+def _number_of(typingctx, pack):
+    """The one number of a pack."""
+
+    def codegen(context, builder, sig, args):
+        return builder.extract_element(args[0], ir.IntType(32)(0))
+
+    return pack.dtype(pack), codegen
+
+
+@intrinsic
+def _pack_with(typingctx, number):
+    """A pack of one number."""
+
+    def codegen(context, builder, sig, args):
+        vector = ir.Constant(ir.VectorType(args[0].type, 1), ir.Undefined)
+        return builder.insert_element(vector, args[0], ir.IntType(32)(0))
+
+    return PackType(number, 1)(number), codegen
+
+
+@physics
+def _exchange(value, offset):
+    """A pack plus that of the thread `offset` further on."""
+    number = _number_of(value)
+    return _pack_with(number + cuda.shfl_xor_sync(0xFFFFFFFF, number, offset))
+
+
+@physics
+def sum_one(place, v):
+    """The sum of a pack over the threads that share a lane."""
+    offset = WARP // 2
+    while offset >= place[4]:
+        v = (_exchange(v[0], offset),)
+        offset >>= 1
+    return v
+
+
+@physics
+def sum_nine(place, v):
+    """The sums of nine packs, whose exchanges overlap."""
+    offset = WARP // 2
+    while offset >= place[4]:
+        v = (
+            _exchange(v[0], offset),
+            _exchange(v[1], offset),
+            _exchange(v[2], offset),
+            _exchange(v[3], offset),
+            _exchange(v[4], offset),
+            _exchange(v[5], offset),
+            _exchange(v[6], offset),
+            _exchange(v[7], offset),
+            _exchange(v[8], offset),
+        )
+        offset >>= 1
+    return v
+
+
+@physics
+def least_over_parts(place, pack):
+    """The least of a pack over the threads that share a lane."""
+    value = _number_of(pack)
+    offset = WARP // 2
+    while offset >= place[4]:
+        value = min(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
+        offset >>= 1
+    return _pack_with(value)
+
+
+@cache
+def _compiled(kernel: Callable) -> Any:
+    """The CUDA version of a kernel, from the very same Python function."""
+    return cuda.jit(kernel.py_func, fastmath=True)  # type: ignore[attr-defined]
+
+
+def require_device() -> str:
+    """The name of the card; a sentence that says what to do when there is none."""
+    try:
+        name = cuda.get_current_device().name
+        return name.decode() if isinstance(name, bytes) else str(name)
+    except Exception as error:
+        raise RuntimeError(
+            "device='cuda' needs an NVIDIA card, its driver and numba-cuda (pip install 'supple[cuda]'); "
+            f"what went wrong here: {error}"
+        ) from error
+
+
+class Mirror:
+    """Device copies of host arrays, found by identity and dropped with them."""
+
+    def __init__(self) -> None:
+        self._copies: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """The same structure of tuples with every array replaced by its device copy."""
+        if isinstance(value, np.ndarray):
+            copy = self._copies.get(id(value))
+            if copy is None:
+                copy = self._copies[id(value)] = cuda.to_device(value)
+                weakref.finalize(value, self._copies.pop, id(value), None)
+            return copy
+        if isinstance(value, tuple):
+            items = [self.of(item) for item in value]
+            return type(value)._make(items) if hasattr(value, "_fields") else tuple(items)  # type: ignore[attr-defined]
+        return value
+
+    def pull(self, array: np.ndarray) -> None:
+        if id(array) in self._copies:
+            self._copies[id(array)].copy_to_host(array)
+
+    def push(self, array: np.ndarray) -> None:
+        if id(array) in self._copies:
+            self._copies[id(array)].copy_to_device(array)
+
+    def assign(self, target: np.ndarray, source: np.ndarray) -> None:
+        self.of(target).copy_to_device(self.of(source))
+
+
+def launch(kernel: Callable, width: int, *args: Any) -> None:
+    """Run a kernel on as many blocks as can be on the device at once, one warp per item."""
+    compiled = _compiled(kernel)
+    team = Grid(width.bit_length() - 1)
+    arguments = (team, *args)
+    specialised = compiled.specialize(*arguments) if hasattr(compiled, "specialize") else compiled
+    blocks = _most_blocks(specialised)
+    specialised[blocks, BLOCK](*arguments)
+
+
+@cache
+def _most_blocks(specialised: Any) -> int:
+    definition = next(iter(specialised.overloads.values()))
+    return int(definition.max_cooperative_grid_blocks(BLOCK))
