@@ -136,7 +136,7 @@ def hanging(cells=5):
     return scene
 
 
-def hang(solver, iterations=600):
+def hang(solver, iterations=1000):
     found = supple.equilibrium(hanging(), solver, tolerance=None, max_iterations=iterations, history=True)
     return found, np.array(found.report.history.imbalance)
 
@@ -150,7 +150,7 @@ def test_xpbd_stalls_on_stiff_attachments_where_pbng_converges(sweeps):
     first, open_gap = hang(XPBD(sweeps_per_step=sweeps, weak_first=True))
     assert pbng[-1] < 1e-4
     assert stalled[-1] > 1e-2
-    assert stalled[-1] > 0.5 * stalled[-200]
+    assert stalled[-1] > 0.5 * stalled[-301]
     assert open_gap[-1] > 0.5
     assert (
         family.gaps(first.model, first.positions).max() > 100 * family.gaps(last.model, last.positions).max()

@@ -125,15 +125,15 @@ def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
 
 
 def cube(kind, motion, poisson, cells=4, dt=0.001):
-    """A cube of E = 1e5 whose ends are moved apart, together, or turned by π, within 100 steps."""
+    """A cube of E = 1e5 whose ends are moved apart, together, or turned by π in all, within 300 steps."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt)
     body = scene.add_solid(supple.block(cells), kind(young=1e5, poisson=poisson), density=1000)
     for end, sign in ((0.0, -1.0), (1.0, 1.0)):
         chosen = body.where(face(0, end))
         moves = {
-            "stretch": supple.Translate((0.5 * sign, 0, 0), duration=100 * dt),
-            "compress": supple.Translate((-0.25 * sign, 0, 0), duration=100 * dt),
-            "twist": supple.Rotate((1, 0, 0), (0, 0.5, 0.5), sign * np.pi / 2, duration=100 * dt),
+            "stretch": supple.Translate((0.5 * sign, 0, 0), duration=300 * dt),
+            "compress": supple.Translate((-0.25 * sign, 0, 0), duration=300 * dt),
+            "twist": supple.Rotate((1, 0, 0), (0, 0.5, 0.5), sign * np.pi / 2, duration=300 * dt),
         }
         if motion is not None:
             scene.pin(chosen, motion=moves[motion])
@@ -157,7 +157,7 @@ def test_cubes_are_stable_with_the_papers_iterations(motion, poisson, sweeps, st
     scene = cube(supple.LogNeoHookean, motion, poisson)
     model = supple.build_model(scene)
     last = model.rest
-    for x in family.march(scene, GPBD(newton_steps=steps), model.rest, 150, sweeps, "float64"):
+    for x in family.march(scene, GPBD(newton_steps=steps), model.rest, 400, sweeps, "float64"):
         assert np.isfinite(x).all()
         assert np.abs(x - last).max() < 0.02  # less than 20 m/s: no explosion
         last = x
@@ -170,17 +170,13 @@ def test_cubes_are_stable_with_the_papers_iterations(motion, poisson, sweeps, st
 @pytest.mark.parametrize("poisson", [0.45, 0.4995])
 def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poisson):
     """GPBD Fig. 7, top: 2 iterations of 8 Newton steps with Δt = 0.01, in the paper's Jacobi form."""
-    scene = cube(supple.LogNeoHookean, None, poisson, dt=0.01)
+    scene = cube(supple.LogNeoHookean, None, poisson, cells=6, dt=0.01)
     model = supple.build_model(scene)
     x = start(model)
     assert np.mean(family.jacobians(model, x) <= 0) > 0.4
-    solver = GPBD(newton_steps=8, sweep="jacobi")
-    inverted = [
-        int(np.sum(family.jacobians(model, x) <= 0))
-        for x in family.march(scene, solver, x, 400, 2, "float32")
-    ]
-    assert np.median(inverted[-100:]) <= 0.005 * len(model.tets)
-    assert min(inverted[-100:]) == 0
+    for x in family.march(scene, GPBD(newton_steps=8, sweep="jacobi", omega=1.0), x, 900, 2, "float32"):
+        pass
+    np.testing.assert_allclose(family.jacobians(model, x), 1, atol=0.05)
 
 
 def test_pinned_elements_beside_inverted_ones_stay_finite():

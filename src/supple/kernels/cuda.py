@@ -191,3 +191,59 @@ def launch(kernel: Callable, width: int, *args: Any) -> None:
 def _most_blocks(specialised: Any) -> int:
     definition = next(iter(specialised.overloads.values()))
     return int(definition.max_cooperative_grid_blocks(BLOCK))
+
+
+REDUCE_BLOCKS = 128
+
+
+@cache
+def _reduction() -> Any:
+    """A kernel that sums columns of squares and finds maxima in a fixed order, in float64."""
+
+    @cuda.jit
+    def reduce(net, sizes, softness, u, out):
+        shared = cuda.shared.array((BLOCK, 5), types.float64)
+        t = cuda.threadIdx.x
+        r2, s2, a2, length, ratio = 0.0, 0.0, 0.0, 0.0, 0.0
+        step = cuda.gridDim.x * cuda.blockDim.x
+        i = cuda.blockIdx.x * cuda.blockDim.x + t
+        while i < net.shape[0] - 1:
+            for axis in range(3):
+                r2 += types.float64(net[i, axis]) * net[i, axis]
+                length = max(length, abs(types.float64(u[i, axis])))
+            i += step
+        lanes = sizes.shape[2]
+        i = cuda.blockIdx.x * cuda.blockDim.x + t
+        while i < sizes.shape[0] * lanes:
+            s, a = (
+                types.float64(sizes[i // lanes, 0, i % lanes]),
+                types.float64(sizes[i // lanes, 1, i % lanes]),
+            )
+            s2 += s * s
+            a2 += a * a
+            ratio = max(ratio, s * softness[i // lanes, i % lanes])
+            i += step
+        shared[t, 0], shared[t, 1], shared[t, 2], shared[t, 3], shared[t, 4] = r2, s2, a2, length, ratio
+        half = BLOCK // 2
+        while half > 0:
+            cuda.syncthreads()
+            if t < half:
+                for k in range(3):
+                    shared[t, k] += shared[t + half, k]
+                for k in range(3, 5):
+                    shared[t, k] = max(shared[t, k], shared[t + half, k])
+            half //= 2
+        if t == 0:
+            for k in range(5):
+                out[cuda.blockIdx.x, k] = shared[0, k]
+
+    return reduce
+
+
+def measure(net: Any, sizes: Any, softness: Any, u: Any) -> tuple[float, float, float, float, float]:
+    """(Σ|r|², Σs², Σ(tr A)², max|u|, max s·softness) from device arrays: net forces (n + 1, 4), s and tr A
+    (batches, 2, lanes), and displacements (n + 1, 4)."""
+    out = cuda.device_array((REDUCE_BLOCKS, 5), np.float64)
+    _reduction()[REDUCE_BLOCKS, BLOCK](net, sizes, softness, u, out)
+    rows = out.copy_to_host()
+    return (*rows[:, :3].sum(axis=0), *rows[:, 3:].max(axis=0))

@@ -112,11 +112,11 @@ class PBNG:
 class PBNGRun:
     """PBNG at work on one problem."""
 
-    check_every = 10
     patience = 500
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem = problem
+        self.check_every = 10 if problem.device == "cpu" else 40  # a launch costs as much as a few sweeps
         self.omega = options.omega if options.acceleration == "sor" else 1.0
         self.chebyshev = (
             Chebyshev(options.rho, options.gamma, options.start, problem)
