@@ -30,7 +30,7 @@ def run(
     time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
     frames: Annotated[int | None, typer.Option(help="How many frames, instead of the file's.")] = None,
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
-    device: Annotated[str, typer.Option(help="Where to compute: cpu.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,

@@ -109,6 +109,11 @@ def evaluate_energy(team, term, own, u, energies):
     leave(team, 0, 0, last)
 
 
+def norm(values: np.ndarray) -> float:
+    """|values|, summed in a fixed order: BLAS would bring threads of its own, which stall on a busy machine."""
+    return math.sqrt(float(np.square(values).sum()))
+
+
 @dataclass(frozen=True)
 class Balance:
     """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
@@ -227,12 +232,12 @@ class Problem:
         """Evaluate the net forces into `net` and measure them."""
         rest_stiffness = self._rest_stiffness + 3 * self.vertices.inertia[:, 0]
         s, stiffness = self._sizes(self.u)
-        residual = float(np.linalg.norm(self.net[:-1, :3].astype(float)))
+        residual = norm(self.net[:-1, :3].astype(float))
         length = float(np.finfo(self.dtype).eps) * (float(np.abs(self.u[:-1]).max()) + self._edge)
         return Balance(
             residual,
-            float(np.linalg.norm(s)),
-            length * float(np.linalg.norm(stiffness)),
+            norm(s),
+            length * norm(stiffness),
             at_rest=not self._loaded and bool(np.all(s <= 4 * length * rest_stiffness)),
         )
 
@@ -262,7 +267,7 @@ class Problem:
         work = self.model.force[self.model.free] * self.u[:-1, :3][self.model.free]
         scale = float(sum(parts) + np.abs(work).sum() + self._inertial_energy())
         eps = float(np.finfo(self.dtype).eps)
-        return eps * (500 * scale + 10 * self._edge**2 * float(np.linalg.norm(self._rest_stiffness)))
+        return eps * (500 * scale + 10 * self._edge**2 * norm(self._rest_stiffness))
 
     def _stored(self, elements: Elements) -> np.ndarray:
         """Energy of each element of a term, by row and lane, in float64."""
@@ -279,7 +284,7 @@ class Problem:
     def _inertial_energy(self) -> float:
         free = self.model.free
         offset = (self.u[:-1, :3].astype(float) - self.anchor[:-1, :3])[free]
-        return 0.5 * float(self.inertia[free] @ np.sum(offset**2, axis=1))
+        return 0.5 * float(np.sum(self.inertia[free] * np.sum(offset**2, axis=1)))
 
     def inverted(self) -> int:
         """Number of tetrahedra with negative volume."""
