@@ -181,8 +181,6 @@ def solve(
     history = History() if record else None
     with compilation() as compiled:
         first = balance = problem.balance()
-        run = solver.begin(problem)
-        setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         clock, iteration = 0.0, 0
         problem.pull(problem.u)
         good, lowest, lowest_at = problem.u.copy(), balance.residual, 0
@@ -198,6 +196,8 @@ def solve(
                 watch(iteration, balance.imbalance, clock)
 
         look()
+        run = solver.begin(problem)  # which may move u already
+        setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         while True:
             stuck = iteration - lowest_at > run.patience
             outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem)
@@ -223,7 +223,7 @@ def solve(
                 look()
             if balance.residual < PROGRESS * lowest:
                 lowest, lowest_at = balance.residual, iteration
-        if not balance.finite:
+        if iteration == 0 or not balance.finite:
             problem.assign(problem.u, good)
             balance = problem.balance()
         energy = problem.energy()

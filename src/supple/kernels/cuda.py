@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,16 +135,23 @@ def _compiled(kernel: Callable) -> Any:
     return cuda.jit(kernel.py_func, fastmath=True)  # type: ignore[attr-defined]
 
 
+class DeviceError(ValueError):
+    """There is no usable CUDA device; the message says what to do."""
+
+
 def require_device() -> str:
-    """The name of the card; a sentence that says what to do when there is none."""
+    """The name of the card."""
+    if not find_spec("numba_cuda"):
+        raise DeviceError("device='cuda' needs numba-cuda: pip install 'supple[cuda]'; or use device='cpu'")
     try:
         name = cuda.get_current_device().name
-        return name.decode() if isinstance(name, bytes) else str(name)
     except Exception as error:
-        raise RuntimeError(
-            "device='cuda' needs an NVIDIA card, its driver and numba-cuda (pip install 'supple[cuda]'); "
-            f"what went wrong here: {error}"
+        reason = " ".join(str(error).split())
+        raise DeviceError(
+            f"device='cuda' needs an NVIDIA card with its driver, and none answers here ({reason}); "
+            "use device='cpu'"
         ) from error
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 class Mirror:

@@ -110,7 +110,7 @@ def evaluate_energy(team, term, own, u, energies):
 
 
 def norm(values: np.ndarray) -> float:
-    """|values|, summed in a fixed order: BLAS would bring threads of its own, which stall on a busy machine."""
+    """|values|, summed in a fixed order; BLAS would bring its own threads, which stall on a busy machine."""
     return math.sqrt(float(np.square(values).sum()))
 
 

@@ -1,0 +1,91 @@
+"""CUDA runs the very same kernels: every solver must give what it gives on the CPU, to rounding."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.materials import MATERIALS
+from supple.solvers import SOLVERS
+from supple.solvers.problem import Problem
+
+
+def card() -> str | None:
+    try:
+        from supple.kernels.cuda import require_device
+
+        return require_device()
+    except ValueError:
+        return None
+
+
+on_a_card = pytest.mark.skipif(card() is None, reason="no CUDA device or no numba-cuda")
+
+
+def falling_block(material: str) -> supple.Scene:
+    scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01, frames=2)
+    body = scene.add_solid(supple.block(4), MATERIALS[material](young=1e3, poisson=0.3), density=10)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    return scene
+
+
+def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, float, float]:
+    problem.set_inertia(0.01, problem.positions)
+    run = solver.begin(problem)
+    run.advance(sweeps)
+    return problem.positions, problem.balance().residual, problem.energy()
+
+
+@on_a_card
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
+def test_solvers_agree_with_the_cpu(name, precision):
+    from supple.solvers.cuda_problem import CudaProblem
+
+    model = supple.build_model(falling_block("corotated"))
+    x, residual, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
+    y, residual_there, energy_there = after_sweeps(CudaProblem(model, precision), SOLVERS[name](), 12)
+    close = 1e-12 if precision == "float64" else 2e-5
+    assert np.abs(x - model.rest).max() > 1e-4
+    assert np.abs(x - y).max() < close
+    assert residual_there == pytest.approx(residual, rel=1e-6 if precision == "float64" else 0.3, abs=1e-9)
+    assert energy_there == pytest.approx(energy, rel=1e-6 if precision == "float64" else 1e-2)
+
+
+@on_a_card
+@pytest.mark.parametrize("material", MATERIALS)
+def test_materials_agree_with_the_cpu(material):
+    scene = falling_block(material)
+    frames = {
+        device: list(supple.simulate(scene, supple.PBNG(iterations=20), device=device))[-1]
+        for device in ("cpu", "cuda")
+    }
+    assert np.abs(frames["cpu"].positions - frames["cuda"].positions).max() < 1e-12
+
+
+@on_a_card
+def test_equilibria_with_attachments_agree_and_repeat_bitwise():
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    upper = scene.add_solid(
+        supple.block(4, origin=(0, 1.2, 0)), supple.NeoHookean(young=1e3, poisson=0.3), 10
+    )
+    lower = scene.add_solid(supple.block(4), supple.NeoHookean(young=1e3, poisson=0.3), 10)
+    scene.pin(upper.where(lambda X: X[:, 1] >= 2.2))
+    scene.attach(lower.where(lambda X: X[:, 1] >= 1), upper, stiffness=1e8)
+    here = supple.equilibrium(scene, tolerance=1e-8)
+    there = supple.equilibrium(scene, tolerance=1e-8, device="cuda")
+    again = supple.equilibrium(scene, tolerance=1e-8, device="cuda")
+    assert here.report.ok
+    assert there.report.ok
+    assert np.abs(here.positions - there.positions).max() < 1e-6
+    assert np.array_equal(there.positions, again.positions)
+
+
+@pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
+def test_a_missing_device_is_a_sentence():
+    with pytest.raises(ValueError, match="device='cpu'"):
+        supple.equilibrium(falling_block("corotated"), device="cuda")
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ValueError, match="'cpu' or 'cuda'"):
+        supple.equilibrium(falling_block("corotated"), device="gpu")
