@@ -1,6 +1,8 @@
 """Newton, the reference of all other solvers, against closed forms."""
 
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,6 +197,22 @@ def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
     )
     assert result.report.outcome is Outcome.STAGNATED
     np.testing.assert_array_equal(result.positions, result.model.rest)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the process's memory from /proc")
+def test_solves_leave_no_memory_behind():
+    """Pardiso keeps a factorisation until it is told to let go."""
+
+    def pages():
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    scene = cantilever(material("corotated"), cells=8)
+    solver = Newton(linear_solver="direct")
+    counts = []
+    for _ in range(21):
+        supple.equilibrium(scene, solver, tolerance=None, max_iterations=1)
+        counts.append(pages())
+    assert counts[20] - counts[5] < 4000  # 16 MB; a factorisation has 2 MB
 
 
 def test_newton_refuses_single_precision():

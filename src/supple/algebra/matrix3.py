@@ -5,8 +5,6 @@ Tuples of scalars become registers in every target. Branches are written with `s
 
 from supple.kernels import physics, select
 
-IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-
 
 @physics
 def dot(a, b):

@@ -2,7 +2,7 @@
 
 from supple.kernels.access import RECORD, gather, load, scatter, store
 from supple.kernels.compile import cache_directory, compilation, generic, kernel, like, physics
-from supple.kernels.pack import PackType, all_lanes, lane_max, lane_sum, lanes_of, select
+from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, select
 from supple.kernels.team import (
     Threads,
     enter,
@@ -43,7 +43,6 @@ __all__ = [
     "generic",
     "inside",
     "kernel",
-    "lane_max",
     "lane_range",
     "lane_sum",
     "lanes_of",

@@ -225,22 +225,6 @@ def lane_sum(typingctx, value):
 
 
 @intrinsic
-def lane_max(typingctx, value):
-    """Largest lane of a pack as float64."""
-
-    def codegen(context, builder, sig, args):
-        scalar = _FLOATS[value.dtype]
-        name = f"llvm.vector.reduce.fmax.v{value.lanes}f{value.dtype.bitwidth}"
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(scalar, [args[0].type]), name
-        )
-        top = builder.call(function, args)
-        return top if value.dtype == types.float64 else builder.fpext(top, ir.DoubleType())
-
-    return types.float64(value), codegen
-
-
-@intrinsic
 def all_lanes(typingctx, mask):
     """True when every lane of a mask is set."""
 

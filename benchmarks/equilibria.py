@@ -1,0 +1,166 @@
+"""What the solvers reach: scenes of the PBNG paper, starts far from equilibrium, a mesh with slivers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import supple
+from supple.materials import MATERIALS
+from supple.model import Model
+from supple.view import residual_plot
+
+ROOT = Path(__file__).resolve().parents[1]
+SCENES, IMAGES = ROOT / "scenes", ROOT / "docs" / "images"
+DATA = Path(os.environ.get("SUPPLE_DATA", ROOT.parent / "shared" / "meshes"))
+
+PBNG = supple.PBNG(acceleration="chebyshev")
+
+
+def twisted_block() -> dict[str, Any]:
+    """Both ends turned and pulled at once, the inside undeformed at the start [PBNG 11.1]."""
+    model = model_of("twist")
+    return {
+        "to_tolerance": {p: figures(solve(model, PBNG, 1e-4, precision=p)) for p in ("float32", "float64")},
+        "agreement": agreement(model),
+        "to_reduction": time_to_reduction(model, 1e-2),
+    }
+
+
+def agreement(model: Model) -> dict[str, Any]:
+    """The largest distance between PBNG's and Newton's vertices, over the size of the body."""
+    pbng = solve(model, PBNG, 1e-8)
+    newton = solve(model, supple.Newton(), 1e-9)
+    distance = np.linalg.norm(pbng.positions - newton.positions, axis=1).max()
+    return {
+        "difference": float(distance / np.ptp(model.rest, axis=0).max()),
+        "pbng": figures(pbng),
+        "newton": figures(newton),
+    }
+
+
+def time_to_reduction(model: Model, reduction: float) -> dict[str, Any]:
+    """Seconds until |r| has fallen to a part of its start: PBNG, and Newton with every linear solver and both
+    Hessians that are positive definite. No line search: none is needed here, and it costs time."""
+    contestants: dict[str, tuple[Any, str, int]] = {
+        f"pbng {precision}": (PBNG, precision, 60) for precision in ("float32", "float64")
+    }
+    for linear in ("direct", "amg", "cg"):
+        for hessian in ("projected", "bound"):
+            solver = supple.Newton(hessian=hessian, linear_solver=linear, line_search=False)
+            contestants[f"newton {hessian} {linear}"] = (solver, "float64", 6)
+    reached = {
+        name: first_below(model, solver, precision, reduction, limit)
+        for name, (solver, precision, limit) in contestants.items()
+    }
+    newton = min(v["seconds"] for name, v in reached.items() if name.startswith("newton") and v["seconds"])
+    ratios = {p: newton / reached[f"pbng {p}"]["seconds"] for p in ("float32", "float64")}
+    return {"reduction": reduction, "reached": reached, "fastest_newton_seconds": newton, "ratio": ratios}
+
+
+def first_below(
+    model: Model, solver: Any, precision: str, reduction: float, limit: int, repeats: int = 3
+) -> dict[str, Any]:
+    """Iterations and seconds (the least of some repeats) to a reduction; None when it is not reached."""
+    best: dict[str, Any] = {"iterations": None, "seconds": None}
+    for _ in range(repeats):
+        history = supple.equilibrium(
+            model, solver, tolerance=None, max_iterations=limit, precision=precision, history=True
+        ).report.history
+        below = np.flatnonzero(np.array(history.residual) <= reduction * history.residual[0])
+        if len(below):
+            seconds = history.seconds[below[0]]
+            best = {"iterations": int(below[0]), "seconds": min(best["seconds"] or seconds, seconds)}
+    return best
+
+
+def gravity_scenes() -> dict[str, Any]:
+    """Bar under gravity [PBNG 11.4] and a block hanging from a block by stiff springs [PBNG 11.3]."""
+    found = {}
+    for name, title in (
+        ("bar_gravity", "Bar under gravity"),
+        ("hanging_blocks", "Block hanging from a block"),
+    ):
+        model = model_of(name)
+        runs = {label: solve(model, solver, 1e-6, history=True) for label, solver in ACCELERATIONS.items()}
+        if name == "hanging_blocks":
+            runs["without links"] = solve(model, supple.PBNG(links=False), 1e-6, history=True)
+        residual_plot(
+            IMAGES / f"{name}_residual.png",
+            {label: run.report.history for label, run in runs.items()},
+            title=f"{title}: PBNG",
+            tolerance=1e-6,
+        )
+        found[name] = {label: figures(run) | decades(run.report.history) for label, run in runs.items()}
+    return found
+
+
+ACCELERATIONS = {"no acceleration": supple.PBNG(), "chebyshev": PBNG}
+
+
+def decades(history: supple.History) -> dict[str, float]:
+    """How far the imbalance fell, and how far it ever rose above the lowest before."""
+    imbalance = np.array(history.imbalance)
+    rise = imbalance / np.minimum.accumulate(imbalance)
+    return {"decades": float(np.log10(imbalance[0] / imbalance.min())), "largest_rise": float(rise.max())}
+
+
+def recoveries() -> dict[str, Any]:
+    """Back to the rest shape from random vertices and from a plane."""
+    found: dict[str, Any] = {}
+    for start in ("scrambled", "flattened"):
+        file = supple.load_scene(SCENES / f"{start}.toml")
+        body, pin = file.scene.bodies[0], file.scene.pins[0]
+        for material in ("corotated", "neo_hookean", "stable_neo_hookean"):
+            scene = supple.Scene(gravity=(0, 0, 0))
+            copy = scene.add_solid(body.mesh, MATERIALS[material](young=1000, poisson=0.3), density=10)
+            scene.pin(copy.where(pin.on.indices))
+            model = supple.build_model(scene)
+            result = solve(model, PBNG, 1e-4, start=file.start_positions(model))
+            error = float(np.linalg.norm(result.positions - model.rest, axis=1).max())
+            found[f"{start} {material}"] = figures(result) | {"error": error}
+    return found
+
+
+def bunny() -> dict[str, Any] | None:
+    """The Stanford bunny, slivers and all, standing on its feet; None where the mesh is not at hand."""
+    if not (DATA / "bunny.mesh").is_file():
+        return None
+    mesh = supple.load_mesh(DATA / "bunny.mesh")
+    low, high = mesh.bounds[:, 1]
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    body = scene.add_solid(mesh, supple.Corotated(young=2e4, poisson=0.3), density=1000)
+    scene.pin(body.where(lambda X: X[:, 1] <= low + 0.05 * (high - low)))
+    model = supple.build_model(scene)
+    found = {}
+    for precision in ("float32", "float64"):
+        result = solve(model, PBNG, 1e-4, precision=precision)
+        sag = float(np.linalg.norm(result.positions - model.rest, axis=1).max() / (high - low))
+        found[precision] = figures(result) | {"sag": sag}
+    return found
+
+
+def solve(model: Model, solver: Any, tolerance: float, **options: Any) -> supple.Result:
+    return supple.equilibrium(model, solver, tolerance=tolerance, **options)
+
+
+def model_of(name: str) -> Model:
+    return supple.build_model(supple.load_scene(SCENES / f"{name}.toml").scene)
+
+
+def figures(result: supple.Result) -> dict[str, Any]:
+    report = result.report
+    kept = ("iterations", "imbalance", "reduction", "seconds", "vertices", "elements", "inverted", "notes")
+    return {"outcome": report.outcome.name.lower()} | {name: getattr(report, name) for name in kept}
+
+
+SECTIONS: dict[str, Callable[[], Any]] = {
+    "twisted_block": twisted_block,
+    "gravity": gravity_scenes,
+    "recovery": recoveries,
+    "bunny": bunny,
+}

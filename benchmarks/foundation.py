@@ -1,0 +1,82 @@
+"""The figures that supple stands for, measured in one run: speed, convergence, robustness.
+
+    python benchmarks/foundation.py                       all of it: some ten minutes on two cores
+    python benchmarks/foundation.py --only sweeps bunny   some sections, kept beside what was measured before
+
+Figures and the machine they were measured on go to benchmarks/results/foundation.json, residual plots to
+docs/images; a table shows them beside what is aimed for. Times mean little while other programs run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import equilibria
+import sweeps
+from rich.console import Console
+from rich.table import Table
+from targets import rows
+
+from supple.io.machine import machine, versions
+
+RESULTS = Path(__file__).parent / "results" / "foundation.json"
+
+SECTIONS = {
+    "sweeps": sweeps.sweep_times,
+    "large_block": sweeps.large_block,
+    "busy_core": sweeps.beside_a_busy_process,
+    **equilibria.SECTIONS,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
+    arguments = parser.parse_args()
+    console = Console()
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"sections": {}}
+    for name in arguments.only:
+        with console.status(name):
+            figures = SECTIONS[name]()
+        results["sections"][name] = {
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "figures": figures,
+        }
+        results |= {"machine": machine(), "versions": versions() | optional_versions()}
+        save(results)
+    show(results, console)
+
+
+def optional_versions() -> dict[str, str]:
+    """Versions of the libraries that Newton's linear solvers use."""
+    return {name: version(name) for name in ("scipy", "pyamg", "pypardiso")}
+
+
+def save(results: dict[str, Any]) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def show(results: dict[str, Any], console: Console) -> None:
+    table = Table(
+        "what",
+        "aim",
+        "measured",
+        "",
+        title=f"{results['machine']['cpu']}, {results['machine']['cores']} cores",
+    )
+    figures = {name: section["figures"] for name, section in results["sections"].items()}
+    for what, aim, measured, met in rows(figures):
+        table.add_row(what, aim, measured, {True: "[green]met", False: "[red]missed", None: ""}[met])
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

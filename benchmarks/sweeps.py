@@ -1,0 +1,59 @@
+"""How long a PBNG sweep takes: materials, precisions, sizes, and beside another busy process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from supple.bench import sweep
+from supple.materials import MATERIALS
+
+SMALL, LARGE = 31, 63
+"""Cells along an edge of the block: 32,768 and 262,144 vertices."""
+
+KEPT = (
+    "vertices", "tets", "colours", "visits", "threads", "ms_per_sweep", "ms_min", "setup_seconds",
+)  # fmt: skip
+
+
+def sweep_times() -> dict[str, Any]:
+    """Milliseconds per sweep of the small block by precision and material."""
+    materials = {name: measured(material=name) for name in MATERIALS}
+    return {"float32": materials, "float64": {"corotated": measured(precision="float64")}}
+
+
+def large_block() -> dict[str, Any]:
+    return {
+        precision: measured(cells=LARGE, precision=precision, repeats=5)
+        for precision in ("float32", "float64")
+    }
+
+
+def beside_a_busy_process() -> dict[str, Any]:
+    """The same sweep with the machine to itself, and while another process keeps one core busy."""
+    alone = [measured()["ms_per_sweep"]]
+    with busy_process():
+        disturbed = measured()["ms_per_sweep"]
+    alone.append(measured()["ms_per_sweep"])
+    return {"ms_alone": alone, "ms_disturbed": disturbed, "ratio": disturbed / (sum(alone) / len(alone))}
+
+
+def measured(cells: int = SMALL, repeats: int = 40, **options: Any) -> dict[str, Any]:
+    """`supple bench sweep`, run twice: the second time nothing has to be compiled or touched first."""
+    sweep(cells=cells, repeats=1, **options)
+    figures = sweep(cells=cells, repeats=repeats, **options)
+    return {name: figures[name] for name in KEPT}
+
+
+@contextmanager
+def busy_process() -> Iterator[None]:
+    """A process that never rests, while the block runs."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,90 @@
+"""What is aimed for, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Row = tuple[str, str, str, bool | None]
+"""What was measured, the aim, the figure, and whether it meets the aim (None where there is none)."""
+
+
+def rows(figures: dict[str, Any]) -> Iterator[Row]:
+    """The table's rows for the sections that were measured."""
+    for name, section in ROWS.items():
+        if figures.get(name):
+            yield from section(figures[name])
+
+
+def at_most(what: str, limit: float, value: float, unit: str = "") -> Row:
+    return what, f"≤ {limit:g}{unit}", f"{value:.3g}{unit}", value <= limit
+
+
+def at_least(what: str, limit: float, value: float, unit: str = "") -> Row:
+    return what, f"≥ {limit:g}{unit}", f"{value:.3g}{unit}", value >= limit
+
+
+def converged(what: str, run: dict[str, Any], detail: str = "") -> Row:
+    text = f"{run['outcome']}, {run['iterations']} iterations, {run['seconds']:.2g} s"
+    return what, "converged", text + detail, run["outcome"] == "converged"
+
+
+def sweeps(section: dict[str, Any]) -> Iterator[Row]:
+    for precision, limit in (("float32", 5), ("float64", 9)):
+        run = section[precision]["corotated"]
+        yield at_most(f"sweep, {run['vertices']:,} vertices, {precision}", limit, run["ms_min"], " ms")
+        yield "  median", "", f"{run['ms_per_sweep']:.3g} ms", None
+    yield at_most("  set-up", 2, section["float32"]["corotated"]["setup_seconds"], " s")
+    for material, run in section["float32"].items():
+        if material != "corotated":
+            yield f"  {material}, float32", "", f"{run['ms_min']:.3g} ms", None
+
+
+def large_block(section: dict[str, Any]) -> Iterator[Row]:
+    for precision, run in section.items():
+        yield f"sweep, {run['vertices']:,} vertices, {precision}", "", f"{run['ms_min']:.3g} ms", None
+    yield at_most("  set-up", 20, section["float32"]["setup_seconds"], " s")
+
+
+def busy_core(section: dict[str, Any]) -> Iterator[Row]:
+    yield at_most("sweep with one core taken, slower by", 2.5, section["ratio"], "x")
+
+
+def twisted_block(section: dict[str, Any]) -> Iterator[Row]:
+    for precision, run in section["to_tolerance"].items():
+        yield converged(f"twisted block, imbalance 1e-4, {precision}", run)
+    yield at_most("  PBNG and Newton differ by", 1e-6, section["agreement"]["difference"], " of its size")
+    ratios = section["to_reduction"]["ratio"]
+    yield at_least("  reduction 1e-2 sooner than Newton, float32", 20, ratios["float32"], "x")
+    yield "  the same, float64", "", f"{ratios['float64']:.3g}x", None
+    for name, run in section["to_reduction"]["reached"].items():
+        text = f"{run['seconds']:.3g} s, {run['iterations']} iterations" if run["seconds"] else "not reached"
+        yield f"    {name}", "", text, None
+
+
+def gravity(section: dict[str, Any]) -> Iterator[Row]:
+    for scene, runs in section.items():
+        for label, run in runs.items():
+            detail = f", {run['decades']:.1f} decades, rises by {run['largest_rise']:.3g}x at most"
+            yield converged(f"{scene}, imbalance 1e-6, {label}", run, detail)
+
+
+def recovery(section: dict[str, Any]) -> Iterator[Row]:
+    for name, run in section.items():
+        yield converged(name, run, f", error {run['error']:.1e} m")
+
+
+def bunny(section: dict[str, Any]) -> Iterator[Row]:
+    for precision, run in section.items():
+        yield converged(f"bunny, imbalance 1e-4, {precision}", run, f", sags by {100 * run['sag']:.2g} %")
+
+
+ROWS = {
+    "sweeps": sweeps,
+    "large_block": large_block,
+    "busy_core": busy_core,
+    "twisted_block": twisted_block,
+    "gravity": gravity,
+    "recovery": recovery,
+    "bunny": bunny,
+}

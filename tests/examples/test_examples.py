@@ -1,0 +1,76 @@
+"""Every script in examples/ runs, at a small size, and does what it says."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import supple
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def twist_equilibrium(folder: Path) -> None:
+    result = example("twist_equilibrium").main(cells=5)
+    assert result.report.outcome is supple.Outcome.CONVERGED
+    assert result.positions[:, 0].max() == pytest.approx(1.3)
+
+
+def hanging_blocks(folder: Path) -> None:
+    result, lowest = example("hanging_blocks").main(cells=4)
+    assert result.report.ok
+    assert 0 < lowest < 0.2  # the gap of 0.2 m is closed; the weight stretches both blocks down again
+
+
+def falling_bar(folder: Path) -> None:
+    heights = example("falling_bar").main(cells=(8, 2, 2), frames=12)
+    assert np.all(np.diff(heights) < 0)
+
+
+def dataset(folder: Path) -> None:
+    path = example("dataset").main(cells=3, samples=4, path=folder / "equilibria.npz")
+    stored = np.load(path)
+    assert stored["positions"].shape == (4, 64, 3)
+    angle, ends = stored["angles"], stored["positions"][:, -1, 1:] - 0.5
+    turned = np.arctan2(ends[:, 1], ends[:, 0])  # the last vertex rests at (1, 1, 1)
+    np.testing.assert_allclose(turned, np.pi / 4 + angle, atol=1e-6)
+
+
+def custom_motion(folder: Path) -> None:
+    found = example("custom_motion").main(cells=(8, 2, 2), frames=4)
+    assert all(frame.report.ok for frame in found)
+    assert found[0].positions[-1, 1] == pytest.approx(1.5)  # a quarter of a second: the top of the wave
+    assert found[0].report.energy > 100 * abs(found[3].report.energy)
+
+
+def mesh_file(folder: Path) -> None:
+    supple.save_mesh(supple.ball(radius=0.1, resolution=3), folder / "ball.vtu")
+    result = example("mesh_file").main(folder / "ball.vtu", folder / "deformed.vtu", young=2e4)
+    assert result.report.ok
+    deformed = supple.load_mesh(folder / "deformed.vtu")
+    np.testing.assert_allclose(deformed.points, result.positions)
+    assert deformed.points[:, 1].max() < 0.0999
+
+
+CHECKS = (twist_equilibrium, hanging_blocks, falling_bar, dataset, custom_motion, mesh_file)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_example(check, tmp_path, capsys):
+    check(tmp_path)
+    assert capsys.readouterr().out
+
+
+def test_every_example_has_a_check():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {check.__name__ for check in CHECKS}
