@@ -4,7 +4,7 @@
     python benchmarks/family.py falling beam speed  # some of it; the other figures stay as they are
     python benchmarks/family.py --list
 
-Figures go to benchmarks/results/family.json, each with the machine they were measured on, plots to docs/images.
+Figures go to benchmarks/results/family.json, each with its machine and date, and plots to docs/images.
 Only `speed` depends on the machine being quiet. The tetrahedral armadillo is made once from armadillo.obj
 with pytetwild and fast-simplification (pip install pytetwild fast-simplification; ten minutes) and cached;
 without them, and without data in ../shared/meshes or $SUPPLE_DATA, meshes that are missing are left out.

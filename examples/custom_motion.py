@@ -7,7 +7,7 @@ import supple
 
 def wave(X: np.ndarray, t: float) -> np.ndarray:
     """Lift the end of the bar and lower it again, once a second."""
-    return X + [0, 0.5 * np.sin(2 * np.pi * t), 0]
+    return X + np.array([0, 0.5 * np.sin(2 * np.pi * t), 0])
 
 
 def main(cells: tuple[int, int, int] = (24, 6, 6), frames: int = 20) -> list[supple.Frame]:

@@ -9,7 +9,7 @@ import supple
 
 def twisted(mesh: supple.TetMesh, angle: float) -> supple.Scene:
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(mesh, supple.NeoHookean(young=1e5, poisson=0.4))
+    body = scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.4))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
     scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn)

@@ -1,4 +1,4 @@
-"""Read a tetrahedral mesh, let it rest on its lowest part under gravity, and write the deformed mesh.
+"""Read a tetrahedral mesh, let it stand on its lowest fifth under gravity, and write the deformed mesh.
 
 python examples/mesh_file.py [MESH [DEFORMED]]: any format that meshio reads (.mesh, .msh, .vtk, .vtu, ...).
 """
@@ -17,7 +17,7 @@ def main(source: Path, target: Path, young: float = 1e5) -> supple.Result:
 
     scene = supple.Scene(gravity=(0, -9.81, 0))
     body = scene.add_solid(mesh, supple.StableNeoHookean(young=young, poisson=0.4), density=1000)
-    scene.pin(body.where(lambda X: X[:, 1] <= bottom + 0.05 * (top - bottom)))
+    scene.pin(body.where(lambda X: X[:, 1] <= bottom + 0.2 * (top - bottom)))
 
     result = supple.equilibrium(scene, supple.Newton(), tolerance=1e-6)
     sag = np.linalg.norm(result.positions - mesh.points, axis=1).max()

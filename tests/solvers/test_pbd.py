@@ -7,6 +7,7 @@ from closed_forms import uniaxial
 from numba import njit
 from problems import POISSON, YOUNG, face, flattened, stretches
 from test_gpbd import TET
+from test_xpbd_family import springs
 
 import supple
 from supple import PBD, PBNG
@@ -199,6 +200,19 @@ def test_damping_takes_part_of_every_velocity():
     ]
     np.testing.assert_array_equal(found[1].positions, found[0].positions)
     np.testing.assert_allclose(found[1].velocities, 0.75 * found[0].velocities, rtol=1e-14)
+
+
+def test_a_spring_between_pinned_ends_does_nothing_in_float32():
+    """Its energy over its zero mobility must not become infinite times zero."""
+    model, _ = springs()
+    term = model.terms[0]
+    term.vertices[0], term.weights[0], term.target[0] = model.pinned[0], [1.0, 0.0], [100.0, 100.0, 100.0]
+    term.stiffness[0, :3] = 1e12
+    problem = Problem(model, "float32")
+    family.place(problem, 0.01, model.rest, 0.0)
+    family.swept(problem, PBD(), 3)
+    assert np.isfinite(problem.u).all()
+    np.testing.assert_array_equal(problem.u[model.pinned], 0)
 
 
 @pytest.mark.parametrize(
