@@ -1,0 +1,30 @@
+"""What the README shows works as it stands there, at a small size."""
+
+import re
+from pathlib import Path
+
+import supple
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+
+
+def shown(language: str) -> str:
+    (code,) = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    return code
+
+
+def test_python():
+    code = shown("python").replace("cells=(31, 31, 31)", "cells=(4, 4, 4)").replace("frames=90", "frames=2")
+    assert "(4, 4, 4)" in code
+    names: dict = {}
+    exec(code, names)
+    assert names["result"].report.outcome is supple.Outcome.CONVERGED
+    assert names["frame"].index == 2
+
+
+def test_scene_file(tmp_path):
+    path = tmp_path / "bar.toml"
+    path.write_text(shown("toml"))
+    file = supple.load_scene(path)
+    assert [body.name for body in file.scene.bodies] == ["bar"]
+    assert file.stop.tolerance == 1e-4
