@@ -152,7 +152,9 @@ def curves(
     axes.set_xscale("log" if log_x else "linear")
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
-    axes.legend(fontsize=SMALL_SIZE, frameon=False, loc="center left", bbox_to_anchor=(0.985, 0.5))
+    left, bottom, _, height = axes.get_position().bounds
+    axes.set_position((left, bottom, 0.77 - left, height))
+    axes.legend(fontsize=SMALL_SIZE, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     IMAGES.mkdir(parents=True, exist_ok=True)
     save(axes, IMAGES / f"family_{name}.png")
 

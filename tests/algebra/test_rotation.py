@@ -33,14 +33,14 @@ def test_rotation_is_that_of_the_polar_decomposition(values):
 def test_rotation_of_inverted_matrices_is_proper(values):
     for F in stretches(values):
         R = matrix(rotation(flat(F)))
-        np.testing.assert_allclose(R, polar(F), atol=1e-9)
+        np.testing.assert_allclose(R, polar(F), atol=1e-7)
         assert np.linalg.det(R) == pytest.approx(1)
 
 
 def test_rotation_of_nearly_cancelling_stretches_is_close():
     """Newton's fixed number of steps leaves an error where two stretches nearly cancel."""
     for F in stretches((1, 0.5, -0.4)):
-        np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=2e-3)
+        np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=5e-2)
 
 
 @pytest.mark.parametrize("values", NOT_UNIQUE, ids=str)

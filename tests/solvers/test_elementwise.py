@@ -6,7 +6,7 @@ import pytest
 from problems import POISSON, YOUNG, face
 
 import supple
-from supple import FPXPBD, GPBD, PBNG, XPBD, Newton, Outcome
+from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
 from supple.simulate import Stop, solve
 from supple.solvers.problem import Problem
 
@@ -182,11 +182,3 @@ def test_massless_vertices_are_refused():
     family.place(problem, 0.01, model.rest, 0.0)
     with pytest.raises(ValueError, match="xpbd divides by masses: every free vertex needs a positive one"):
         XPBD().begin(problem)
-
-
-def test_gpbd_takes_any_of_its_sweeps_in_a_simulation():
-    """The Jacobi form, as the paper runs it, keeps the blocks together as well."""
-    scene = family.tied(material("gpbd"), stiffness=1e5)
-    *_, last = supple.simulate(scene, GPBD(sweep="jacobi"), frames=10, max_iterations=20, precision="float32")
-    assert family.gaps(last.model, last.positions).max() < 0.01
-    assert last.report.inverted == 0

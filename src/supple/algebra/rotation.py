@@ -5,7 +5,7 @@ import math
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
 from supple.kernels import physics, select
 
-NEWTON_STEPS = 5
+NEWTON_STEPS = 4
 """Enough for float64 from the start used here, unless F is inverted and two singular values nearly cancel."""
 
 DEGENERATE = 1e-3
@@ -29,7 +29,7 @@ def stretch_trace(I1, II, J):
     for _ in range(NEWTON_STEPS):
         value = ((t * t - 2.0 * I1) * t - 8.0 * J) * t + constant
         slope = 4.0 * (t * t - I1) * t - 8.0 * J
-        t = t - select(slope > flat, value, 0.0 * value) / max(slope, flat)
+        t = select(slope > flat, t - value / max(slope, flat), t)
     return t
 
 
@@ -49,8 +49,10 @@ def rotation(F):
     denominator = (t * t - I1) * t - 2.0 * J
     floor = DEGENERATE * t * I1 + 1e-30
     kept = max(denominator, floor)
-    s = 1.0 / kept
-    a = s * (t * t + I1 + (kept - denominator) / (t + 1e-30))
+    size = t + 1e-6
+    w = 1.0 / (kept * size)
+    s = w * size
+    a = s * (t * t + I1) + w * (kept - denominator)
     b = s * (t + t)
     c = s * -2.0
     return (

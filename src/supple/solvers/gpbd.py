@@ -236,7 +236,9 @@ def _plus(x, y):
 
 class JacobiProjection(NamedTuple):
     """As GreenProjection, with all elements in one colour: the steps (rows, 12, lanes) they would take from
-    the same positions, each scaled by relax (rows, 4, lanes), ω over the number of elements at its vertex."""
+    the same positions, scaled by relax (rows, 1, lanes), ω over the number of elements at the fullest of each
+    element's vertices. One factor for all four corners keeps a step what a force of the element can do; the
+    average at each vertex [GPBD section 3.1] would not keep momentum, nor lead to the same positions."""
 
     colour_start: Any
     start: Any
@@ -255,22 +257,16 @@ def _project_jacobi(projection, row, u):
     x = corners(projection, row, u)
     sound = unfold(projection.term.material, x, W, g)
     steps, d = element_step(projection, row, sound, W, g)
-    t = projection.relax
-    taken = (
-        scale(load(t, row, 0), steps[0]),
-        scale(load(t, row, 1), steps[1]),
-        scale(load(t, row, 2), steps[2]),
-        scale(load(t, row, 3), steps[3]),
-    )
+    t = load(projection.relax, row, 0)
+    taken = (scale(t, steps[0]), scale(t, steps[1]), scale(t, steps[2]), scale(t, steps[3]))
     store_corners(projection.displacements, row, 0, _plus(d, taken))
-    unfolded = (sub(sound[0], x[0]), sub(sound[1], x[1]), sub(sound[2], x[2]), sub(sound[3], x[3]))
-    shares = (
-        scale(load(t, row, 0), unfolded[0]),
-        scale(load(t, row, 1), unfolded[1]),
-        scale(load(t, row, 2), unfolded[2]),
-        scale(load(t, row, 3), unfolded[3]),
+    unfolded = (
+        scale(t, sub(sound[0], x[0])),
+        scale(t, sub(sound[1], x[1])),
+        scale(t, sub(sound[2], x[2])),
+        scale(t, sub(sound[3], x[3])),
     )
-    store_corners(projection.steps, row, 0, _plus(taken, shares))
+    store_corners(projection.steps, row, 0, _plus(taken, unfolded))
 
 
 class StepSum(NamedTuple):
@@ -301,8 +297,7 @@ def _project_step_sum(projection, row, u):
 @dataclass(frozen=True)
 class GPBD(ElementOptions):
     """Generalised PBD, for any material. newton_steps: local Newton steps per visit. sweep: "gauss_seidel" by
-    colours, or "jacobi", all elements from the same positions, their steps averaged at each vertex and
-    multiplied by omega."""
+    colours, or "jacobi", all elements from the same positions, with omega times their share of the steps."""
 
     name: ClassVar[str] = "gpbd"
 
@@ -333,7 +328,7 @@ class GPBD(ElementOptions):
         ids = np.concatenate([batches.own, batches.rows.others], axis=1)
         n = int(ids.max()) + 1
         valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=n + 1), 1)
-        relax = (self.omega / valence)[ids].astype(weights.dtype)
+        relax = (self.omega / valence[ids].max(axis=1, keepdims=True)).astype(weights.dtype)
         steps = np.zeros_like(displacements)
         vertex = np.where((batches.element >= 0)[:, None, :] & (weights > 0), ids, -1)
         row, corner, lane = np.nonzero(vertex >= 0)

@@ -1,0 +1,61 @@
+"""Conjugate gradients against a dense solve, and what they say when they cannot solve."""
+
+import numpy as np
+import pytest
+from problems import cantilever, material
+from scipy.sparse import bsr_matrix, eye
+
+from supple.scene import build_model
+from supple.solvers.assembly import Assembly
+from supple.solvers.conjugate_gradients import BURST, conjugate_gradients
+from supple.solvers.linear import Automatic
+from supple.solvers.problem import Problem
+
+LIMIT = 10_000
+
+
+@pytest.fixture(scope="module")
+def system():
+    """The Hessian at rest of a block that sticks out of a wall, and its weight."""
+    problem = Problem(build_model(cantilever(material("corotated"), cells=5)), "float64")
+    assembly = Assembly(problem)
+    problem.balance()
+    return assembly, assembly.hessian("projected"), assembly.restrict(problem.net)
+
+
+@pytest.mark.parametrize("accuracy", np.logspace(-1, -10, 40))
+def test_accuracy_is_reached(system, accuracy):
+    """Whatever the number of iterations, also where it fills whole bursts."""
+    _, H, b = system
+    x, reached = conjugate_gradients(H, b, accuracy, LIMIT, threads=2)
+    assert reached
+    assert np.linalg.norm(H @ x - b) <= 1.001 * accuracy * np.linalg.norm(b)
+
+
+def test_more_than_one_burst_is_needed(system):
+    _, H, b = system
+    assert not conjugate_gradients(H, b, 1e-10, BURST, threads=1)[1]
+
+
+def test_threads_change_nothing(system):
+    _, H, b = system
+    one, two = (conjugate_gradients(H, b, 1e-8, LIMIT, threads)[0] for threads in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_indefinite_systems_are_noticed(system):
+    _, H, b = system
+    shifted = bsr_matrix(H - 0.5 * H.diagonal().min() * eye(len(b)), blocksize=(3, 3))
+    assert np.linalg.eigvalsh(shifted.toarray()).min() < 0
+    assert not conjugate_gradients(shifted, b, 1e-8, LIMIT, threads=1)[1]
+
+
+def test_automatic_hands_hard_systems_over(system):
+    assembly, H, b = system
+    automatic = Automatic(assembly)
+    automatic.solve(H, b, 1e-6)
+    assert automatic.name == "block-Jacobi CG"
+    shifted = bsr_matrix(H - 0.5 * H.diagonal().min() * eye(len(b)), blocksize=(3, 3))
+    x = automatic.solve(shifted, b, 1e-6)
+    assert ", then " in automatic.name
+    np.testing.assert_allclose(shifted @ x, b, atol=1e-9 * np.linalg.norm(b))
