@@ -100,7 +100,6 @@ def gravity_scenes() -> dict[str, Any]:
             IMAGES / f"{name}_residual.png",
             {label: run.report.history for label, run in runs.items()},
             title=f"{supple.load_scene(SCENES / f'{name}.toml').title}: PBNG",
-            tolerance=1e-6,
         )
         found[name] = {label: figures(run) | decades(run.report.history) for label, run in runs.items()}
     return found

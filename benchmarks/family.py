@@ -463,12 +463,15 @@ def hanging() -> Figures:
             "largest gap [m]": float(np.linalg.norm(C, axis=1).max()),
             "largest stretch": float(largest_stretch(found.model, found.positions)),
         }
-        lines[name] = (solver.name, range(len(imbalance)), imbalance)
+        every = getattr(
+            solver, "sweeps_per_step", 1
+        )  # at the ends of pseudo-time steps; within, it oscillates
+        lines[name] = (solver.name, range(0, len(imbalance), every), imbalance[::every])
         say(f"hanging, {name}: {table[name]}")
     curves(
         "hanging",
         "Stiff attachments stall XPBD in pseudo-time",
-        "two soft blocks of 5,000 tets bound by springs of 1e8 N/m [PBNG Fig. 17]",
+        "two soft blocks of 5,000 tets each, bound by springs of 1e8 N/m [PBNG Fig. 17]",
         lines,
         "sweep",
         "imbalance",
@@ -589,10 +592,10 @@ def stress_test(motion: str, cells: int, name: str, nu: float, sweeps: int, newt
     return {
         "iterations": [sweeps, newton],
         "steps done": step,
-        "stable": bool(step == STEPS and speed < 20 and J.min() > 0),
+        "bounded": bool(step == STEPS and np.isfinite(last).all() and speed < 20),
         "fastest vertex [m/s]": round(fastest, 2),
         "fastest vertex at the end [m/s]": round(speed, 2),
-        "most inverted": inverted,
+        "most elements inverted": inverted,
         "volumes of elements at the end": [round(float(J.min()), 3), round(float(J.max()), 3)],
         "volume of the cube at the end": round(volume(model, last), 4),
         "seconds": round(time.perf_counter() - began, 1),
@@ -612,7 +615,8 @@ def stress() -> Figures:
                     say(f"stress, {label}: {table[label]}")
     return {
         "what": f"unit cubes, density 1000, {STEPS} steps of 0.001 s, the motion in the first 300; float32",
-        "stable": "all steps finite, no element inverted at the end, no vertex faster than 20 m/s there",
+        "bounded": "all steps finite, and no vertex faster than 20 m/s at the end",
+        "most elements inverted": "seen at every 50th step; only the logarithmic barrier forbids it",
         **table,
     }
 

@@ -5,12 +5,14 @@
 
 Figures and the machine they were measured on go to benchmarks/results/foundation.json, residual plots to
 docs/images; a table shows them beside what is aimed for. Times mean little while other programs run.
+Then `python benchmarks/figures_in_docs.py` brings the pages that quote them up to date.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -40,7 +42,7 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
     arguments = parser.parse_args()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 150)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"sections": {}}
     for name in arguments.only:
         with console.status(name):

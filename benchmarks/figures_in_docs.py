@@ -1,0 +1,84 @@
+"""Write figures of benchmarks/results into the pages that show them: python benchmarks/figures_in_docs.py"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
+
+
+def main() -> None:
+    measured = json.loads((RESULTS / "foundation.json").read_text())
+    figures = {name: section["figures"] for name, section in measured["sections"].items()}
+    machine = f"{measured['machine']['cores']} cores of an {measured['machine']['cpu']}"
+    write("README.md", [*table(machine, foundation(figures)), *cuda()])
+    write("docs/design/links.md", table(machine, links(figures["gravity"]["hanging_blocks"])))
+    write("docs/design/newton.md", table(machine, reductions(figures["twisted_block"]["to_reduction"])))
+
+
+def write(page: str, lines: Iterable[str]) -> None:
+    """Replace what stands between the two marks of a page."""
+    path = ROOT / page
+    before, rest = path.read_text().split(BEGIN)
+    path.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+
+
+def table(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"| {title} | |", "|---|---|", *(f"| {what} | {value} |" for what, value in rows)]
+
+
+def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for precision, materials in figures["sweeps"].items():
+        run = materials["corotated"]
+        yield f"PBNG sweep, {size(run)}, {precision}", f"{run['ms_min']:.1f} ms"
+    yield (
+        "the same in float32 beside a process that keeps one core busy",
+        (f"{figures['busy_core']['ratio']:.1f} times as long"),
+    )
+    large = figures["large_block"]["float32"]
+    yield f"PBNG sweep, {size(large)}, float32", f"{large['ms_min']:.0f} ms"
+    twist = figures["twisted_block"]
+    for precision, run in twist["to_tolerance"].items():
+        what = f"twisted and stretched block, imbalance 1e-4 from the undeformed state, {precision}"
+        yield what, f"{run['seconds']:.2g} s, {run['iterations']} sweeps"
+    yield "PBNG and Newton, both converged, differ by", f"{twist['agreement']['difference']:.0e} of its size"
+    reached = twist["to_reduction"]
+    yield (
+        "its residual reduced to 1e-2: PBNG, float32",
+        f"{reached['reached']['pbng float32']['seconds']:.2g} s",
+    )
+    yield "its residual reduced to 1e-2: our fastest Newton", f"{reached['fastest_newton_seconds']:.2g} s"
+
+
+def size(run: dict[str, Any]) -> str:
+    return f"{run['vertices']:,} vertices, {run['tets']:,} tetrahedra"
+
+
+def cuda() -> Iterator[str]:
+    path = RESULTS / "gpu.json"
+    if path.exists():
+        measured = json.loads(path.read_text())
+        yield f"| **one {measured['card']}** | |"
+        for run in measured["sweeps"]:
+            if run["precision"] == "float32":
+                yield f"| PBNG sweep, {size(run)}, float32 | {run['us_per_sweep']:.0f} µs |"
+
+
+def links(runs: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for label, run in runs.items():
+        yield label, f"{run['outcome']} after {run['iterations']} sweeps, imbalance {run['imbalance']:.1e}"
+
+
+def reductions(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, run in section["reached"].items():
+        found = f"{run['seconds']:.2g} s, {run['iterations']} iterations" if run["seconds"] else "not reached"
+        yield name, found
+
+
+if __name__ == "__main__":
+    main()
