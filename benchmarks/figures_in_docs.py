@@ -18,7 +18,8 @@ def main() -> None:
     machine = f"{measured['machine']['cores']} cores of an {measured['machine']['cpu']}"
     write("README.md", [*table(machine, foundation(figures)), *cuda()])
     write("docs/design/links.md", table(machine, links(figures["gravity"]["hanging_blocks"])))
-    write("docs/design/newton.md", table(machine, reductions(figures["twisted_block"]["to_reduction"])))
+    newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
+    write("docs/design/newton.md", table(machine, newton))
 
 
 def write(page: str, lines: Iterable[str]) -> None:
@@ -74,10 +75,16 @@ def links(runs: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield label, f"{run['outcome']} after {run['iterations']} sweeps, imbalance {run['imbalance']:.1e}"
 
 
+def choices(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, runs in section.items():
+        times = ", ".join(f"{linear} {run['seconds']:.2g} s" for linear, run in runs.items())
+        yield f"newton, imbalance 1e-8, {name}", times
+
+
 def reductions(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, run in section["reached"].items():
         found = f"{run['seconds']:.2g} s, {run['iterations']} iterations" if run["seconds"] else "not reached"
-        yield name, found
+        yield f"{name}, reduction 1e-2", found
 
 
 if __name__ == "__main__":

@@ -57,9 +57,21 @@ def twisted_block(section: dict[str, Any]) -> Iterator[Row]:
     ratios = section["to_reduction"]["ratio"]
     yield at_least("  reduction 1e-2 sooner than Newton, float32", 20, ratios["float32"], "x")
     yield "  the same, float64", "", f"{ratios['float64']:.3g}x", None
+    pbng = section["to_reduction"]["reached"]["pbng float32"]["seconds"]
+    for linear in ("direct", "amg", "cg"):
+        runs = [v for name, v in section["to_reduction"]["reached"].items() if name.endswith(linear)]
+        newton = min(run["seconds"] for run in runs if run["seconds"])
+        yield f"  the same, float32, than Newton with {linear}", "", f"{newton / pbng:.3g}x", None
     for name, run in section["to_reduction"]["reached"].items():
         text = f"{run['seconds']:.3g} s, {run['iterations']} iterations" if run["seconds"] else "not reached"
         yield f"    {name}", "", text, None
+
+
+def linear_solvers(section: dict[str, Any]) -> Iterator[Row]:
+    for name, runs in section.items():
+        best = min(run["seconds"] for run in runs.values())
+        text = ", ".join(f"{linear} {run['seconds']:.2g} s" for linear, run in runs.items())
+        yield f"Newton, {name}", "auto ≤ 2x best", text, runs["auto"]["seconds"] <= 2 * best
 
 
 def gravity(section: dict[str, Any]) -> Iterator[Row]:
@@ -85,6 +97,7 @@ ROWS = {
     "large_block": large_block,
     "busy_core": busy_core,
     "twisted_block": twisted_block,
+    "linear_solvers": linear_solvers,
     "gravity": gravity,
     "recovery": recovery,
     "bunny": bunny,

@@ -19,7 +19,7 @@ DEFAULT_ITERATIONS = 20_000
 """Iterations allowed to a solve that has a tolerance and no other limit."""
 
 PROGRESS = 0.99
-"""A residual counts as reduced when it falls below this part of the lowest seen."""
+"""A figure counts as reduced when it falls below this part of the lowest seen."""
 
 ROUNDED = 3.0
 """A float32 solve that gets stuck below this many times the estimated rounding error has reached its limit;
@@ -183,7 +183,7 @@ def solve(
         first = balance = problem.balance()
         clock, iteration = 0.0, 0
         problem.pull(problem.u)
-        good, lowest, lowest_at = problem.u.copy(), balance.residual, 0
+        good, lowest, progress_at = problem.u.copy(), balance, 0
 
         def look() -> None:
             if history is not None:
@@ -199,7 +199,7 @@ def solve(
         run = solver.begin(problem)  # which may move u already
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         while True:
-            stuck = iteration - lowest_at > run.patience
+            stuck = iteration - progress_at > run.patience
             outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem)
             if outcome is not None:
                 break
@@ -221,8 +221,8 @@ def solve(
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
-            if balance.residual < PROGRESS * lowest:
-                lowest, lowest_at = balance.residual, iteration
+            if _is_progress(balance, lowest):
+                lowest, progress_at = balance, iteration
         if iteration == 0 or not balance.finite:
             problem.assign(problem.u, good)
             balance = problem.balance()
@@ -249,6 +249,12 @@ def solve(
         notes=run.notes,
         history=history,
     )
+
+
+def _is_progress(balance: Balance, lowest: Balance) -> bool:
+    """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
+    vanish together; the imbalance, while forces build up from rest under a load and the residual rises."""
+    return balance.residual < PROGRESS * lowest.residual or balance.imbalance < PROGRESS * lowest.imbalance
 
 
 def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
