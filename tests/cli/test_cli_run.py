@@ -7,6 +7,7 @@ import pytest
 from cli_scenes import SAG, STRETCH, SWING, supple, supple_json, write_scene
 
 import supple as library
+from supple.cli.progress import FilmProgress
 from supple.io import read_frame
 
 
@@ -19,6 +20,7 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
         "frame_0001.npz",
         "animation.pvd",
         "report.json",
+        "scene.toml",
         "picture.png",
     }
     for word in ("Sagging block", "64", "135", "pbng", "Converged", "imbalance", "results/scene"):
@@ -55,7 +57,12 @@ def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
         assert frame["ok"]
         assert frame["sentence"]
     assert written["totals"]["iterations"] == sum(frame["iterations"] for frame in written["frames"])
-    assert (tmp_path / "out" / "residual.png").stat().st_size > 1000
+    for name in ("residual_iterations", "residual_seconds", "energy_iterations", "energy_seconds"):
+        assert (tmp_path / "out" / f"{name}.png").stat().st_size > 1000
+    assert (tmp_path / "out" / "film.mp4").stat().st_size > 1000
+    assert written["film"]["files"] == ["film.mp4"]
+    assert (written["looks"]["iterations"][0], written["looks"]["seconds"][0]) == (0, 0.0)
+    assert written["looks"]["imbalance"][-1] == written["frames"][-1]["imbalance"]
 
 
 def test_options_override_the_file(tmp_path):
@@ -112,3 +119,43 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
 def test_quiet_says_nothing(tmp_path):
     result = supple("run", write_scene(tmp_path, SWING), "--quiet", "--no-picture")
     assert (result.exit_code, result.output) == (0, "")
+
+
+def test_films_are_made_only_if_wanted(tmp_path):
+    scene = write_scene(tmp_path, SWING)
+    supple_json("run", scene, "--no-film", "--output", "a")
+    assert (tmp_path / "a" / "picture.png").exists()
+    assert not (tmp_path / "a" / "film.mp4").exists()
+    assert supple_json("run", scene, "--gif", "--output", "b")["film"]["files"] == ["film.mp4", "film.gif"]
+    assert (tmp_path / "b" / "film.gif").exists()
+
+
+def test_a_field_that_there_is_not_is_refused_before_anything_is_solved(tmp_path):
+    scene = write_scene(tmp_path, SWING)
+    result = supple("run", scene, "--field", "stress")
+    assert result.exit_code == 2
+    assert "field must be one of displacement" in result.stderr
+    assert not (tmp_path / "results").exists()
+    result = supple("run", write_scene(tmp_path, SWING + "[view]\nfield = 'stress'\n", "b.toml"))
+    assert result.exit_code == 2
+
+
+def test_an_interrupt_while_drawing_keeps_all_frames(tmp_path, monkeypatch):
+    def interrupt(self, done, pictures):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FilmProgress, "watch", interrupt)
+    result = supple("run", write_scene(tmp_path, SWING))
+    assert result.exit_code == 130
+    assert "supple render results/scene" in result.stderr
+    folder = tmp_path / "results" / "scene"
+    assert read_frame(folder, 6).index == 6
+    assert not list(folder.glob(".unfinished*"))
+
+
+def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
+    supple_json("run", write_scene(tmp_path, SAG), "--output", "out", "--no-picture")
+    copy = tmp_path / "out" / "scene.toml"
+    text = copy.read_text()
+    supple_json("run", str(copy), "--output", "out", "--overwrite", "--no-picture")
+    assert copy.read_text() == text

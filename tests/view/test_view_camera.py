@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.view.camera import FILLED, fitted_camera
+from supple.view.camera import CAMERAS, FILLED, fitted_camera, outline, parse_camera
 
 RANDOM = np.random.default_rng(0)
 CLOUDS = {
@@ -18,13 +18,14 @@ CLOUDS = {
 }
 
 
+@pytest.mark.parametrize("angles", CAMERAS.values(), ids=CAMERAS)
 @pytest.mark.parametrize("aspect", [0.5, 1.3, 3.0])
 @pytest.mark.parametrize("name", CLOUDS)
-def test_all_points_are_in_the_picture_and_fill_it(name, aspect):
-    places, distance = fitted_camera(CLOUDS[name], aspect).project(CLOUDS[name])
+def test_all_points_are_in_the_picture_and_fill_it(name, aspect, angles):
+    places, distance = fitted_camera(CLOUDS[name], aspect, angles).project(CLOUDS[name])
     assert (distance > 0).all()
     assert np.abs(places).max() <= FILLED * (1 + 1e-6)
-    if name != "one point":
+    if name != "one point" and angles == CAMERAS["corner"]:
         assert np.ptp(places, axis=0).max() > 1.9 * FILLED
 
 
@@ -41,3 +42,26 @@ def test_points_that_are_not_finite_are_left_out():
     np.testing.assert_array_equal(
         fitted_camera(points, 1.0).position, fitted_camera(CLOUDS["cube"], 1.0).position
     )
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_an_outline_has_the_same_camera(name):
+    cloud = CLOUDS[name]
+    halves = [cloud[::2], cloud[1::2]] if len(cloud) > 1 else [cloud]
+    expected, found = fitted_camera(cloud, 1.3), fitted_camera(outline(halves), 1.3)
+    np.testing.assert_allclose(found.position, expected.position, rtol=1e-9, atol=1e-9)
+    assert len(outline(halves)) <= len(cloud)
+
+
+def test_cameras_have_names_or_angles():
+    assert parse_camera("front") == CAMERAS["front"]
+    assert parse_camera(" -45, 30.5") == (-45.0, 30.5)
+    for text in ("above", "45", "1,2,3", "0,90", "0,-91", "x,y", "1.2.3,4", ""):
+        with pytest.raises(ValueError, match="camera must be one of corner, front"):
+            parse_camera(text)
+
+
+def test_the_front_looks_along_z_and_the_side_along_x():
+    cube = CLOUDS["cube"]
+    assert fitted_camera(cube, 1.0, (0, 0)).axes[2] == pytest.approx([0, 0, 1])
+    assert fitted_camera(cube, 1.0, (90, 0)).axes[2] == pytest.approx([1, 0, 0])

@@ -1,122 +1,155 @@
-"""Pictures and plots are drawn, by both renderers."""
+"""Pictures are drawn, by both renderers."""
 
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from view_models import BACKENDS, RENDERERS, bar_and_ball, bent, empty, needs_vtk
 
 import supple
-from supple.report import History
-from supple.view import FIELDS, picture, probe, residual_plot, with_matplotlib, with_vtk
-from supple.view.camera import fitted_camera
-from supple.view.drawing import drawing
-from supple.view.style import BACKGROUND
+from supple.view import FIELDS, Shape, picture, probe, with_matplotlib, with_vtk
+from supple.view.camera import Camera, fitted_camera
+from supple.view.drawing import Drawing, drawing
+from supple.view.furniture import HEADER, LEGEND, aspect_for_body
+from supple.view.style import LIGHT, THEMES
 
-needs_vtk = pytest.mark.skipif(probe.vtk_problem() is not None, reason=probe.MISSING)
-RENDERERS = [
-    pytest.param(with_vtk, marks=needs_vtk, id="vtk"),
-    pytest.param(with_matplotlib, id="matplotlib"),
-]
-BACKENDS = [pytest.param("vtk", marks=needs_vtk), "matplotlib"]
 SIZE = (320, 240)
+DISPLACEMENT = FIELDS["displacement"]
 
 
 @pytest.fixture(scope="module")
 def model():
-    scene = supple.Scene()
-    material = supple.Corotated(young=1e5, poisson=0.3)
-    bar = scene.add_solid(supple.bar(cells=(8, 2, 2)), material)
-    scene.add_solid(supple.ball(resolution=3).translated((2, 2.5, 0)), material)
-    scene.pin(bar.where(lambda X: X[:, 0] <= 0))
-    scene.quasistatic = False
-    return supple.build_model(scene)
+    return supple.build_model(bar_and_ball())
 
 
 @pytest.fixture(scope="module")
-def bent(model):
-    x = model.rest.copy()
-    x[:, 1] -= 0.08 * np.clip(x[:, 0], 0, None) ** 2
-    return x
+def shown(model):
+    return draw(model, bent(model.rest))
 
 
-def background(image: np.ndarray) -> np.ndarray:
-    """(h, w) bool: True where nothing is drawn."""
-    return (np.abs(image[..., :3].astype(int) - np.round(255 * np.array(to_rgb(BACKGROUND)))) <= 2).all(
-        axis=-1
-    )
+def draw(model, positions, **options) -> Drawing:
+    limits = DISPLACEMENT.limits(DISPLACEMENT.values(model, positions, None))
+    return drawing(model, positions, DISPLACEMENT, limits, **options)
+
+
+def camera_for(shown: Drawing) -> Camera:
+    return fitted_camera(shown.points, aspect_for_body(SIZE))
+
+
+def render(renderer, shown: Drawing, camera: Camera, theme=LIGHT) -> np.ndarray:
+    made = renderer(SIZE, theme)
+    try:
+        return made.render(shown, camera)
+    finally:
+        made.close()
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("stretch", [(1, 1, 1), (5, 0.3, 0.3), (0.2, 4, 0.2)])
-def test_the_body_is_drawn_and_touches_no_border(renderer, model, bent, stretch):
-    shown = drawing(model, bent * stretch, FIELDS["displacement"])
-    image = renderer.render(shown, fitted_camera(shown.points, SIZE[0] / SIZE[1]), SIZE)
+def test_the_body_is_drawn_where_there_is_room_for_it(renderer, model, stretch):
+    shown = draw(model, bent(model.rest) * stretch)
+    image = render(renderer, shown, camera_for(shown))
     assert image.shape == (SIZE[1], SIZE[0], 3)
-    empty = background(image)
-    border = np.concatenate([empty[0], empty[-1], empty[:, 0], empty[:, -1]])
-    assert border.all()
-    assert 0.005 < 1 - empty.mean() < 0.9
-    assert image[~empty].std() > 10
+    nothing = empty(image, LIGHT.background)
+    rows, columns = np.nonzero(~nothing)
+    assert rows.min() > HEADER * SIZE[1]
+    assert rows.max() < SIZE[1] - 1
+    assert columns.min() > 0
+    assert columns.max() < (1 - LEGEND) * SIZE[0]
+    assert 0.005 < 1 - nothing.mean() < 0.9
+    assert image[~nothing].std() > 10
 
 
 @needs_vtk
-def test_both_renderers_draw_the_same_silhouette(model, bent):
-    shown = drawing(model, bent, FIELDS["displacement"])
-    camera = fitted_camera(shown.points, SIZE[0] / SIZE[1])
-    one, other = (background(r.render(shown, camera, SIZE)) for r in (with_vtk, with_matplotlib))
+def test_both_renderers_draw_the_same_silhouette(shown):
+    camera = camera_for(shown)
+    one, other = (
+        empty(render(made, shown, camera), LIGHT.background)
+        for made in (with_vtk.Renderer, with_matplotlib.Renderer)
+    )
     assert (one != other).mean() < 0.03
+
+
+@needs_vtk
+def test_a_renderer_that_is_used_again_draws_the_new_shape(model, shown):
+    camera = camera_for(shown)
+    used = with_vtk.Renderer(SIZE, LIGHT)
+    try:
+        used.render(draw(model, model.rest), camera)
+        np.testing.assert_array_equal(used.render(shown, camera), render(with_vtk.Renderer, shown, camera))
+    finally:
+        used.close()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, bent, backend, field):
+def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, backend, field):
+    theme = "dark" if field in ("residual", "body") else "light"
     path = tmp_path / "picture.png"
-    assert picture(path, model, bent, title="Bent", colour_by=field, backend=backend, size=(640, 480)) is None
+    options = {"field": field, "theme": theme, "backend": backend, "size": (640, 480)}
+    assert picture(path, model, bent(model.rest), title="Bent", **options) is None
     image = (255 * imread(path)).round()
     assert image.shape[:2] == (480, 640)
-    assert 0.1 < 1 - background(image).mean() < 0.9
-    assert image[..., :3].var() > 100
+    assert empty(image, THEMES[theme].background)[:30, -30:].all()
+    assert 0.1 < 1 - empty(image, THEMES[theme].background).mean() < 0.9
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_pins_are_visible(renderer, model, bent):
-    shown = drawing(model, bent, FIELDS["displacement"])
-    camera = fitted_camera(shown.points, SIZE[0] / SIZE[1])
-    with_pins = renderer.render(shown, camera, SIZE)
-    bare = replace(shown, pinned=np.empty(0, int))
-    changed = (with_pins != renderer.render(bare, camera, SIZE)).any(axis=-1)
-    assert changed.any()
-    places, _ = camera.project(shown.points[shown.pinned])
-    columns = (places[:, 0] + 1) / 2 * SIZE[0]
+@pytest.mark.parametrize("part", ["pins", "links"])
+def test_pins_and_attachments_are_visible(renderer, part):
+    model = supple.build_model(bar_and_ball(attached=True))
+    shown = draw(model, bent(model.rest))
+    camera = camera_for(shown)
+    bare = replace(shown, **{part: np.empty((0, *getattr(shown, part).shape[1:]))})
+    changed = (render(renderer, shown, camera) != render(renderer, bare, camera)).any(axis=-1)
+    places, _ = camera.project(getattr(shown, part).reshape(-1, 3))
+    columns = (places[:, 0] + 1) / 2 * (1 - LEGEND) * SIZE[0]
     assert columns.min() - 6 < np.flatnonzero(changed.any(axis=0)).mean() < columns.max() + 6
 
 
-def test_the_colour_bar_of_a_body_at_rest_has_two_ends(tmp_path, model):
-    picture(tmp_path / "rest.png", model, model.rest, backend="matplotlib", size=(320, 240))
-    assert FIELDS["displacement"].limits(np.zeros(3)) == (0.0, 1.0)
-    low, high = FIELDS["volume_ratio"].limits(np.ones(3))
-    assert low < 1 < high
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, shown):
+    camera = camera_for(shown)
+    grounded = draw(model, bent(model.rest), ground=float(shown.points[:, 1].min()) - 0.1)
+    with_shadow, without = render(renderer, grounded, camera), render(renderer, shown, camera)
+    ground = empty(without, LIGHT.background)
+    assert (with_shadow[ground].astype(int) <= without[ground].astype(int) + 1).all()
+    assert (with_shadow[ground].astype(int) < without[ground].astype(int) - 15).any()
 
 
-def test_volume_ratio_is_that_of_a_scaled_body(model):
-    np.testing.assert_allclose(FIELDS["volume_ratio"].values(model, 2 * model.rest), 8.0)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, model, backend):
+    positions = bent(model.rest)
+    positions[5] = np.nan
+    picture(tmp_path / "a.png", model, positions, backend=backend, size=SIZE)
+    assert 1 - empty(255 * imread(tmp_path / "a.png"), LIGHT.background).mean() > 0.1
 
 
-def test_unknown_fields_and_backends_are_refused(tmp_path, model):
-    with pytest.raises(ValueError, match="displacement, volume_ratio"):
-        picture(tmp_path / "a.png", model, model.rest, colour_by="stress")
-    with pytest.raises(ValueError, match="'vtk' or 'matplotlib'"):
-        picture(tmp_path / "a.png", model, model.rest, backend="crayon")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_body_is_seen_from_below_as_well(tmp_path, model, backend):
+    picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), backend=backend, size=SIZE)
+    image = 255 * imread(tmp_path / "a.png")[:, : round((1 - LEGEND) * SIZE[0])]
+    coloured = np.ptp(image[..., :3], axis=-1) > 20
+    assert coloured.mean() > 0.05
 
 
-def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, monkeypatch, model, bent):
+def test_unknown_names_are_refused(tmp_path, model):
+    for options, sentence in (
+        ({"field": "stress"}, "displacement, energy_density, volume_ratio"),
+        ({"backend": "crayon"}, "'vtk' or 'matplotlib'"),
+        ({"theme": "pink"}, "light or dark"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            picture(tmp_path / "a.png", model, model.rest, **options)
+
+
+def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, monkeypatch, model):
     monkeypatch.setattr(probe, "_ATTEMPT", "import os; os.abort()")
     probe.vtk_problem.cache_clear()
     try:
-        note = picture(tmp_path / "a.png", model, bent, size=(320, 240))
+        note = picture(tmp_path / "a.png", model, Shape(bent(model.rest)), size=SIZE)
     finally:
         probe.vtk_problem.cache_clear()
     assert note is not None
@@ -131,15 +164,3 @@ def test_probing_happens_once(monkeypatch):
     monkeypatch.undo()
     assert probe.vtk_problem() == probe.MISSING
     probe.vtk_problem.cache_clear()
-
-
-@pytest.mark.parametrize("count", [1, 3, 9])
-def test_residual_plot(tmp_path, count):
-    histories = {
-        f"frame {i}": History([0, 1, 2], [0.0, 0.1, 0.2], [3.0, 2.0, 1.0], [1.0, 0.1, 0.01 / (i + 1)])
-        for i in range(count)
-    }
-    residual_plot(tmp_path / "r.png", histories, title="Curves", tolerance=1e-3, size=(640, 400))
-    image = (255 * imread(tmp_path / "r.png")).round()
-    assert image.shape[:2] == (400, 640)
-    assert 0.01 < 1 - background(image).mean() < 0.5

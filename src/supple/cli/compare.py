@@ -57,6 +57,7 @@ def compare(
         from supple.cli.compare_record import new_record
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import check_threads, load_file
+        from supple.cli.saved import begin_results
         from supple.cli.solvers import parse_solvers
         from supple.io import ComparisonFolder
         from supple.io.results import to_json
@@ -78,8 +79,8 @@ def compare(
             errors.print("Interrupted; nothing was written.")
             raise typer.Exit(INTERRUPTED) from None
         record = new_record(file, comparison, stop, precision, warmup, settled)
-        folder.clear()
-        _illustrate(comparison, record, folder, pictures)
+        begin_results(folder, file)
+        _illustrate(comparison, file, record, folder, pictures)
         folder.write_report(record)
         code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
         if json:
@@ -172,16 +173,20 @@ def _run(
 
 
 def _illustrate(
-    comparison: Comparison, record: dict[str, Any], folder: ComparisonFolder, pictures: bool
+    comparison: Comparison,
+    file: SceneFile,
+    record: dict[str, Any],
+    folder: ComparisonFolder,
+    pictures: bool,
 ) -> None:
-    """Two plots and, if wanted, a picture for each solver; their names go into the record."""
+    """Four plots and, if wanted, a picture for each solver; their names go into the record."""
     from supple.cli.compare_pictures import draw_pictures, draw_plots
 
     if not any(trial.report for trial in comparison.trials):
         return
     draw_plots(comparison, record, folder.path)
     if pictures:
-        problem = draw_pictures(comparison, record, folder.path)
+        problem = draw_pictures(comparison, file, record, folder.path)
         if problem:
             note(problem)
 

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from supple.cli.compare_record import picture_name
+from supple.cli.illustrate import AGAINST, make_look
 from supple.cli.speech import say_seconds
 from supple.compare import Comparison
 from supple.io.replacing import replacing
+from supple.scene import SceneFile
 from supple.view import comparison_plot, picture, shared_view
 
-AGAINST: tuple[Literal["iterations", "seconds"], ...] = ("iterations", "seconds")
+QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
 
 def draw_plots(comparison: Comparison, record: dict[str, Any], folder: Path) -> None:
-    """residual_iterations.png and residual_seconds.png"""
-    for against in AGAINST:
-        name = f"residual_{against}.png"
+    """residual_iterations.png, residual_seconds.png, energy_iterations.png and energy_seconds.png"""
+    for quantity, against in product(QUANTITIES, AGAINST):
+        name = f"{quantity}_{against}.png"
         with replacing(folder / name) as path:
             comparison_plot(
                 path,
                 comparison.trials,
                 against,
                 title=record["scene"]["title"],
-                subtitle=_setting(record),
+                subtitle=setting(record),
+                quantity=quantity,
             )
-        record["plots"][against] = name
+        record["plots"][f"{quantity}_{against}"] = name
 
 
-def draw_pictures(comparison: Comparison, record: dict[str, Any], folder: Path) -> str | None:
+def draw_pictures(
+    comparison: Comparison, file: SceneFile, record: dict[str, Any], folder: Path
+) -> str | None:
     """A picture for each solver that ran, all with the same camera and colours; a sentence where VTK cannot
     draw. A body that a solver has blown up out of sight is drawn to its own scale, and says so."""
     ran = [trial for trial in comparison.trials if trial.report is not None]
     shapes: dict[str, np.ndarray] = {trial.label: trial.positions for trial in ran}  # type: ignore[misc]
     best = min(ran, key=lambda trial: trial.report.imbalance)  # type: ignore[union-attr]
     near = _near(shapes, shapes[best.label])
-    view = shared_view(comparison.model, [shapes[label] for label in near])
+    look = make_look(file)
+    view = shared_view(comparison.model, [shapes[label] for label in near], **look.options)
     for entry in record["trials"]:
         if entry["error"] is None:
             label, entry["picture"] = entry["label"], picture_name(entry["label"])
@@ -50,6 +57,7 @@ def draw_pictures(comparison: Comparison, record: dict[str, Any], folder: Path) 
                     title=f"{record['scene']['title']}: {label}",
                     subtitle=_caption(entry) + ("" if label in near else " · to its own scale"),
                     view=view if label in near else None,
+                    **look.options,
                 )
     return record["note"]
 
@@ -72,7 +80,7 @@ def _caption(entry: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _setting(record: dict[str, Any]) -> str:
+def setting(record: dict[str, Any]) -> str:
     """4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
     scene, frame = record["scene"], record["warmup"]["frames"] + 1
     step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"

@@ -1,4 +1,4 @@
-"""The progress bars of runs and comparisons."""
+"""The progress bars of runs, comparisons and drawings."""
 
 from __future__ import annotations
 
@@ -17,29 +17,22 @@ if TYPE_CHECKING:
     from supple.simulate import Stop
 
 
-class RunProgress:
-    """Shows frame, iteration, imbalance and time left on a terminal; elsewhere one line per frame.
+class _Bar:
+    """A name, a bar and figures on a terminal; nothing elsewhere. threaded: drawn by a thread of its own,
+    else only when `show` is called."""
 
-    done: frames that were complete before this run.
-    """
-
-    def __init__(self, frames: int, done: int, stop: Stop, quiet: bool) -> None:
-        self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
-        self._first, self._seconds = done, 0.0
-        self._forecast = Forecast(stop)
+    def __init__(self, name: str, quiet: bool = False, threaded: bool = True) -> None:
+        self._threaded = threaded
         self._bar = Progress(
-            TextColumn("frame {task.fields[frame]}"),
+            TextColumn("{task.fields[name]}"),
             BarColumn(bar_width=28),
             TextColumn("{task.fields[figures]}"),
             console=errors,
             transient=True,
+            auto_refresh=threaded,
             disable=quiet or not errors.is_terminal,
         )
-        self._task = self._bar.add_task("run", total=1.0, frame=self._frame, figures="setting up")
-
-    @property
-    def _frame(self) -> str:
-        return f"{min(self.done + 1, self.frames)}/{self.frames}"
+        self._task = self._bar.add_task("", total=1.0, name=name, figures="setting up")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -50,16 +43,37 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
+    def show(self, name: str, completed: float, figures: str) -> None:
+        self._bar.update(
+            self._task, name=name, completed=completed, figures=figures, refresh=not self._threaded
+        )
+
+
+class RunProgress(_Bar):
+    """Shows frame, iteration, imbalance and time left on a terminal; elsewhere one line per frame.
+
+    done: frames that were complete before this run.
+    """
+
+    def __init__(self, frames: int, done: int, stop: Stop, quiet: bool) -> None:
+        self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
+        self._first, self._seconds = done, 0.0
+        self._forecast = Forecast(stop)
+        super().__init__(self._frame, quiet)
+
+    @property
+    def _frame(self) -> str:
+        return f"frame {min(self.done + 1, self.frames)}/{self.frames}"
+
     def watch(self, iteration: int, imbalance: float, seconds: float) -> None:
         if iteration == 0:
             self._forecast = Forecast(self.stop)
         self._forecast.see(iteration, imbalance, seconds)
-        figures = f"iteration {iteration}  imbalance {imbalance:.1e}"
+        figures = _figures(iteration, imbalance)
         left = self._forecast.left
         if left is not None:
             figures += f"  {self._time_left(left)}"
-        completed = (self.done + self._forecast.fraction) / self.frames
-        self._bar.update(self._task, completed=completed, frame=self._frame, figures=figures)
+        self.show(self._frame, (self.done + self._forecast.fraction) / self.frames, figures)
 
     def finish_frame(self, report: Report) -> None:
         self.done += 1
@@ -76,7 +90,7 @@ class RunProgress:
         return f"{_whole(in_frame)} left in frame, {_whole(in_frame + frames_left * per_frame)} in all"
 
 
-class TrialProgress:
+class TrialProgress(_Bar):
     """Shows solver, iteration and imbalance on a terminal; elsewhere one line per solver.
 
     It draws only when `watch` is called, which is outside the timed region, not from a thread of its own.
@@ -85,32 +99,14 @@ class TrialProgress:
     def __init__(self, trials: int, stop: Stop) -> None:
         self.trials, self.stop, self.done = trials, stop, 0
         self._forecast = Forecast(stop)
-        self._bar = Progress(
-            TextColumn("{task.fields[label]}"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.fields[figures]}"),
-            console=errors,
-            transient=True,
-            auto_refresh=False,
-            disable=not errors.is_terminal,
-        )
-        self._drawn = 0.0
-        self._task = self._bar.add_task("compare", total=1.0, label="", figures="setting up")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        self._label, self._drawn = "", 0.0
+        super().__init__("", threaded=False)
 
     def see(self, trial: Trial) -> None:
         """A trial is about to begin, or has ended."""
         if trial.report is None and trial.error is None:
-            label = f"{trial.label} {self.done + 1}/{self.trials}"
-            self._bar.update(self._task, completed=0, label=label, figures="setting up", refresh=True)
+            self._label = f"{trial.label} {self.done + 1}/{self.trials}"
+            self.show(self._label, 0.0, "setting up")
             return
         self.done += 1
         if not errors.is_terminal:
@@ -122,8 +118,28 @@ class TrialProgress:
         self._forecast.see(iteration, imbalance, seconds)
         if perf_counter() > self._drawn + 0.1:
             self._drawn = perf_counter()
-            figures = f"iteration {iteration}  imbalance {imbalance:.1e}"
-            self._bar.update(self._task, completed=self._forecast.fraction, figures=figures, refresh=True)
+            self.show(self._label, self._forecast.fraction, _figures(iteration, imbalance))
+
+
+class FilmProgress(_Bar):
+    """Shows how many pictures of a film are drawn and the time left on a terminal; elsewhere one line."""
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__("drawing", quiet)
+        self.quiet, self._began = quiet, perf_counter()
+
+    def watch(self, done: int, pictures: int) -> None:
+        if done == 0:
+            self._began = perf_counter()
+            if not (self.quiet or errors.is_terminal):
+                errors.print(f"drawing a film of {pictures} pictures")
+            return
+        left = (perf_counter() - self._began) / done * (pictures - done)
+        self.show(f"drawing {done}/{pictures}", done / pictures, f"{_whole(left)} left" if left else "")
+
+
+def _figures(iteration: int, imbalance: float) -> str:
+    return f"iteration {iteration}  imbalance {imbalance:.1e}"
 
 
 def _brief(report: Report) -> str:

@@ -21,6 +21,7 @@ def new_record(job: Job) -> dict[str, Any]:
         "solver": job.settings,
         "frames": [],
         "totals": {},
+        "looks": None,
         **circumstances(),
     }
 
@@ -29,8 +30,9 @@ def scene_facts(file: SceneFile) -> dict[str, Any]:
     scene = file.scene
     return {
         "file": str(file.path),
+        "folder": str(file.folder.resolve()),
         "title": file.title,
-        "sha256": _fingerprint(file),
+        "sha256": fingerprint(file),
         "bodies": [body.name for body in scene.bodies],
         "vertices": sum(body.mesh.n_vertices for body in scene.bodies),
         "tets": sum(body.mesh.n_tets for body in scene.bodies),
@@ -48,7 +50,7 @@ def circumstances() -> dict[str, Any]:
     }
 
 
-def _fingerprint(file: SceneFile) -> str:
+def fingerprint(file: SceneFile) -> str:
     """A hash of the scene file and of the meshes that it reads."""
     digest = hashlib.sha256(file.path.read_bytes())
     for body in file.scene.bodies:
@@ -57,8 +59,22 @@ def _fingerprint(file: SceneFile) -> str:
     return digest.hexdigest()
 
 
-def add_frame(record: dict[str, Any], frame: Frame) -> None:
+class Looks:
+    """What `watch` sees in the course of one solve, for the curve of the last frame."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, list[Any]] = {}
+
+    def watch(self, iteration: int, imbalance: float, seconds: float) -> None:
+        if iteration == 0 or not self.seen:
+            self.seen = {"iterations": [], "imbalance": [], "seconds": []}
+        for values, value in zip(self.seen.values(), (iteration, imbalance, seconds), strict=True):
+            values.append(value)
+
+
+def add_frame(record: dict[str, Any], frame: Frame, looks: Looks) -> None:
     record["frames"].append({"index": frame.index, "time": frame.time, **frame.report.to_dict()})
+    record["looks"] = looks.seen
     set_totals(record)
 
 
@@ -77,7 +93,8 @@ def set_totals(record: dict[str, Any]) -> None:
 
 
 def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The frames that are already in a folder; refuses to mix those of another scene or other settings."""
+    """The frames that are already in a folder, whose looks go into the record; refuses to mix those of
+    another scene or other settings."""
     old = folder.read_report()
     if old["scene"]["sha256"] != record["scene"]["sha256"]:
         raise ResultsError(
@@ -99,6 +116,12 @@ def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[
         raise ResultsError(
             f"{folder.path} has {len(frames)} frames already, more than the {wanted} asked for."
         )
-    for frame in frames:  # JSON has no infinity
-        frame.update({name: math.inf for name in FIGURES if frame[name] is None})
+    restore_infinities(frames)
+    record["looks"] = old.get("looks")
     return frames
+
+
+def restore_infinities(frames: list[dict[str, Any]]) -> None:
+    """JSON has no infinity: figures that are missing in frames were infinite or NaN."""
+    for frame in frames:
+        frame.update({name: math.inf for name in FIGURES if frame[name] is None})

@@ -11,7 +11,9 @@ import typer
 from supple.cli.speech import Json, announcing_compilation, errors, note, parse_seconds, refusing
 
 if TYPE_CHECKING:
+    from supple.cli.illustrate import Look
     from supple.cli.job import Job
+    from supple.cli.saved import SavedRun
     from supple.io import ResultsFolder, SavedFrame
 
 DID_NOT_CONVERGE, INTERRUPTED = 1, 130
@@ -35,19 +37,29 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="Record every iteration and plot it in residual.png.")
+        bool, typer.Option("--history", help="Record residual and energy of every iteration and plot them.")
     ] = False,
-    picture: Annotated[bool, typer.Option("--picture/--no-picture", help="Draw the last frame.")] = True,
+    picture: Annotated[
+        bool, typer.Option("--picture/--no-picture", help="Draw the last frame, and a film if wanted.")
+    ] = True,
+    film: Annotated[bool, typer.Option("--film/--no-film", help="Make a film of several frames.")] = True,
+    gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
+    field: Annotated[
+        str | None,
+        typer.Option(help="What to colour by, instead of what the file says; see `supple render`."),
+    ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Solve a scene and write frames, a report and a picture.
+    """Solve a scene and write frames, a report, a picture and, of several frames, a film.
 
     Exit code 0: done. 1: some frame did not converge; results are written. 2: bad input.
     """
     with refusing(json):
+        from supple.cli.illustrate import make_look
         from supple.cli.job import Job, check_threads, load_file, make_solver, make_stop
         from supple.cli.record import new_record
+        from supple.cli.saved import SavedRun
         from supple.io import ResultsFolder
 
         file = load_file(scene)
@@ -58,13 +70,14 @@ def run(
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
         check_threads(threads)
+        look = make_look(file, field)
         job = Job(file, method, stop, count, precision, device, threads, history)
         folder = ResultsFolder(output or Path("results") / scene.stem)
         record = new_record(job)
         last = _prepare(folder, record, resume, overwrite)
         try:
             _perform(job, folder, record, last, quiet)
-            _illustrate(job, folder, record, picture, quiet)
+            _illustrate(SavedRun(folder, record, file), look, picture, film and count > 1, gif, quiet)
             code = 0 if record["totals"]["ok"] else DID_NOT_CONVERGE
         except KeyboardInterrupt:
             _say_interrupted(len(record["frames"]), count, folder.path)
@@ -104,82 +117,70 @@ def _perform(
     import numpy as np
 
     from supple.cli.progress import RunProgress
-    from supple.cli.record import add_frame
-    from supple.io import SavedFrame, write_frame, write_pvd
-    from supple.meshes import TetMesh
+    from supple.cli.record import Looks, add_frame
+    from supple.io import SavedFrame, joined, write_frame, write_pvd
 
-    bodies = job.file.scene.bodies
-    mesh = TetMesh(
-        np.concatenate([body.points for body in bodies]),
-        np.concatenate([body.mesh.tets + body.first for body in bodies]),
-    )
-    body = np.repeat(np.arange(len(bodies), dtype=np.int32), [b.mesh.n_tets for b in bodies])
+    mesh, body = joined(job.file.scene.bodies)
+    looks = Looks()
     with ExitStack() as stack:
         progress = stack.enter_context(RunProgress(job.frames, len(record["frames"]), job.stop, quiet))
         if not quiet:
             stack.enter_context(announcing_compilation())
-        for frame in job.solve(last, None if quiet else progress.watch):
+
+        def watch(iteration: int, imbalance: float, seconds: float) -> None:
+            looks.watch(iteration, imbalance, seconds)
+            progress.watch(iteration, imbalance, seconds)
+
+        for frame in job.solve(last, watch):
             if not record["frames"]:  # what is replaced stays until there is something better
-                folder.clear()
-                folder.write_report(record)
+                _begin(job, folder, record)
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time)
             write_frame(folder.path, saved, mesh, body)
-            add_frame(record, frame)
+            add_frame(record, frame, looks)
             folder.write_report(record)
             write_pvd(folder.path, [entry["time"] for entry in record["frames"]])
             progress.finish_frame(frame.report)
 
 
-def _illustrate(job: Job, folder: ResultsFolder, record: dict[str, Any], picture: bool, quiet: bool) -> None:
-    """Draw picture.png of the last frame and, where a history was recorded, residual.png."""
-    from supple.io import read_frame
-    from supple.io.replacing import replacing
-    from supple.report import History
-    from supple.scene import build_model
-    from supple.view import picture as draw
-    from supple.view import residual_plot
+def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
+    """Replace old results by the scene, its render surfaces and a report without frames."""
+    from supple.cli.saved import begin_results
+    from supple.io import write_skins
 
-    last = record["frames"][-1]
-    if picture:
-        saved = read_frame(folder.path, last["index"])
-        with replacing(folder.path / "picture.png") as path:
-            problem = draw(
-                path,
-                build_model(job.file.scene),
-                saved.positions,
-                title=record["scene"]["title"],
-                subtitle=_caption(record, saved),
-            )
-        record["picture"] = {"file": "picture.png", "note": problem}
-        if problem and not quiet:
-            note(problem)
-    histories = {f"frame {f['index']}": History(**f["history"]) for f in record["frames"] if f["history"]}
-    if histories:
-        with replacing(folder.path / "residual.png") as path:
-            residual_plot(path, histories, title=record["scene"]["title"], tolerance=job.stop.tolerance)
+    begin_results(folder, job.file)
+    write_skins(folder.path, job.file.scene.bodies)
     folder.write_report(record)
 
 
-def _caption(record: dict[str, Any], saved: SavedFrame) -> str:
-    """pbng (chebyshev) · 110 iterations · imbalance 7.6e-05"""
-    from supple.cli.summary import solver_name
+def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool, quiet: bool) -> None:
+    """Draw picture.png of the last frame, film.mp4 and, where a history was recorded, its plots."""
+    from supple.cli.illustrate import draw_film, draw_picture, draw_plots
 
-    last, frames = record["frames"][-1], record["scene"]["frames"]
-    parts = [
-        solver_name(record),
-        f"{last['iterations']} iterations",
-        f"imbalance {last['imbalance']:.1e}",
-    ]
-    if frames > 1:
-        parts.append(f"frame {saved.index} of {frames}, {saved.time:.3g} s")
-    if not last["ok"]:
-        parts.append(last["outcome"].replace("_", " "))
-    return " · ".join(parts)
+    record, path = run.record, run.folder.path
+    frames = [frame["index"] for frame in record["frames"]]
+    record["plots"] = draw_plots(record, path)
+    problem = None
+    if picture:
+        problem = draw_picture(run, look, frames[-1], path / "picture.png")
+        record["picture"] = {"file": "picture.png", "note": problem}
+    run.folder.write_report(record)
+    if picture and film:
+        names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
+        problem = draw_film(run, look, frames, [path / name for name in names], None, False, quiet)
+        record["film"] = {"files": names, "note": problem}
+        run.folder.write_report(record)
+    if problem and not quiet:
+        note(problem)
 
 
 def _say_interrupted(done: int, frames: int, folder: Path) -> None:
-    if done:
+    if done == frames:
+        errors.print(
+            f"Interrupted while drawing: all frames are complete in {folder}. "
+            f"`supple render {folder}` draws them."
+        )
+    elif done:
         errors.print(
             f"Interrupted: {done} of {frames} frames are complete in {folder}. "
             "The same command with --resume continues."

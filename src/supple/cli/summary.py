@@ -43,6 +43,8 @@ def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
     }
     if record.get("picture"):
         rows["picture"] = str(folder / record["picture"]["file"])
+    if record.get("film"):
+        rows["film"] = ", ".join(str(folder / name) for name in record["film"]["files"])
     return rows
 
 

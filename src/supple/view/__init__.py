@@ -1,8 +1,20 @@
-"""Pictures of bodies and plots of how solves went."""
+"""Pictures and films of bodies, and plots of how solves went."""
 
 from supple.view.comparison import comparison_plot
 from supple.view.fields import FIELDS
-from supple.view.picture import View, picture, shared_view
-from supple.view.plots import residual_plot
+from supple.view.film import film
+from supple.view.picture import Artist, Shape, View, picture, shared_view
+from supple.view.plots import frames_plot, history_plot
 
-__all__ = ["FIELDS", "View", "comparison_plot", "picture", "residual_plot", "shared_view"]
+__all__ = [
+    "FIELDS",
+    "Artist",
+    "Shape",
+    "View",
+    "comparison_plot",
+    "film",
+    "frames_plot",
+    "history_plot",
+    "picture",
+    "shared_view",
+]

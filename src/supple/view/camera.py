@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-DIRECTION = (0.62, 0.42, 1.0)
-"""From the middle of the picture to the camera; y is up."""
+Angles = tuple[float, float]
+"""Azimuth and elevation [degrees] of the camera: (0, 0) looks along -z, (90, 0) along -x; y is up."""
+
+CAMERAS: dict[str, Angles] = {
+    "corner": (32.0, 20.0),
+    "front": (0.0, 4.0),
+    "side": (90.0, 4.0),
+    "back": (180.0, 4.0),
+    "top": (0.0, 89.0),
+}
 
 OPENING = math.radians(24)
 """Vertical opening angle."""
@@ -36,11 +46,40 @@ class Camera:
         half = math.tan(OPENING / 2) * distance[:, None]
         return seen[:, :2] / (half * [self.aspect, 1.0]), distance
 
+    def turned(self, angle: float, centre: np.ndarray) -> Camera:
+        """The camera after a turn by an angle [rad] about the vertical line through a point."""
+        turn = turn_about_y(angle)
+        return Camera(centre + turn @ (self.position - centre), self.axes @ turn.T, self.aspect)
 
-def fitted_camera(points: np.ndarray, aspect: float) -> Camera:
+
+def parse_camera(text: str) -> Angles:
+    """The angles of a named camera, or those given as azimuth,elevation such as 45,30."""
+    if text in CAMERAS:
+        return CAMERAS[text]
+    numbers = re.fullmatch(r"\s*(-?[0-9.]+)\s*,\s*(-?[0-9.]+)\s*", text)
+    try:
+        if numbers:
+            return check_angles((float(numbers[1]), float(numbers[2])))
+    except ValueError:
+        pass
+    raise ValueError(
+        f"camera must be one of {', '.join(CAMERAS)}, or azimuth,elevation in degrees such as 45,30 with an "
+        f"elevation between -90 and 90; got {text!r}"
+    )
+
+
+def check_angles(angles: Angles) -> Angles:
+    azimuth, elevation = angles
+    if not (math.isfinite(azimuth) and abs(elevation) < 90):
+        raise ValueError(f"a camera's elevation must lie between -90 and 90 degrees, got {elevation}")
+    return angles
+
+
+def fitted_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["corner"]) -> Camera:
     """A camera that sees all points, as near as it can be."""
-    axes = _axes(np.array(DIRECTION))
-    seen = points[np.isfinite(points).all(axis=1)] @ axes.T
+    axes = _axes(*angles)
+    points = points[np.isfinite(points).all(axis=1)]
+    seen = (points if len(points) else np.zeros((1, 3))) @ axes.T
     centre = (seen.min(axis=0) + seen.max(axis=0)) / 2
     seen = seen - centre
     slope = FILLED * math.tan(OPENING / 2) * np.array([aspect, 1.0])
@@ -54,8 +93,40 @@ def fitted_camera(points: np.ndarray, aspect: float) -> Camera:
     return Camera((centre + np.append(last, depth)) @ axes, axes, aspect)
 
 
-def _axes(towards: np.ndarray) -> np.ndarray:
-    towards = towards / np.linalg.norm(towards)
+def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> list[Camera]:
+    """Cameras once around points (n, 3), all at the same distance and height, each of which sees them all."""
+    points = outline([points])
+    centre = (points.min(axis=0) + points.max(axis=0)) / 2
+    turns = 2 * math.pi * np.arange(count) / count
+    swept = np.concatenate([(points - centre) @ turn_about_y(-turn).T + centre for turn in turns])
+    first = fitted_camera(swept, aspect, angles)
+    return [first.turned(turn, centre) for turn in turns]
+
+
+def outline(shapes: Iterable[np.ndarray]) -> np.ndarray:
+    """Points (k, 3) with the same convex hull as all shapes (n, 3) together: a camera that sees the ones sees
+    the others. Points that are not finite are left out."""
+    kept = [_hull(shape[np.isfinite(shape).all(axis=1)]) for shape in shapes]
+    return np.concatenate(kept) if kept else np.zeros((0, 3))
+
+
+def _hull(points: np.ndarray) -> np.ndarray:
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):  # flat, or too few
+        return points
+
+
+def turn_about_y(angle: float) -> np.ndarray:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
+
+
+def _axes(azimuth: float, elevation: float) -> np.ndarray:
+    a, e = math.radians(azimuth), math.radians(elevation)
+    towards = np.array([math.sin(a) * math.cos(e), math.sin(e), math.cos(a) * math.cos(e)])
     right = np.cross([0.0, 1.0, 0.0], towards)
     right /= np.linalg.norm(right)
     return np.stack([right, np.cross(towards, right), towards])

@@ -1,4 +1,4 @@
-"""Plots of several solvers' residuals."""
+"""Plots of several solvers' residuals and energies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import numpy as np
 from supple.compare import Trial
 from supple.view.labels import Curve, label_ends
 from supple.view.plots import plot_axes, save
-from supple.view.style import ACCENT, CURVES, DASHES
+from supple.view.style import DASHES, LIGHT, Theme
+
+LABELS = {
+    "residual": "residual |r| / |r at the start|",
+    "energy": "energy above the lowest / that at the start",
+}
 
 DECADES = 3
 """How far the best curve may fall below all others, or the worst rise above 1, before it leaves the plot."""
@@ -25,42 +30,51 @@ def comparison_plot(
     title: str = "",
     subtitle: str = "",
     size: tuple[int, int] = (1600, 1100),
+    quantity: Literal["residual", "energy"] = "residual",
+    theme: Theme = LIGHT,
 ) -> None:
     """Draw |r| over |r| at the start against iterations or seconds, a curve for each trial that was run, into
-    a PNG file. Against seconds a curve has steps: between iterations a solver has nothing new to offer."""
+    a PNG file; or the energy above the lowest that any of them reached, over that at the start. Against
+    seconds a curve has steps: between iterations a solver has nothing new to offer."""
     ran = [trial for trial in trials if trial.report is not None]
-    points = [_points(trial, against) for trial in ran]
-    axes = plot_axes(size, title, subtitle)
+    relative = _relative(ran, quantity)
+    points = [_points(trial, values, against) for trial, values in zip(ran, relative, strict=True)]
+    axes = plot_axes(size, title, subtitle, theme)
     left, right = _scale(axes, np.concatenate([p[:, 0] for p in points]), against)
     low, high = _range([p[:, 1] for p in points])
-    axes.set(xlim=(left, right), yscale="log", ylim=(low, high), ylabel="residual |r| / |r at the start|")
+    axes.set(xlim=(left, right), yscale="log", ylim=(low, high), ylabel=LABELS[quantity])
     curves = []
-    for trial, p in zip(ran, points, strict=True):
+    for trial, values, p in zip(ran, relative, points, strict=True):
         line = _visible(_steps(p, left) if against == "seconds" else _after(p, left), low, high)
-        colour, end = CURVES.get(trial.solver.name, ACCENT), p[-1, 1]
+        colour, end = theme.curve(trial.solver.name), p[-1, 1]
         axes.plot(*line.T, color=colour, linestyle=_dash(trial, ran), linewidth=1.4)
         marker = "v" if end < low else "^" if end > high else "o"
         axes.plot(*line[-1], color=colour, marker=marker, markersize=3.2, clip_on=False, zorder=3)
-        curves.append(Curve(trial.label + _destination(trial, low, high), line, colour))
+        curves.append(Curve(trial.label + _destination(values[-1], low, high), line, colour))
     label_ends(axes, curves)
     save(axes, path)
 
 
-def _destination(trial: Trial, low: float, high: float) -> str:
+def _destination(end: float, low: float, high: float) -> str:
     """What to add to the name of a curve that ends where the plot cannot show it."""
-    residual = trial.report.history.residual  # type: ignore[union-attr]
-    end = residual[-1] / (residual[0] or 1.0)
     if not np.isfinite(end):
         return ", not finite"
     return "" if low <= end <= high else f", to {end:.0e}" if end else ", to 0"
 
 
-def _points(trial: Trial, against: str) -> np.ndarray:
-    """(k, 2) iterations or seconds, and residuals relative to the first; those that are 0 or not finite,
-    which a logarithmic axis cannot show, are left out."""
-    history = trial.report.history  # type: ignore[union-attr]
-    residual = np.array(history.residual)  # type: ignore[union-attr]
-    points = np.column_stack([getattr(history, against), residual / (residual[0] or 1.0)])
+def _relative(trials: Sequence[Trial], quantity: str) -> list[np.ndarray]:
+    """Residuals over those at the start; or energies above the lowest of all, over that at the start."""
+    curves = [np.array(getattr(trial.report.history, quantity)) for trial in trials]  # type: ignore[union-attr]
+    if quantity == "energy":
+        lowest = min((float(c[np.isfinite(c)].min()) for c in curves if np.isfinite(c).any()), default=0.0)
+        curves = [curve - lowest for curve in curves]
+    return [curve / (curve[0] or 1.0) for curve in curves]
+
+
+def _points(trial: Trial, values: np.ndarray, against: str) -> np.ndarray:
+    """(k, 2) iterations or seconds, and values; those that are 0 or not finite, which a logarithmic axis
+    cannot show, are left out."""
+    points = np.column_stack([getattr(trial.report.history, against), values])  # type: ignore[union-attr]
     shown = np.isfinite(points[:, 1]) & (points[:, 1] > 0)
     return points[shown] if shown.any() else np.array([[0.0, 1.0]])
 

@@ -6,33 +6,69 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.meshes.surface import boundary
 from supple.model import Model
-from supple.view.fields import Field
+from supple.terms import WeakConstraints
+from supple.view.camera import Camera
+from supple.view.fields import Field, Step
+from supple.view.ground import Shadow, shadow_of
+from supple.view.light import shade
+from supple.view.surface import Surface, surface_of
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The deformed surface of all bodies: points (n, 3) [m], triangles (k, 3), values (n,) of a field, the
-    ids of the points that are pinned, and the values at the ends of the colour bar."""
+    """The deformed surface of all bodies: points (c, 3) [m] of its corners, normals (c, 3), colours (c, 3)
+    from 0 to 1 before any light falls on them; pins (p, 3) [m]; links (l, 2, 3) [m], the two ends of each
+    attachment; the shadow on the ground, None without a ground."""
 
+    surface: Surface
     points: np.ndarray
-    triangles: np.ndarray
-    values: np.ndarray
-    pinned: np.ndarray
-    field: Field
-    limits: tuple[float, float]
+    normals: np.ndarray
+    colours: np.ndarray
+    pins: np.ndarray
+    links: np.ndarray
+    shadow: Shadow | None
+
+    def lit(self, camera: Camera) -> np.ndarray:
+        """(c, 3) colours in the light of a camera."""
+        return shade(self.colours, self.normals, camera.axes)
 
 
-def drawing(model: Model, positions: np.ndarray, field: Field) -> Drawing:
-    triangles = boundary(model.tets)
-    used, corners = np.unique(triangles, return_inverse=True)
-    values = field.values(model, positions)[used]
+def drawing(
+    model: Model,
+    positions: np.ndarray,
+    field: Field,
+    limits: tuple[float, float],
+    step: Step | None = None,
+    ground: float | None = None,
+) -> Drawing:
+    """A model at positions (n, 3) [m] coloured by a field between limits; ground: its height y [m]. Vertices
+    whose positions are not finite are drawn in the middle of the others."""
+    surface = surface_of(model)
+    finite = np.isfinite(positions).all(axis=1)
+    if not finite.all():
+        middle = positions[finite].mean(axis=0) if finite.any() else np.zeros(3)
+        positions = np.where(finite[:, None], positions, middle)
+    points = surface.corners(positions)
+    colours = field.paint(field.values(model, positions, step), limits)
     return Drawing(
-        points=positions[used],
-        triangles=corners.reshape(-1, 3),
-        values=values,
-        pinned=np.flatnonzero(np.isin(used, model.pinned)),
-        field=field,
-        limits=field.limits(values),
+        surface=surface,
+        points=points,
+        normals=surface.normals(points),
+        colours=surface.values(colours),
+        pins=points[surface.pin_corners],
+        links=links_of(model, positions),
+        shadow=None if ground is None else shadow_of(points, surface.triangles, ground),
     )
+
+
+def links_of(model: Model, positions: np.ndarray) -> np.ndarray:
+    """(l, 2, 3) ends of the attachments: the vertex that is held, and the point that it is held by."""
+    ends = [np.empty((0, 2, 3))]
+    for term in model.terms:
+        if isinstance(term, WeakConstraints):
+            held, others = positions[term.vertices[:, 0]], positions[term.vertices[:, 1:]]
+            holding = -np.einsum("ek,eki->ei", term.weights[:, 1:], others)
+            holding = np.where(term.translatable[:, None], holding, term.target)
+            ends.append(np.stack([held, holding], axis=1))
+    return np.concatenate(ends)

@@ -4,64 +4,183 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from supple.meshes.measures import volumes
 from supple.model import Model
-from supple.view.style import PALE_TO_DEEP, RED_TO_BLUE
+from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
+
+DECADES = 4
+"""How far down a logarithmic colour bar reaches from the highest value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The backward Euler step that led to positions: dt [s], anchor (n, 3) [m] = xₙ + Δt vₙ. It adds the
+    forces of inertia to the residual."""
+
+    dt: float
+    anchor: np.ndarray
+
+
+Values = Callable[[Model, np.ndarray, Step | None], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Field:
-    """A number for each vertex of a model. label has the unit; centre: the value in the middle of a
-    diverging colour map, None for one that runs from the lowest to the highest value."""
+    """A number for each vertex of a model: values(model, positions, step) -> (n,).
+
+    label has the unit. centre: the value in the middle of a diverging colour map; None for one that runs from
+    the lowest to the highest value. beyond: the part of the vertices whose values may lie beyond the end of
+    the colour bar, so that single peaks do not hide all else. logarithmic: colours by order of magnitude.
+    separate: values are whole numbers that only tell things apart; names(model): what they stand for.
+    """
 
     label: str
     colours: tuple[str, ...]
-    values: Callable[[Model, np.ndarray], np.ndarray]
+    values: Values
     centre: float | None = None
+    beyond: float = 0.0
+    logarithmic: bool = False
+    separate: bool = False
+    names: Callable[[Model], dict[int, str]] | None = None
 
     @property
     def colour_map(self) -> Any:
-        """Matplotlib's Colormap of these colours."""
-        from matplotlib.colors import LinearSegmentedColormap
+        """Matplotlib's Colormap of these colours; each only once where they tell things apart."""
+        from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
-        return LinearSegmentedColormap.from_list("supple", self.colours)
+        if self.separate:
+            return ListedColormap(list(self.colours))
+        return LinearSegmentedColormap.from_list("supple", list(self.colours))
 
     def limits(self, values: np.ndarray) -> tuple[float, float]:
         """Values at the two ends of the colour bar, never equal."""
-        low, high = float(values.min()), float(values.max())
+        values = values[np.isfinite(values)]
+        if not len(values):
+            values = np.zeros(1)
+        low, high = float(values.min()), float(np.quantile(values, 1 - self.beyond))
+        if self.separate:
+            return low - 0.5, high + 0.5
+        if self.logarithmic:
+            high = high if high > 0 else 1.0
+            return high / 10**DECADES, high
         if self.centre is not None:
             reach = max(high - self.centre, self.centre - low, 1e-3)
             return self.centre - reach, self.centre + reach
         low = min(low, 0.0)
         return low, high if high > low else low + 1.0
 
+    def scale(self, limits: tuple[float, float]) -> Any:
+        """Matplotlib's Normalize between these limits."""
+        from matplotlib.colors import LogNorm, Normalize
 
-def displacement(model: Model, positions: np.ndarray) -> np.ndarray:
+        return LogNorm(*limits, clip=True) if self.logarithmic else Normalize(*limits, clip=True)
+
+    def paint(self, values: np.ndarray, limits: tuple[float, float]) -> np.ndarray:
+        """(n, 3) colours, 0 to 1, of values (n,); those that are NaN are grey."""
+        from matplotlib.colors import to_rgb
+
+        if self.separate:
+            return self.colour_map(np.mod(np.round(values).astype(int), len(self.colours)))[:, :3]
+        colours = self.colour_map(self.scale(limits)(np.nan_to_num(values)))[:, :3]
+        colours[np.isnan(values)] = to_rgb(NEUTRAL)
+        return colours
+
+
+def displacement(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """|x - X| [m]"""
     return np.linalg.norm(positions - model.rest, axis=1)
 
 
-def volume_ratio(model: Model, positions: np.ndarray) -> np.ndarray:
+def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Volume of the tetrahedra around each vertex over their volume at rest."""
-    now, rest = (
-        np.bincount(model.tets.ravel(), np.repeat(volumes(points, model.tets), 4), model.vertices)
-        for points in (positions, model.rest)
-    )
-    return now / rest
+    return _around(model, volumes(positions, model.tets)) / _around(model, volumes(model.rest, model.tets))
+
+
+def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
+    from supple.solvers.problem import evaluate_energy
+    from supple.terms import TetElasticity
+
+    problem = _problem(model)
+    problem.positions = positions
+    stored = np.zeros(model.vertices)
+    for term, elements in zip(model.terms, problem.elements, strict=True):
+        if isinstance(term, TetElasticity):
+            energies = np.empty_like(elements.own, problem.dtype)
+            problem.run(evaluate_energy, 1, elements.rows, elements.own, problem.u, energies)
+            each = energies.ravel()[: len(term.vertices)]
+            stored += np.bincount(term.vertices.ravel(), np.repeat(each, 4), model.vertices)
+    return stored / _around(model, volumes(model.rest, model.tets))
+
+
+def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """|r| [N]: what the forces on each vertex, with inertia where a step is given, add up to; NaN where it is
+    pinned."""
+    problem = _problem(model)
+    if step is None:
+        problem.set_inertia(np.inf, positions)
+    else:
+        problem.set_inertia(step.dt, step.anchor)
+    problem.positions = positions
+    problem.balance()
+    return np.where(model.free, np.linalg.norm(problem.net[:-1, :3], axis=1), np.nan)
+
+
+def ordering(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """The colour of each vertex: those of one colour move at the same time; -1 where a vertex is pinned."""
+    return _colours(model)
+
+
+def body(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """The number of the body that each vertex belongs to."""
+    return np.repeat(np.arange(len(model.bodies)), [body.mesh.n_vertices for body in model.bodies])
+
+
+def _colour_names(model: Model) -> dict[int, str]:
+    return {-1: "pinned"} | {colour: str(colour + 1) for colour in range(_colours(model).max() + 1)}
+
+
+def _body_names(model: Model) -> dict[int, str]:
+    return {number: body.name for number, body in enumerate(model.bodies)}
 
 
 FIELDS = {
     "displacement": Field("displacement [m]", PALE_TO_DEEP, displacement),
+    "energy_density": Field("strain energy density [J/m³]", PALE_TO_FIRE, energy_density, beyond=0.01),
     "volume_ratio": Field("volume ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
+    "residual": Field("residual [N]", COOL_TO_HOT, residual, logarithmic=True),
+    "ordering": Field("colour of the ordering", SEPARATE, ordering, separate=True, names=_colour_names),
+    "body": Field("body", SEPARATE, body, separate=True, names=_body_names),
 }
 """Every field by the name it has on the command line."""
 
 
 def field_named(name: str) -> Field:
     if name not in FIELDS:
-        raise ValueError(f"colour_by must be one of {', '.join(FIELDS)}, got {name!r}")
+        raise ValueError(f"field must be one of {', '.join(FIELDS)}, got {name!r}")
     return FIELDS[name]
+
+
+def _around(model: Model, values: np.ndarray) -> np.ndarray:
+    """Sums (n,) over the tetrahedra around each vertex of a value for each of them (m,)."""
+    return np.bincount(model.tets.ravel(), np.repeat(values, 4), model.vertices)
+
+
+@lru_cache(maxsize=2)
+def _problem(model: Model) -> Any:
+    """The forces of a model, kept for the frames of a film."""
+    from supple.solvers.problem import Problem
+
+    return Problem(model, "float64")
+
+
+@lru_cache(maxsize=2)
+def _colours(model: Model) -> np.ndarray:
+    from supple.ordering import colour_vertices
+
+    return colour_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.view.style import BACKGROUND, SMALL_SIZE
+from supple.view.style import SMALL_SIZE
 
 GAP = 5.0
 """Points between the end of a curve and its name."""
@@ -97,7 +97,7 @@ def _make_room(axes: Any, width: float) -> None:
 def _text(axes: Any, curve: Curve) -> Any:
     from matplotlib.patheffects import withStroke
 
-    halo = [withStroke(linewidth=2.5, foreground=BACKGROUND)]
+    halo = [withStroke(linewidth=2.5, foreground=axes.get_facecolor())]
     style = {"size": SMALL_SIZE, "color": curve.colour, "va": "center", "zorder": 5}
     return axes.text(0, 0, curve.name, transform=None, path_effects=halo, **style)
 

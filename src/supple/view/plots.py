@@ -4,61 +4,124 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from supple.report import History
-from supple.view.style import ACCENT, BACKGROUND, DPI, FADED, INK, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE
+from supple.view.style import DPI, LIGHT, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
+
+Against = Literal["iterations", "seconds"]
+Quantity = Literal["imbalance", "energy"]
+
+LABELS = {"imbalance": "imbalance |r| / |s|", "energy": "energy above the lowest [J]"}
 
 
-def residual_plot(
+def history_plot(
     path: str | os.PathLike[str],
     histories: Mapping[str, History],
+    quantity: Quantity = "imbalance",
+    against: Against = "iterations",
     *,
     title: str = "",
     tolerance: float | None = None,
     size: tuple[int, int] = (1600, 1000),
+    theme: Theme = LIGHT,
 ) -> None:
-    """Draw the imbalance against iterations, one curve for each named history, into a PNG file."""
+    """Draw imbalance or energy against iterations or seconds, one curve for each named history, into a PNG
+    file. The energy is drawn above the lowest of its curve, on a logarithmic axis as well."""
     from matplotlib import colormaps
 
-    axes = plot_axes(size, title)
+    axes = plot_axes(size, title, theme=theme)
     axes.set_yscale("log")
+    last = len(histories) - 1
     for i, (name, history) in enumerate(histories.items()):
-        last = len(histories) - 1
-        colour = colormaps["viridis"](0.75 * i / last) if last else ACCENT
-        axes.plot(history.iterations, history.imbalance, color=colour, linewidth=1.5)
-        if last and (i in (0, last) or last < 6):
-            _label(axes, name, (history.iterations[-1], history.imbalance[-1]), colour)
-    if tolerance is not None:
-        axes.axhline(tolerance, color=FADED, linewidth=0.8, linestyle=(0, (4, 3)))
-        _label(axes, f"tolerance\n{tolerance:g}", (1, tolerance), FADED, ("axes fraction", "data"))
+        colour = colormaps["viridis"](0.15 + 0.75 * i / last) if last else theme.accent
+        x, y = np.array(getattr(history, against), float), _values(history, quantity)
+        axes.plot(x, y, color=colour, linewidth=1.5)
+        if last and (i in (0, last) or last < 6) and np.isfinite(y).any():
+            end = np.flatnonzero(np.isfinite(y))[-1]
+            _label(axes, name, (x[end], y[end]), colour)
+    if quantity == "imbalance":
+        _mark(axes, tolerance, theme)
     axes.set_xlim(left=0)
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("imbalance |r| / |s|")
+    axes.set_xlabel("iteration" if against == "iterations" else "time [s]")
+    axes.set_ylabel(LABELS[quantity])
     save(axes, path)
 
 
-def plot_axes(size: tuple[int, int], title: str, subtitle: str = "") -> Any:
+def frames_plot(
+    path: str | os.PathLike[str],
+    values: np.ndarray,
+    label: str,
+    *,
+    title: str = "",
+    tolerance: float | None = None,
+    logarithmic: bool = False,
+    size: tuple[int, int] = (1600, 1000),
+    theme: Theme = LIGHT,
+) -> None:
+    """Draw one value (k,) for each frame into a PNG file; label: what they are, with the unit."""
+    axes = plot_axes(size, title, theme=theme)
+    shown = _positive(values) if logarithmic else values
+    axes.plot(np.arange(1, len(values) + 1), shown, "o-", color=theme.accent, markersize=3, linewidth=1)
+    _mark(axes, tolerance, theme)
+    if logarithmic:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel("frame")
+    axes.set_ylabel(label)
+    save(axes, path)
+
+
+def plot_axes(size: tuple[int, int], title: str, subtitle: str = "", theme: Theme = LIGHT) -> Any:
     """Empty axes in the house style, on a figure of so many dots across and up."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=BACKGROUND)
+    figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=theme.background)
     FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.1, 0.13, 0.78, 0.72), facecolor=BACKGROUND)
-    axes.tick_params(labelsize=SMALL_SIZE, color=FADED, labelcolor=INK, which="both")
-    axes.grid(which="major", color=FADED, alpha=0.2, linewidth=0.6)
+    height = 0.72 if title else 0.77 if subtitle else 0.82
+    axes = figure.add_axes((0.12, 0.13, 0.76, height), facecolor=theme.background)
+    axes.tick_params(labelsize=SMALL_SIZE, color=theme.faded, labelcolor=theme.ink, which="both")
+    axes.grid(which="major", color=theme.faded, alpha=0.2, linewidth=0.6)
     for label in (axes.xaxis.label, axes.yaxis.label):
-        label.set(size=TEXT_SIZE, color=INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    figure.text(0.1, 0.95, title, size=TITLE_SIZE, weight="bold", color=INK, va="top")
-    figure.text(0.1, 0.895, subtitle, size=TEXT_SIZE, color=FADED, va="top")
+        label.set(size=TEXT_SIZE, color=theme.ink)
+    for side, spine in axes.spines.items():
+        spine.set(visible=side in ("left", "bottom"), color=theme.faded)
+    figure.text(0.12, 0.95, title, size=TITLE_SIZE, weight="bold", color=theme.ink, va="top")
+    figure.text(0.12, 0.895 if title else 0.96, subtitle, size=TEXT_SIZE, color=theme.faded, va="top")
     return axes
 
 
 def save(axes: Any, path: str | os.PathLike[str]) -> None:
-    axes.figure.savefig(path, format="png", facecolor=BACKGROUND)
+    axes.figure.savefig(path, format="png", facecolor=axes.get_facecolor())
+
+
+def above_lowest(energy: np.ndarray, lowest: float | None = None) -> np.ndarray:
+    """How far energies are above the lowest of them, or above a lower one; NaN at the lowest itself."""
+    finite = energy[np.isfinite(energy)]
+    if not len(finite):
+        return np.full(energy.shape, np.nan)
+    return _positive(energy - (finite.min() if lowest is None else lowest))
+
+
+def _values(history: History, quantity: Quantity) -> np.ndarray:
+    values = np.array(getattr(history, quantity), float)
+    return above_lowest(values) if quantity == "energy" else _positive(values)
+
+
+def _positive(values: np.ndarray) -> np.ndarray:
+    """Values with NaN for those that a logarithmic axis cannot show."""
+    values = np.asarray(values, float)
+    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
+
+
+def _mark(axes: Any, tolerance: float | None, theme: Theme) -> None:
+    if tolerance is not None:
+        axes.axhline(tolerance, color=theme.faded, linewidth=0.8, linestyle=(0, (4, 3)))
+        _label(axes, f"tolerance\n{tolerance:g}", (1, tolerance), theme.faded, ("axes fraction", "data"))
 
 
 def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordinates: Any = "data") -> None:
@@ -75,6 +138,6 @@ def _label(axes: Any, text: str, place: tuple[float, float], colour: Any, coordi
         color=colour,
         va="center",
         annotation_clip=False,
-        path_effects=[withStroke(linewidth=2.5, foreground=BACKGROUND)],
+        path_effects=[withStroke(linewidth=2.5, foreground=axes.get_facecolor())],
         zorder=4,
     )

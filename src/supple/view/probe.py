@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 
 _ATTEMPT = """
 import sys
@@ -27,6 +30,15 @@ MISSING = (
     "VTK cannot draw on this machine, so Matplotlib drew the picture. On Debian or Ubuntu, "
     "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) lets VTK draw without a display."
 )
+
+
+def vtk_problem_while_importing() -> str | None:
+    """The same as `vtk_problem`, asked while what VTK needs is imported, which takes as long."""
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(vtk_problem)
+        with suppress(ImportError):  # where libraries are missing, which is the answer
+            import_module("pyvista.plotting")
+        return answer.result()
 
 
 @cache

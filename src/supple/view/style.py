@@ -1,13 +1,85 @@
-"""The house look: what all pictures and plots share."""
+"""The house look: what all pictures, films and plots share, in light and in dark."""
 
 from __future__ import annotations
 
-BACKGROUND = "#f4f4f1"
-INK = "#22262b"
-FADED = "#6d737b"
-EDGES = "#1b2733"
-PINS = "#15181c"
-ACCENT = "#2a6f97"
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of everything but fields. shadow: how dark the shadow on the ground is, 0 to 1."""
+
+    name: str
+    background: str
+    ink: str
+    faded: str
+    edges: str
+    pins: str
+    rim: str
+    links: str
+    shadow: float
+    accent: str
+    curves: dict[str, str]
+
+    def curve(self, solver: str) -> str:
+        """The colour of a solver, the same in all plots."""
+        return self.curves.get(solver, self.accent)
+
+
+LIGHT = Theme(
+    name="light",
+    background="#f4f4f1",
+    ink="#22262b",
+    faded="#6d737b",
+    edges="#1b2733",
+    pins="#15181c",
+    rim="#ffffff",
+    links="#e0661f",
+    shadow=0.42,
+    accent="#2a6f97",
+    curves={
+        "pbng": "#1f6fb2",
+        "newton": "#22262b",
+        "xpbd": "#d97706",
+        "block_xpbd": "#8a4b12",
+        "bpxpbd": "#2a9d6f",
+        "fpxpbd": "#7a4fb5",
+        "gpbd": "#c2314b",
+        "pbd": "#8a9099",
+    },
+)
+
+DARK = Theme(
+    name="dark",
+    background="#16191d",
+    ink="#eceae4",
+    faded="#949aa3",
+    edges="#0b0e12",
+    pins="#f4f4f1",
+    rim="#0b0e12",
+    links="#ff9a4d",
+    shadow=0.75,
+    accent="#62b0d9",
+    curves={
+        "pbng": "#5aaeee",
+        "newton": "#eceae4",
+        "xpbd": "#f5a03c",
+        "block_xpbd": "#c98b52",
+        "bpxpbd": "#4fcb9a",
+        "fpxpbd": "#b391ec",
+        "gpbd": "#f06a80",
+        "pbd": "#8a9099",
+    },
+)
+
+THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
+
+
+def theme_named(name: str) -> Theme:
+    if name not in THEMES:
+        raise ValueError(f"theme must be {' or '.join(THEMES)}, got {name!r}")
+    return THEMES[name]
+
 
 DPI = 200
 """Dots per inch; with it the sizes of type below are right for pictures 1600 dots wide."""
@@ -16,18 +88,22 @@ TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 13, 9, 7.5
 
 PALE_TO_DEEP = ("#f6f0dc", "#b5dcc0", "#5bb7b0", "#2b85a8", "#2f5596", "#4b3a86")
 RED_TO_BLUE = ("#9d1c2f", "#e58267", "#f7f5f0", "#6fadd1", "#1c5c9c")
-
-CURVES = {
-    "pbng": "#1f6fb2",
-    "newton": INK,
-    "xpbd": "#d97706",
-    "block_xpbd": "#8a4b12",
-    "bpxpbd": "#2a9d6f",
-    "fpxpbd": "#7a4fb5",
-    "gpbd": "#c2314b",
-    "pbd": "#8a9099",
-}
-"""Colours of solvers, the same in all plots."""
+PALE_TO_FIRE = ("#f3efe2", "#f7d694", "#f3a35c", "#dd6a52", "#a83a62", "#5c2a68")
+COOL_TO_HOT = ("#33507d", "#4f8fa8", "#a8cfb4", "#f2e3a4", "#ec9b57", "#c43f43")
+NEUTRAL = "#9aa3ad"
+SEPARATE = (
+    "#5b8fc7",
+    "#e9a15b",
+    "#6fb58a",
+    "#d0707f",
+    "#a58ac9",
+    "#d9c25c",
+    "#63b5bd",
+    "#b98a6c",
+    "#c98bb5",
+    NEUTRAL,
+)
+"""Colours of things that are only told apart, such as bodies."""
 
 DASHES = ("solid", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (6, 1.5, 1.2, 1.5)))
 """Lines of the first, second, ... variant of a solver."""

@@ -2,69 +2,95 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.spatial import cKDTree
 
 from supple.view.camera import Camera
 from supple.view.drawing import Drawing
-from supple.view.style import BACKGROUND, DPI, EDGES, PINS
+from supple.view.furniture import HEADER, LEGEND
+from supple.view.style import DPI, Theme
 
 
-def render(drawing: Drawing, camera: Camera, size: tuple[int, int]) -> np.ndarray:
-    """The image (height, width, 3) uint8."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.collections import PolyCollection
-    from matplotlib.figure import Figure
+class Renderer:
+    """Images of drawings, each drawn from the beginning."""
 
-    figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI, facecolor=BACKGROUND)
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(-1, 1), ylim=(-1, 1))
-    axes.axis("off")
-    places, distance = camera.project(drawing.points)
-    normals = _normals(drawing)
-    facing = _dot(normals, camera.position - drawing.points[drawing.triangles[:, 0]]) > 0
-    order = np.argsort(-distance[drawing.triangles].mean(axis=1))
-    order = order[facing[order]]
-    axes.add_collection(
-        PolyCollection(
-            places[drawing.triangles[order]],
-            facecolors=_colours(drawing, normals, camera)[order],
-            edgecolors=(*_rgb(EDGES), 0.25),
-            linewidths=0.3,
+    def __init__(self, size: tuple[int, int], theme: Theme) -> None:
+        self.size, self.theme = size, theme
+
+    def render(self, drawing: Drawing, camera: Camera) -> np.ndarray:
+        """The image (height, width, 3) uint8."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        inches = self.size[0] / DPI, self.size[1] / DPI
+        figure = Figure(figsize=inches, dpi=DPI, facecolor=self.theme.background)
+        canvas = FigureCanvasAgg(figure)
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(-1, 2 / (1 - LEGEND) - 1), ylim=(-1, 2 / (1 - HEADER) - 1))
+        axes.axis("off")
+        self._add_shadow(axes, drawing, camera)
+        seen = self._add_surface(axes, drawing, camera)
+        self._add_links(axes, drawing, camera)
+        self._add_pins(axes, drawing, camera, seen)
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def _add_shadow(self, axes: Any, drawing: Drawing, camera: Camera) -> None:
+        if drawing.shadow is None:
+            return
+        from matplotlib.colors import LinearSegmentedColormap
+
+        places, _ = camera.project(drawing.shadow.points.reshape(-1, 3))
+        x, y = places.T.reshape(2, *drawing.shadow.darkness.shape)
+        clear_to_dark = LinearSegmentedColormap.from_list(
+            "shadow", [(0, 0, 0, 0), (0, 0, 0, self.theme.shadow)]
         )
-    )
-    seen = np.intersect1d(drawing.pinned, drawing.triangles[facing])
-    axes.scatter(
-        places[seen, 0], places[seen, 1], s=2.2, color=PINS, edgecolors=BACKGROUND, linewidths=0.3, zorder=3
-    )
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+        style = {"cmap": clear_to_dark, "vmin": 0, "vmax": 1, "antialiased": False, "linewidth": 0}
+        axes.pcolormesh(x, y, drawing.shadow.darkness[1:, 1:], shading="flat", **style)
 
+    def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
+        """Draw the triangles that face the camera; the corners (k,) that they have."""
+        from matplotlib.collections import PolyCollection
+        from matplotlib.colors import to_rgba
 
-def _colours(drawing: Drawing, normals: np.ndarray, camera: Camera) -> np.ndarray:
-    """(k, 3) colours of the triangles by field and light."""
-    from matplotlib.colors import Normalize
+        triangles = drawing.surface.triangles
+        places, distance = camera.project(drawing.points)
+        a, b, c = np.moveaxis(drawing.points[triangles], 1, 0)
+        facing = np.einsum("ij,ij->i", np.cross(b - a, c - a), camera.position - a) > 0
+        order = np.argsort(-distance[triangles].mean(axis=1))
+        order = order[facing[order]]
+        axes.add_collection(
+            PolyCollection(
+                places[triangles[order]],
+                facecolors=drawing.lit(camera)[triangles[order]].mean(axis=1),
+                edgecolors=to_rgba(self.theme.edges, 0.25),
+                linewidths=0.3,
+            )
+        )
+        return np.unique(triangles[facing])
 
-    values = drawing.values[drawing.triangles].mean(axis=1)
-    base = drawing.field.colour_map(Normalize(*drawing.limits)(values))[:, :3]
-    right, up, towards = camera.axes
-    light = 0.35 + 0.3 * np.clip(normals @ towards, 0, 1)
-    for direction, intensity in ((towards - right + 1.4 * up, 0.45), (2 * right + towards, 0.3)):
-        light += intensity * np.clip(normals @ (direction / np.linalg.norm(direction)), 0, 1)
-    return np.clip(base * light[:, None], 0, 1)
+    def _add_links(self, axes: Any, drawing: Drawing, camera: Camera) -> None:
+        from matplotlib.collections import LineCollection
 
+        if not len(drawing.links):
+            return
+        places, _ = camera.project(drawing.links.reshape(-1, 3))
+        axes.add_collection(
+            LineCollection(list(places.reshape(-1, 2, 2)), colors=self.theme.links, linewidths=0.6)
+        )
+        axes.scatter(*places[::2].T, s=1.2, color=self.theme.links, linewidths=0, zorder=3)
 
-def _normals(drawing: Drawing) -> np.ndarray:
-    """(k, 3) unit normals of the triangles, outwards."""
-    a, b, c = np.moveaxis(drawing.points[drawing.triangles], 1, 0)
-    normals = np.cross(b - a, c - a)
-    return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-
-
-def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", a, b)
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    return to_rgb(colour)
+    def _add_pins(self, axes: Any, drawing: Drawing, camera: Camera, seen: np.ndarray) -> None:
+        """Those that are not behind the surface, or hardly: the nearest of its corners is seen."""
+        if not len(drawing.pins):
+            return
+        _, nearest = cKDTree(drawing.points[seen]).query(drawing.pins)
+        size = np.linalg.norm(np.ptp(drawing.points, axis=0))
+        gap = np.linalg.norm(drawing.points[seen][nearest] - drawing.pins, axis=1)
+        places, _ = camera.project(drawing.pins[gap < 1e-3 * size])
+        style = {"color": self.theme.pins, "edgecolors": self.theme.rim}
+        axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, **style)

@@ -9,85 +9,135 @@ import numpy as np
 
 from supple.view.camera import OPENING, Camera
 from supple.view.drawing import Drawing
-from supple.view.style import BACKGROUND, EDGES, PINS
+from supple.view.furniture import HEADER, LEGEND
+from supple.view.ground import Shadow
+from supple.view.style import Theme
+
+SAMPLES = 8
+"""Samples per dot against jagged edges."""
+
+EDGE_DOTS = 7
+"""Edges of triangles are drawn where they are on average at least so many dots long."""
 
 
-def render(drawing: Drawing, camera: Camera, size: tuple[int, int]) -> np.ndarray:
-    """The image (height, width, 3) uint8."""
-    import pyvista
-    from vtkmodules.vtkCommonCore import vtkLogger
+class Renderer:
+    """Images of drawings of one surface. The first takes longest; the later ones only move what is there."""
 
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # else it warns that there is no X server
-    plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(size), lighting="none")
-    try:
-        plotter.set_background(BACKGROUND)
-        _add_lights(plotter, camera)
-        _add_surface(plotter, drawing)
-        _add_pins(plotter, drawing, camera)
-        plotter.camera.position = camera.position
-        plotter.camera.focal_point = camera.focus
-        plotter.camera.up = camera.axes[1]
-        plotter.camera.view_angle = math.degrees(OPENING)
-        plotter.camera.reset_clipping_range()
-        plotter.enable_anti_aliasing("ssaa")
-        return np.asarray(plotter.screenshot(return_img=True))
-    finally:
-        plotter.close()
+    def __init__(self, size: tuple[int, int], theme: Theme) -> None:
+        import pyvista
+        from vtkmodules.vtkCommonCore import vtkLogger
 
+        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # else it warns that there is no X server
+        self.size, self.theme = size, theme
+        plotter: Any = pyvista.Plotter
+        self._plotter = plotter(off_screen=True, window_size=list(size), lighting="none")
+        self._plotter.set_background(theme.background)
+        self._plotter.enable_anti_aliasing("msaa", multi_samples=SAMPLES)
+        self._meshes: dict[str, Any] = {}
 
-def _add_surface(plotter: Any, drawing: Drawing) -> None:
-    import pyvista
+    def render(self, drawing: Drawing, camera: Camera) -> np.ndarray:
+        """The image (height, width, 3) uint8."""
+        if drawing.shadow is not None:
+            self._show_shadow(drawing.shadow)
+        self._show_surface(drawing, camera)
+        self._show_links(drawing.links, camera)
+        self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins)
+        self._place(camera)
+        self._plotter.render()
+        return np.asarray(self._plotter.screenshot(return_img=True))
 
-    surface = pyvista.PolyData.from_regular_faces(drawing.points, drawing.triangles)
-    surface[drawing.field.label] = drawing.values
-    plotter.add_mesh(
-        surface,
-        cmap=drawing.field.colour_map,
-        clim=drawing.limits,
-        show_scalar_bar=False,
-        smooth_shading=True,
-        split_sharp_edges=True,
-        feature_angle=35,
-        show_edges=True,
-        edge_color=EDGES,
-        edge_opacity=0.35,
-        line_width=1,
-        ambient=0.4,
-        diffuse=0.75,
-        specular=0.08,
-        specular_power=12,
-    )
+    def close(self) -> None:
+        self._plotter.close()
 
+    def _place(self, camera: Camera) -> None:
+        self._plotter.camera.position = camera.position
+        self._plotter.camera.focal_point = camera.focus
+        self._plotter.camera.up = camera.axes[1]
+        self._plotter.camera.view_angle = math.degrees(2 * math.atan(math.tan(OPENING / 2) / (1 - HEADER)))
+        self._plotter.camera.SetWindowCenter(LEGEND, HEADER)
+        self._plotter.camera.reset_clipping_range()
 
-def _add_pins(plotter: Any, drawing: Drawing, camera: Camera) -> None:
-    """Dots with a light rim, slightly in front of the surface, which would half hide them."""
-    if len(drawing.pinned):
-        points = drawing.points[drawing.pinned]
-        for colour, width, nearer in ((BACKGROUND, 9, 0.003), (PINS, 6, 0.004)):
-            plotter.add_points(
-                points + nearer * (camera.position - points),
-                color=colour,
-                point_size=width,
-                render_points_as_spheres=True,
-                lighting=False,
-            )
+    def _show(self, name: str, mesh: Any, colours: np.ndarray | None = None, **options: Any) -> None:
+        """Add a mesh, or move the one that has this name; colours (n, 3) uint8."""
+        if colours is not None:
+            mesh["colours"] = colours
+            options |= {"scalars": "colours", "rgb": True}
+        if name in self._meshes:
+            self._meshes[name].copy_from(mesh)
+            return
+        self._meshes[name] = mesh
+        self._plotter.add_mesh(mesh, name=name, lighting=False, copy_mesh=False, **options)
 
+    def _show_surface(self, drawing: Drawing, camera: Camera) -> None:
+        import pyvista
 
-def _add_lights(plotter: Any, camera: Camera) -> None:
-    """A strong light from the upper left, a weak one from the right, and one from the camera."""
-    import pyvista
-
-    right, up, towards = camera.axes
-    for direction, intensity in (
-        (towards - right + 1.4 * up, 0.65),
-        (2 * right + towards, 0.25),
-        (towards, 0.25),
-    ):
-        plotter.add_light(
-            pyvista.Light(
-                position=camera.focus + direction,
-                focal_point=camera.focus,
-                intensity=intensity,
-                color="white",
-            )
+        mesh = pyvista.PolyData.from_regular_faces(drawing.points, drawing.surface.triangles)
+        colours = np.round(255 * drawing.lit(camera)).astype(np.uint8)
+        self._show(
+            "surface",
+            mesh,
+            colours,
+            show_edges=shows_edges(drawing, camera, self.size),
+            edge_color=self.theme.edges,
+            edge_opacity=0.22,
+            line_width=1,
         )
+
+    def _show_shadow(self, shadow: Shadow) -> None:
+        import pyvista
+        from matplotlib.colors import to_rgb
+
+        mesh = pyvista.StructuredGrid(*np.moveaxis(shadow.points, -1, 0))
+        tones = np.outer(
+            1 - self.theme.shadow * shadow.darkness.ravel(order="F"), to_rgb(self.theme.background)
+        )
+        self._show("shadow", mesh, np.round(255 * tones).astype(np.uint8))
+
+    def _show_links(self, links: np.ndarray, camera: Camera) -> None:
+        """Thin lines with a dot where a vertex is held."""
+        import pyvista
+
+        if not len(links):
+            return
+        points = _nearer(links.reshape(-1, 3), camera, 0.002)
+        mesh = pyvista.PolyData(points, lines=_segments(len(links)))
+        self._show("links", mesh, color=self.theme.links, line_width=2)
+        self._show_dots("link", links[:, 0], camera, 6, self.theme.links)
+
+    def _show_dots(self, name: str, points: np.ndarray, camera: Camera, width: float, colour: str) -> None:
+        """Dots with a rim, slightly in front of the surface, which would half hide them."""
+        import pyvista
+
+        if not len(points):
+            return
+        dots = width * self.size[1] / 1200
+        for part, tone, across, nearer in (
+            ("rim", self.theme.rim, dots, 0.003),
+            ("dot", colour, 0.68 * dots, 0.004),
+        ):
+            self._show(
+                f"{name} {part}",
+                pyvista.PolyData(_nearer(points, camera, nearer)),
+                color=tone,
+                style="points",
+                point_size=across,
+                render_points_as_spheres=True,
+            )
+
+
+def shows_edges(drawing: Drawing, camera: Camera, size: tuple[int, int]) -> bool:
+    """Whether the edges are those of tetrahedra, and long enough in the picture not to darken it."""
+    if drawing.surface.skinned:
+        return False
+    places, _ = camera.project(drawing.points)
+    a, b = places[drawing.surface.triangles[:, 0]], places[drawing.surface.triangles[:, 1]]
+    lengths = np.linalg.norm((a - b) * np.array(size) * (1 - HEADER) / 2, axis=1)
+    return len(lengths) > 0 and float(lengths.mean()) >= EDGE_DOTS
+
+
+def _nearer(points: np.ndarray, camera: Camera, part: float) -> np.ndarray:
+    return points + part * (camera.position - points)
+
+
+def _segments(count: int) -> np.ndarray:
+    return np.column_stack([np.full(count, 2), np.arange(2 * count).reshape(-1, 2)]).ravel()

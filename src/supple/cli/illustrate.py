@@ -1,0 +1,142 @@
+"""The pictures, films and plots of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from supple.cli.progress import FilmProgress
+from supple.cli.saved import SavedRun
+from supple.io.replacing import replacing
+from supple.report import History
+from supple.scene import SceneFile
+from supple.view import film, history_plot, picture, shared_view
+from supple.view.camera import Angles, check_angles, parse_camera
+from supple.view.fields import field_named
+from supple.view.film import SIZE as FILM_SIZE
+from supple.view.picture import SIZE as PICTURE_SIZE
+from supple.view.plots import Against, Quantity
+from supple.view.style import theme_named
+
+QUANTITIES: tuple[Quantity, ...] = ("imbalance", "energy")
+AGAINST: tuple[Against, ...] = ("iterations", "seconds")
+
+TURNTABLE = 90
+"""Pictures of a film that goes once around a single frame."""
+
+SLOWEST, FASTEST = 8.0, 50.0
+"""Pictures per second of films, within which they run at the scene's own pace."""
+
+SMALLEST, LARGEST = 160, 8192
+"""Dots across or up of pictures."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How pictures and films show a run. size: None for that of the house."""
+
+    field: str
+    camera: Angles
+    theme: str = "light"
+    size: tuple[int, int] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"field": self.field, "camera": self.camera}
+
+
+def make_look(
+    file: SceneFile,
+    field: str | None = None,
+    camera: str | None = None,
+    theme: str = "light",
+    size: str | None = None,
+) -> Look:
+    """What the command line asks for, else what the scene file says; refuses what there is not."""
+    chosen = file.view.field if field is None else field
+    field_named(chosen)
+    theme_named(theme)
+    azimuth, elevation = file.view.camera
+    angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
+    return Look(chosen, angles, theme, None if size is None else parse_size(size))
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Dots across and up from text such as 1920x1080."""
+    parts = text.lower().split("x")
+    if len(parts) == 2 and all(part.strip().isdecimal() for part in parts):
+        width, height = (int(part) for part in parts)
+        if min(width, height) >= SMALLEST and max(width, height) <= LARGEST:
+            return width, height
+    raise ValueError(
+        f"a size is dots across and up, such as 1920x1080, each from {SMALLEST} to {LARGEST}; got {text!r}"
+    )
+
+
+def draw_picture(run: SavedRun, look: Look, index: int, path: Path) -> str | None:
+    """Draw one frame; a sentence where VTK could not."""
+    size = look.size or PICTURE_SIZE
+    with replacing(path) as unfinished:
+        shape = run.shapes([index])[0]
+        return picture(
+            unfinished, run.model, shape, title=run.title, size=size, theme=look.theme, **look.options
+        )
+
+
+def draw_film(
+    run: SavedRun,
+    look: Look,
+    indices: Sequence[int],
+    paths: Sequence[Path],
+    fps: float | None,
+    turning: bool,
+    quiet: bool,
+) -> str | None:
+    """Draw frames one after the other into all of the paths; a sentence where VTK could not."""
+    shapes = run.shapes(indices)
+    size = look.size or FILM_SIZE
+    view = shared_view(run.model, shapes, size=size, **look.options)
+    if turning and len(indices) == 1:
+        shapes, fps = run.shapes(list(indices) * TURNTABLE), fps or 30.0
+    with FilmProgress(quiet) as progress, ExitStack() as stack:
+        return film(
+            [stack.enter_context(replacing(path)) for path in paths],
+            run.model,
+            shapes,
+            title=run.title,
+            size=size,
+            theme=look.theme,
+            turning=turning,
+            fps=fps or pace(run.record["scene"]["dt"]),
+            view=view,
+            watch=progress.watch,
+            **look.options,
+        )
+
+
+def pace(dt: float) -> float:
+    """Pictures per second of a film of frames dt [s] apart."""
+    return min(max(1 / dt, SLOWEST), FASTEST)
+
+
+def draw_plots(record: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Imbalance and energy against iterations and seconds, where they were recorded; names of files."""
+    histories = {f"frame {f['index']}": History(**f["history"]) for f in record["frames"] if f["history"]}
+    names = {}
+    for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
+        name = f"{'residual' if quantity == 'imbalance' else quantity}_{against}.png"
+        with replacing(folder / name) as path:
+            history_plot(
+                path,
+                histories,
+                quantity,
+                against,
+                title=record["scene"]["title"],
+                tolerance=record["solver"]["tolerance"],
+            )
+        names[f"{quantity}_{against}"] = name
+    return names

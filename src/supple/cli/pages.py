@@ -1,0 +1,223 @@
+"""What the page of a results folder shows: that of a run, or that of a comparison."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.cli import illustrate
+from supple.cli.compare_pictures import QUANTITIES, setting
+from supple.cli.compare_table import COLUMNS
+from supple.cli.illustrate import AGAINST, draw_picture, make_look
+from supple.cli.saved import SCENE, SavedRun, open_run
+from supple.cli.speech import say_seconds
+from supple.cli.summary import outcome, solver_name
+from supple.compare import Trial
+from supple.io import ResultsError
+from supple.report import History, Outcome, Report
+from supple.solvers import SOLVERS
+from supple.view import comparison_plot, frames_plot, history_plot
+from supple.view.page import Figure, Page, Table, drawn, film_uri, picture_uri
+from supple.view.style import THEMES, Theme
+
+PLOT_SIZE = (1200, 780)
+NO_HISTORY = "Curves of the energy need every iteration to be recorded: `supple run SCENE --history`."
+
+
+def page_of(folder: Path) -> Page:
+    if (folder / "comparison.json").exists():
+        return _page_of_comparison(folder)
+    return _page_of_run(open_run(folder))
+
+
+def _page_of_run(run: SavedRun) -> Page:
+    record, folder = run.record, run.folder.path
+    frames, totals, scene = record["frames"], record["totals"], record["scene"]
+    last, several = frames[-1], len(frames) > 1
+    film, remarks = None, []
+    if (folder / "film.mp4").exists():
+        film = film_uri(folder / "film.mp4")
+        remarks += [] if film else ["The film is too large for this page; it is film.mp4 beside the results."]
+    remarks += [] if any(frame["history"] for frame in frames) else [NO_HISTORY]
+    figures = {
+        "vertices": f"{scene['vertices']:,}",
+        "tetrahedra": f"{scene['tets']:,}",
+        "solver": solver_name(record),
+        "precision": f"{last['precision']}, {_threads(last['threads'])}",
+        **({"frames": f"{len(frames)} of {scene['frames']}"} if several else {}),
+        "iterations": f"{sum(frame['iterations'] for frame in frames):,}",
+        "worst imbalance" if several else "imbalance": f"{max(f['imbalance'] for f in frames):.2e}",
+        "reduction": f"{last['reduction']:.2e}",
+        "energy": f"{last['energy']:.6g} J",
+        "solving": say_seconds(totals["seconds"]),
+        "inverted elements": f"{last['inverted']:,}",
+    }
+    return Page(
+        title=scene["title"],
+        subtitle=f"{Path(scene['file']).name} · {record['date'][:10]}",
+        verdict=outcome(frames),
+        good=all(frame["ok"] for frame in frames),
+        figures=figures,
+        pictures=[_picture(run)],
+        plots=_plots(record),
+        tables=[_frames_table(frames)] if several else [],
+        scene=(folder / SCENE).read_text(encoding="utf-8"),
+        circumstances=_circumstances(record),
+        film=film,
+        remarks=remarks,
+    )
+
+
+def _picture(run: SavedRun) -> Figure:
+    index = len(run.record["frames"])
+
+    def draw(path: Path, theme: Theme) -> None:
+        draw_picture(run, make_look(run.file, theme=theme.name), index, path)
+
+    return drawn(f"Frame {index}" if index > 1 else "The equilibrium", draw)
+
+
+def _plots(record: dict[str, Any]) -> list[Figure]:
+    """Of all iterations that were recorded, else of what was seen of the last frame; and of all frames."""
+    frames, tolerance = record["frames"], record["solver"]["tolerance"]
+    histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
+    plots = []
+    if histories:
+        for quantity, against in product(illustrate.QUANTITIES, AGAINST):
+            caption = f"{quantity.capitalize()} against {against}"
+            options = {"tolerance": tolerance, "size": PLOT_SIZE}
+            plots.append(drawn(caption, history_plot, histories, quantity, against, **options))
+    elif record.get("looks"):
+        seen = {f"frame {frames[-1]['index']}": History(**record["looks"])}
+        where = " in the last frame" if len(frames) > 1 else ""
+        for against in AGAINST:
+            options = {"tolerance": tolerance, "size": PLOT_SIZE}
+            caption = f"Imbalance against {against}{where}"
+            plots.append(drawn(caption, history_plot, seen, "imbalance", against, **options))
+    if len(frames) > 1:
+        for name, label in (("imbalance", "imbalance |r| / |s|"), ("iterations", "iterations")):
+            values = np.array([frame[name] for frame in frames], float)
+            options = {"size": PLOT_SIZE, "logarithmic": name == "imbalance"}
+            options |= {"tolerance": tolerance} if name == "imbalance" else {}
+            plots.append(drawn(f"{name.capitalize()} of each frame", frames_plot, values, label, **options))
+    return plots
+
+
+def _frames_table(frames: list[dict[str, Any]]) -> Table:
+    columns = (
+        "frame",
+        "outcome",
+        "time [s]",
+        "iterations",
+        "imbalance",
+        "reduction",
+        "energy [J]",
+        "seconds",
+    )
+    rows = [
+        (
+            f"{frame['index']}",
+            frame["outcome"].replace("_", " "),
+            f"{frame['time']:.4g}",
+            f"{frame['iterations']:,}",
+            f"{frame['imbalance']:.2e}",
+            f"{frame['reduction']:.2e}",
+            f"{frame['energy']:.6g}",
+            f"{frame['seconds']:.3g}",
+        )
+        for frame in frames
+    ]
+    return Table("Frames", columns, rows)
+
+
+def _page_of_comparison(folder: Path) -> Page:
+    record = _read_comparison(folder)
+    ran = [entry for entry in record["trials"] if entry["error"] is None]
+    if not ran:
+        raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
+    trials = [_trial(entry) for entry in ran]
+    best = min(ran, key=lambda entry: entry["imbalance"])
+    plots = [
+        drawn(
+            f"{quantity.capitalize()} against {against}",
+            comparison_plot,
+            trials,
+            against,
+            subtitle=setting(record),
+            size=PLOT_SIZE,
+            quantity=quantity,
+        )
+        for quantity, against in product(QUANTITIES, AGAINST)
+    ]
+    return Page(
+        title=f"{record['scene']['title']}: {len(ran)} solvers compared",
+        subtitle=f"{Path(record['scene']['file']).name} · {setting(record)} · {record['date'][:10]}",
+        verdict=f"The smallest imbalance, {best['imbalance']:.1e}, is that of {best['label']} "
+        f"after {best['iterations']:,} iterations, {say_seconds(best['seconds'])}.",
+        good=True,
+        figures={},
+        pictures=[_stored(folder / entry["picture"], entry["label"]) for entry in ran if entry["picture"]],
+        plots=plots,
+        tables=[_trials_table(ran)],
+        scene=(folder / SCENE).read_text(encoding="utf-8") if (folder / SCENE).exists() else "",
+        circumstances=_circumstances(record),
+        remarks=[f"{e['label']} was not run: {e['error']}." for e in record["trials"] if e["error"]],
+    )
+
+
+def _read_comparison(folder: Path) -> dict[str, Any]:
+    path = folder / "comparison.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record["scene"], record["trials"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path} is not a comparison of supple; `supple compare` writes one.") from error
+    for entry in record["trials"]:  # JSON has no infinity
+        if entry["error"] is None:
+            _restore(entry, ("imbalance", "reduction", "residual", "energy"))
+            for values in entry["history"].values():
+                values[:] = [np.inf if value is None else value for value in values]
+    return record
+
+
+def _restore(entry: dict[str, Any], names: tuple[str, ...]) -> None:
+    entry.update({name: np.inf for name in names if entry[name] is None})
+
+
+def _trial(entry: dict[str, Any]) -> Trial:
+    """A trial as it was before it was written."""
+    figures = ("solver", "iterations", "imbalance", "reduction", "residual", "energy", "seconds")
+    report = Report(
+        outcome=Outcome[entry["outcome"].upper()],
+        history=History(**entry["history"]),
+        **{name: entry[name] for name in figures},
+    )
+    return Trial(SOLVERS[entry["solver"]](**entry["options"]), entry["label"], None, report)
+
+
+def _stored(path: Path, caption: str) -> Figure:
+    """A picture that is there already, the same in both themes."""
+    return Figure(caption, **dict.fromkeys(THEMES, picture_uri(path)))
+
+
+def _trials_table(trials: list[dict[str, Any]]) -> Table:
+    rows = [(trial["label"], *(cell(trial) for cell in COLUMNS.values())) for trial in trials]
+    return Table("Figures", ("solver", *COLUMNS), rows)
+
+
+def _circumstances(record: dict[str, Any]) -> dict[str, str]:
+    machine, versions = record["machine"], record["versions"]
+    return {
+        "machine": f"{machine['cpu']}, {machine['cores']} cores",
+        "system": machine["system"],
+        "date": record["date"].replace("T", " "),
+        **versions,
+    }
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread" + ("s" if count > 1 else "")

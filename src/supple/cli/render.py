@@ -1,0 +1,94 @@
+"""supple render: pictures and films of results, without simulating."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from supple.cli.speech import Json, errors, note, refusing
+
+if TYPE_CHECKING:
+    from supple.cli.saved import SavedRun
+
+INTERRUPTED = 130
+
+
+def render(
+    results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
+    field: Annotated[
+        str | None,
+        typer.Option(
+            help="What to colour by: displacement, energy_density, volume_ratio, residual, ordering or body; "
+            "what the scene file says unless given."
+        ),
+    ] = None,
+    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
+    size: Annotated[str | None, typer.Option(help="Dots across and up, e.g. 1920x1080.")] = None,
+    camera: Annotated[
+        str | None,
+        typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees such as 45,30."),
+    ] = None,
+    frames: Annotated[
+        str | None, typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30.")
+    ] = None,
+    fps: Annotated[float | None, typer.Option(help="Frames of the film per second.")] = None,
+    turntable: Annotated[bool, typer.Option("--turntable", help="Take the camera once around.")] = False,
+    film: Annotated[bool, typer.Option("--film/--no-film", help="Make a film of several frames.")] = True,
+    gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for picture.png and film.mp4; the results folder unless given."),
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Draw results again: a picture of the last frame chosen and, of several frames, a film."""
+    with refusing(json):
+        from supple.cli.illustrate import draw_film, draw_picture, make_look
+        from supple.cli.saved import open_run
+        from supple.io.results import to_json
+
+        if fps is not None and not 0.1 <= fps <= 240:
+            raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
+        run = open_run(results)
+        look = make_look(run.file, field, camera, theme, size)
+        chosen = _chosen(frames, run)
+        folder = results if output is None else output
+        folder.mkdir(parents=True, exist_ok=True)
+        written = [folder / "picture.png"]
+        try:
+            problem = draw_picture(run, look, chosen[-1], written[0])
+            if film and (turntable or len(chosen) > 1):
+                films = [folder / "film.mp4", folder / "film.gif"] if gif else [folder / "film.mp4"]
+                problem = draw_film(run, look, chosen, films, fps, turntable, quiet)
+                written += films
+        except KeyboardInterrupt:
+            errors.print(f"Interrupted; films in {folder} are as they were.")
+            raise typer.Exit(INTERRUPTED) from None
+        if problem and not quiet:
+            note(problem)
+        if json:
+            typer.echo(to_json({"files": [str(path) for path in written], "frames": chosen, "note": problem}))
+        elif not quiet:
+            for path in written:
+                typer.echo(path)
+
+
+def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:
+    """The numbers of the frames that text such as 10:60, 10:, :60 or 30 asks for."""
+    last = len(run.record["frames"])
+    first_text, colon, last_text = (text or ":").partition(":")
+    try:
+        first = int(first_text) if first_text else 1
+        end = (int(last_text) if last_text else last) if colon else first
+    except ValueError:
+        first = end = 0
+    if not 1 <= first <= end <= last:
+        raise ValueError(
+            f"--frames must be such as 10:60, 10:, :60 or 30, within 1 to {last}, the frames that are "
+            f"complete in {run.folder.path}; got {text!r}."
+        )
+    return list(range(first, end + 1))

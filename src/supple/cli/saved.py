@@ -1,0 +1,139 @@
+"""A run as its results folder has it: everything that pictures need, without simulating."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from supple.cli.record import fingerprint, restore_infinities
+from supple.cli.summary import solver_name
+from supple.io import ResultsError, ResultsFolder, read_frame
+from supple.io.replacing import replacing
+from supple.model import Model
+from supple.scene import SceneFile, build_model, load_scene
+from supple.view.fields import Step
+from supple.view.picture import Shape
+
+SCENE = "scene.toml"
+"""The copy of the scene file in a results folder."""
+
+
+def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
+    """Delete old results and put a copy of the scene file there, which may itself be such a copy."""
+    text = file.path.read_bytes()
+    folder.clear()
+    with replacing(folder.path / SCENE) as path:
+        path.write_bytes(text)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """A results folder, its record with the frames that are complete, and the scene that was run."""
+
+    folder: ResultsFolder
+    record: dict[str, Any]
+    file: SceneFile
+
+    @cached_property
+    def model(self) -> Model:
+        return build_model(self.file.scene)
+
+    @property
+    def title(self) -> str:
+        return self.record["scene"]["title"]
+
+    def shapes(self, indices: Sequence[int] | None = None) -> SavedShapes:
+        """The frames with these numbers, counted from 1; all of them unless given."""
+        return SavedShapes(self, indices or range(1, len(self.record["frames"]) + 1))
+
+    def caption(self, index: int) -> str:
+        """pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
+        frame, frames = self.record["frames"][index - 1], self.record["scene"]["frames"]
+        parts = [
+            solver_name(self.record),
+            f"{frame['iterations']} iteration" + ("s" if frame["iterations"] != 1 else ""),
+            f"imbalance {frame['imbalance']:.1e}",
+        ]
+        if frames > 1:
+            parts.append(f"frame {index} of {frames}, {frame['time']:.3g} s")
+        if not frame["ok"]:
+            parts.append(frame["outcome"].replace("_", " "))
+        return " · ".join(parts)
+
+    def step(self, index: int) -> Step | None:
+        """The backward Euler step that led to a frame; None in quasistatics."""
+        scene = self.file.scene
+        if scene.quasistatic:
+            return None
+        if index > 1:
+            before = read_frame(self.folder.path, index - 1)
+            return Step(scene.dt, before.positions + scene.dt * before.velocities)
+        start = self.file.start_positions(self.model)
+        return Step(scene.dt, self.model.rest if start is None else start)
+
+
+class SavedShapes(Sequence[Shape]):
+    """Frames of a saved run, each read when it is asked for."""
+
+    def __init__(self, run: SavedRun, indices: Sequence[int]) -> None:
+        self.run, self.indices = run, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @overload
+    def __getitem__(self, place: int) -> Shape: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> SavedShapes: ...
+
+    def __getitem__(self, place: int | slice) -> Shape | SavedShapes:
+        if isinstance(place, slice):
+            return SavedShapes(self.run, self.indices[place])
+        index = self.indices[place]
+        positions = np.asarray(read_frame(self.run.folder.path, index).positions, float)
+        return Shape(positions, self.run.caption(index), self.run.step(index))
+
+
+def open_run(path: Path) -> SavedRun:
+    """The run in a results folder; what is missing for pictures of it is said in a sentence."""
+    folder = ResultsFolder(path)
+    _refuse_other(path)
+    record = folder.read_report()
+    record["frames"] = folder.complete(record)
+    restore_infinities(record["frames"])
+    if not record["frames"]:
+        raise ResultsError(f"{path} has no complete frame yet; `supple run` writes them.")
+    return SavedRun(folder, record, _scene(path, record))
+
+
+def _refuse_other(path: Path) -> None:
+    if not path.is_dir():
+        raise ResultsError(f"there is no results folder {path}; `supple run SCENE` makes one.")
+    if (path / "comparison.json").exists():
+        raise ResultsError(
+            f"{path} is a comparison, which has no frames to draw; `supple report {path}` shows it."
+        )
+    if not (path / "report.json").exists():
+        raise ResultsError(f"{path} has no report.json, so it is no results folder of `supple run`.")
+
+
+def _scene(path: Path, record: dict[str, Any]) -> SceneFile:
+    """The scene that was run, from its copy and the mesh files that it reads."""
+    copy = path / SCENE
+    if not copy.exists():
+        raise ResultsError(
+            f"{path} has no {SCENE}, the copy of its scene file, without which pins, materials and "
+            f"attachments are unknown; run {record['scene']['file']} again with --overwrite."
+        )
+    file = load_scene(copy, record["scene"].get("folder"))
+    if fingerprint(file) != record["scene"]["sha256"]:
+        raise ResultsError(
+            f"{path} cannot be drawn: {copy}, or a mesh that it reads, is not what it was when the run began."
+        )
+    return file

@@ -1,0 +1,98 @@
+"""Films: pictures one after the other, encoded by the ffmpeg that imageio-ffmpeg brings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.model import Model
+from supple.view.camera import CAMERAS, Angles, Camera, turntable
+from supple.view.fields import Field
+from supple.view.picture import Artist, Shape, View, shared_view
+
+SIZE = (1280, 960)
+"""Dots across and up."""
+
+GIF_WIDTH = 640
+"""GIF files are scaled down to so many dots across: they are large."""
+
+Watcher = Callable[[int, int], None]
+"""Called as watch(done, pictures) before each picture and after the last."""
+
+_MP4 = {
+    "codec": "libx264",
+    "output_params": ["-crf", "20", "-preset", "veryfast", "-movflags", "+faststart"],
+}
+_GIF = {
+    "codec": "gif",
+    "pix_fmt_out": "pal8",
+    "output_params": [
+        "-filter_complex",
+        f"scale='min(iw,{GIF_WIDTH})':-1:flags=lanczos,split[a][b];[a]palettegen=stats_mode=full[p];"
+        "[b][p]paletteuse=dither=sierra2_4a:diff_mode=rectangle",
+    ],
+}
+_WEBP = {"codec": "libwebp", "output_params": ["-q:v", "55", "-compression_level", "6", "-loop", "0"]}
+ENCODINGS: dict[str, dict[str, Any]] = {".mp4": _MP4, ".gif": _GIF, ".webp": _WEBP}
+
+
+def film(
+    paths: str | os.PathLike[str] | Sequence[Path],
+    model: Model,
+    shapes: Sequence[Shape],
+    *,
+    title: str = "",
+    field: str | Field = "displacement",
+    size: tuple[int, int] = SIZE,
+    theme: str = "light",
+    camera: Angles = CAMERAS["corner"],
+    turning: bool = False,
+    fps: float = 25.0,
+    view: View | None = None,
+    backend: str | None = None,
+    watch: Watcher | None = None,
+) -> str | None:
+    """Draw a model in several shapes into an MP4, GIF or WebP file, or into several files at once.
+
+    Camera, colours and ground are the same in all pictures, and no body is ever cropped; `turning` takes the
+    camera once around. shapes: any sequence; it may read each shape when it is asked for. The other options
+    are those of `picture`. Returns a sentence where VTK could not draw, else None.
+    """
+    files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colours for squares of four dots
+    view = view or shared_view(model, shapes, field, size, camera)
+    cameras = _cameras(view, camera, len(shapes)) if turning else [view.camera] * len(shapes)
+    with Artist(model, view, field, title, size, theme, backend) as artist, ExitStack() as stack:
+        writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]
+        for done, (shape, placed) in enumerate(zip(shapes, cameras, strict=True)):
+            if watch is not None:
+                watch(done, len(shapes))
+            image = artist.draw(shape, placed)
+            for writer in writers:
+                writer.send(image)
+        if watch is not None:
+            watch(len(shapes), len(shapes))
+        return artist.note
+
+
+def _cameras(view: View, angles: Angles, count: int) -> list[Camera]:
+    return turntable(view.seen, view.camera.aspect, angles, count)
+
+
+def _writer(path: Path, size: tuple[int, int], fps: float) -> Generator[None, np.ndarray, None]:
+    """What takes images and writes them to a file; closing it completes the file."""
+    if path.suffix not in ENCODINGS:
+        raise ValueError(f"a film is one of {', '.join(ENCODINGS)}, got {path.name!r}")
+    from imageio_ffmpeg import write_frames
+
+    options = ENCODINGS[path.suffix]
+    writer = write_frames(
+        str(path), size, fps=fps, quality=None, macro_block_size=1, ffmpeg_log_level="error", **options
+    )
+    writer.send(None)
+    return writer

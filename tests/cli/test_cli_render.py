@@ -1,0 +1,192 @@
+"""supple render: pictures and films again, without simulating."""
+
+import json
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from cli_scenes import SAG, STRETCH, SWING, supple, supple_json, write_scene
+from matplotlib.image import imread
+from PIL import Image
+
+import supple as library
+from supple.cli.illustrate import pace, parse_size
+from supple.cli.progress import FilmProgress
+from supple.cli.saved import open_run
+from supple.io import read_frame
+from supple.solvers.problem import Problem
+
+SMALL = ("--size", "320x240")
+
+
+@pytest.fixture(scope="module")
+def swing(tmp_path_factory):
+    """Results of six frames of a swinging block."""
+    folder = tmp_path_factory.mktemp("swing")
+    scene = write_scene(folder, SWING)
+    supple_json("run", scene, "--output", str(folder / "results"), "--no-picture")
+    return folder / "results"
+
+
+@pytest.fixture
+def results(swing, tmp_path):
+    """A copy of them elsewhere."""
+    for file in swing.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return str(tmp_path)
+
+
+def pictures_in(path) -> int:
+    return imageio_ffmpeg.count_frames_and_secs(str(path))[0]
+
+
+def refused(*arguments: str) -> str:
+    result = supple("render", *arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+    return result.stderr
+
+
+def test_a_run_is_drawn_again(results, tmp_path):
+    printed = supple_json("render", results, *SMALL, "--gif", "--theme", "dark", "--field", "residual")
+    assert printed["files"] == [str(tmp_path / name) for name in ("picture.png", "film.mp4", "film.gif")]
+    assert imread(tmp_path / "picture.png").shape[:2] == (240, 320)
+    assert pictures_in(tmp_path / "film.mp4") == 6
+    assert Image.open(tmp_path / "film.gif").n_frames == 6
+
+
+def test_nothing_but_pictures_changes(results, swing):
+    supple_json("render", results, *SMALL, "--output", "elsewhere")
+    for file in swing.iterdir():
+        assert (swing.parent / swing.name / file.name).read_bytes() == file.read_bytes()
+    assert not (swing / "picture.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "frames"), [("2:4", [2, 3, 4]), (":2", [1, 2]), ("5:", [5, 6]), ("3", [3]), (":", range(1, 7))]
+)
+def test_frames_are_chosen(results, text, frames):
+    printed = supple_json("render", results, *SMALL, "--frames", text, "--no-film")
+    assert printed["frames"] == list(frames)
+
+
+@pytest.mark.parametrize("text", ["0", "7", "4:2", "a:b", "1:9", "-1"])
+def test_frames_that_are_not_there_are_refused(results, text):
+    assert "within 1 to 6" in refused(results, f"--frames={text}")
+
+
+def test_one_frame_gives_a_picture_and_a_turntable_a_film(results, tmp_path, monkeypatch):
+    supple_json("render", results, *SMALL, "--frames", "3")
+    assert not (tmp_path / "film.mp4").exists()
+    monkeypatch.setattr("supple.cli.illustrate.TURNTABLE", 4)
+    supple_json("render", results, *SMALL, "--frames", "3", "--turntable", "--fps", "10")
+    assert pictures_in(tmp_path / "film.mp4") == 4
+
+
+def test_fields_and_cameras_change_the_picture(results, tmp_path):
+    seen = set()
+    for options in ((), ("--field", "volume_ratio"), ("--camera", "side"), ("--camera", "10,45")):
+        supple_json("render", results, *SMALL, "--no-film", *options)
+        seen.add((tmp_path / "picture.png").read_bytes())
+    assert len(seen) == 4
+
+
+def test_the_scene_file_says_what_to_look_at(tmp_path):
+    scene = write_scene(tmp_path, SAG + "[view]\nfield = 'body'\ncamera = [80, 10]\n")
+    supple_json("run", scene, "--output", "a")
+    supple_json("run", write_scene(tmp_path, SAG, "plain.toml"), "--output", "b", "--no-picture")
+    supple_json("render", "b", "--field", "body", "--camera", "80,10")
+    assert (tmp_path / "a" / "picture.png").read_bytes() == (tmp_path / "b" / "picture.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--field", "stress"), "field must be one of displacement, energy_density"),
+        (("--theme", "pink"), "theme must be light or dark"),
+        (("--size", "big"), "such as 1920x1080"),
+        (("--size", "10x10"), "each from 160 to 8192"),
+        (("--camera", "0,100"), "elevation between -90 and 90"),
+        (("--fps", "0"), "--fps must lie between"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(results, options, sentence):
+    assert sentence in refused(results, *options)
+
+
+def test_folders_without_results_are_refused(tmp_path):
+    assert "there is no results folder nowhere" in refused("nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "has no report.json" in refused("empty")
+    supple_json("compare", write_scene(tmp_path, SAG), "--solvers", "pbng", "--output", "c", "--no-pictures")
+    assert "supple report c" in refused("c")
+
+
+def test_results_whose_scene_is_not_what_it_was_are_refused(results, tmp_path):
+    copy = tmp_path / "scene.toml"
+    copy.write_text(copy.read_text() + "\n# changed\n")
+    assert "is not what it was" in refused(results)
+    copy.unlink()
+    assert "has no scene.toml" in refused(results)
+
+
+def test_an_unfinished_run_is_drawn_as_far_as_it_got(results, tmp_path):
+    (tmp_path / "frame_0003.npz").unlink()
+    assert supple_json("render", results, *SMALL)["frames"] == [1, 2]
+
+
+def test_an_interrupted_film_leaves_the_old_one(results, tmp_path, monkeypatch):
+    supple_json("render", results, *SMALL)
+    old = (tmp_path / "film.mp4").read_bytes()
+
+    def interrupt(self, done, pictures):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FilmProgress, "watch", interrupt)
+    assert supple("render", results, *SMALL, "--theme", "dark").exit_code == 130
+    assert (tmp_path / "film.mp4").read_bytes() == old
+    assert not list(tmp_path.glob(".unfinished*"))
+
+
+def test_a_mesh_file_is_found_from_the_results(tmp_path):
+    library.save_mesh(library.block(2), tmp_path / "cube.vtu")
+    (tmp_path / "scenes").mkdir()
+    text = SAG.replace("{ block = { cells = [3, 3, 3] } }", '{ file = "../cube.vtu" }')
+    supple_json("run", write_scene(tmp_path / "scenes", text), "--output", "out/here", "--no-picture")
+    supple_json("render", "out/here", *SMALL)
+    library.save_mesh(library.block(2).scaled(2.0), tmp_path / "cube.vtu")
+    assert "or a mesh that it reads" in refused("out/here")
+
+
+@pytest.mark.parametrize("text", [SWING, STRETCH], ids=["dynamic", "quasistatic"])
+def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
+    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-picture")
+    run = open_run(tmp_path / "out")
+    problem = Problem(run.model, "float64")
+    for index in (1, 3):
+        shape = run.shapes([index])[0]
+        problem.set_inertia(
+            *((shape.step.dt, shape.step.anchor) if shape.step else (np.inf, shape.positions))
+        )
+        problem.positions = shape.positions
+        found = problem.balance().residual
+        assert found == pytest.approx(run.record["frames"][index - 1]["residual"], rel=0.05, abs=1e-9)
+        np.testing.assert_array_equal(shape.positions, read_frame(tmp_path / "out", index).positions)
+
+
+def test_films_run_at_the_pace_of_the_scene():
+    assert (pace(0.05), pace(1.0), pace(0.001)) == (pytest.approx(20), 8.0, 50.0)
+
+
+def test_sizes_are_read():
+    assert parse_size("1920x1080") == (1920, 1080)
+    assert parse_size("640 X 480") == (640, 480)
+
+
+def test_figures_that_are_not_finite_reach_a_caption(results, tmp_path):
+    path = tmp_path / "report.json"
+    report = json.loads(path.read_text())
+    report["frames"][-1] |= {"imbalance": None, "energy": None}
+    path.write_text(json.dumps(report))
+    assert "imbalance inf" in open_run(tmp_path).caption(6)

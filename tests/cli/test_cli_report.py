@@ -1,0 +1,96 @@
+"""supple report: one page that needs nothing else."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from cli_scenes import SAG, SWING, supple, supple_json, write_scene
+
+from supple.view import page
+
+
+class Reader(HTMLParser):
+    """Collects text, tags that are open, and everything that a browser would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text, self.tags, self.loaded = "", [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.loaded += [value for name, value in attributes if name in ("src", "srcset", "href")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(path) -> Reader:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"url\(|@import|http-equiv", text)
+    reader = Reader(text)
+    assert all(loaded.startswith("data:") for loaded in reader.loaded)
+    assert "script" not in reader.tags
+    return reader
+
+
+def test_a_page_of_one_frame(tmp_path):
+    title = 'A <b>bold</b> & "quoted" title'
+    text = SAG.replace("'Sagging block'", json.dumps(title))
+    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--history", "--no-picture")
+    assert supple("report", "out").stdout == "out/report.html\n"
+    shown = read(tmp_path / "out" / "report.html")
+    assert title in shown.text
+    assert "b" not in shown.tags
+    for words in ("Converged", "imbalance", "Scene file", "density = 100", "numba", "Energy against seconds"):
+        assert words in shown.text
+    assert shown.tags.count("img") == 2 * 5
+    assert "video" not in shown.tags
+
+
+def test_a_page_of_several_frames_has_film_and_table(tmp_path):
+    supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
+    printed = supple_json("report", "out", "--output", "pages/swing.html")
+    assert printed["bytes"] == (tmp_path / "pages" / "swing.html").stat().st_size
+    assert "--history" in printed["remarks"][0]
+    shown = read(tmp_path / "pages" / "swing.html")
+    assert shown.tags.count("video") == 1
+    assert shown.text.count("converged") == 6
+    assert "Imbalance of each frame" in shown.text
+
+
+def test_a_film_that_is_too_large_stays_beside_the_page(tmp_path, monkeypatch):
+    supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
+    monkeypatch.setattr(page, "FILM_LIMIT", 100)
+    remarks = supple_json("report", "out")["remarks"]
+    assert any("film.mp4" in remark for remark in remarks)
+    assert "video" not in read(tmp_path / "out" / "report.html").tags
+
+
+def test_a_page_of_a_comparison(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    solvers = "pbng,newton,xpbd:ordering=clusters"
+    supple_json("compare", scene, "--solvers", solvers, "--output", "out", "--iterations", "5")
+    supple_json("report", "out")
+    shown = read(tmp_path / "out" / "report.html")
+    for words in ("3 solvers compared", "xpbd clusters", "ms/iteration", "Residual against seconds", "pin"):
+        assert words in shown.text
+    assert shown.tags.count("img") == 2 * 4 + 3
+
+
+def test_a_page_that_did_not_converge_says_so(tmp_path):
+    supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", "--no-picture", exit_code=1)
+    supple_json("report", "results/scene")
+    text = (tmp_path / "results" / "scene" / "report.html").read_text(encoding="utf-8")
+    assert '<p class="verdict">Stopped after the allowed iterations' in text
+
+
+@pytest.mark.parametrize("name", ["report.json", "comparison.json"])
+def test_what_is_no_results_folder_is_refused(tmp_path, name):
+    assert "there is no results folder nowhere" in supple("report", "nowhere").stderr
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("{}")
+    result = supple("report", "out")
+    assert result.exit_code == 2
+    assert "of supple" in result.stderr

@@ -1,0 +1,66 @@
+"""Films have as many pictures as were asked for, and they move."""
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from PIL import Image
+from view_models import bar_and_ball, bent
+
+import supple
+from supple.view import Shape, film, shared_view
+from supple.view.camera import turntable
+
+SIZE = (321, 240)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return supple.build_model(bar_and_ball())
+
+
+@pytest.fixture(scope="module")
+def shapes(model):
+    ways = np.linspace(0, 1, 5)
+    return [Shape(model.rest + way * (bent(model.rest) - model.rest), f"picture {way}") for way in ways]
+
+
+def test_a_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
+    paths = [tmp_path / f"film.{kind}" for kind in ("mp4", "gif", "webp")]
+    seen = []
+    film(paths, model, shapes, size=SIZE, fps=10, watch=lambda *at: seen.append(at), backend="matplotlib")
+    count, seconds = imageio_ffmpeg.count_frames_and_secs(str(paths[0]))
+    assert (count, seconds) == (5, pytest.approx(0.5))
+    reader = imageio_ffmpeg.read_frames(str(paths[0]))
+    assert next(reader)["size"] == (320, 240)
+    first, *_, last = (np.frombuffer(frame, np.uint8).astype(int) for frame in reader)
+    assert (abs(first - last) > 40).mean() > 0.01
+    for path in paths[1:]:
+        assert Image.open(path).n_frames == 5
+    assert seen == [(i, 5) for i in range(6)]
+
+
+def test_an_interrupted_film_ends_its_encoder(tmp_path, model, shapes):
+    def interrupt(done, pictures):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        film(tmp_path / "film.mp4", model, shapes, size=SIZE, watch=interrupt, backend="matplotlib")
+
+
+def test_other_kinds_of_film_are_refused(tmp_path, model, shapes):
+    with pytest.raises(ValueError, match=r"\.mp4, \.gif, \.webp"):
+        film(tmp_path / "film.avi", model, shapes, size=SIZE, backend="matplotlib")
+
+
+def test_a_turntable_never_crops_the_body(model, shapes):
+    view = shared_view(model, shapes)
+    cameras = turntable(view.seen, 1.3, (32.0, 20.0), 7)
+    points = np.concatenate([shape.positions for shape in shapes])
+    for camera in cameras:
+        places, distance = camera.project(points)
+        assert (distance > 0).all()
+        assert abs(places).max() < 1
+    heights = [camera.position[1] for camera in cameras]
+    assert heights == pytest.approx([heights[0]] * 7)
+    assert np.linalg.norm(cameras[0].position - cameras[3].position) > 1

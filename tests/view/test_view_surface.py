@@ -1,0 +1,93 @@
+"""The surface that is drawn: sharp edges stay sharp, smooth ones smooth, pins and attachments are found."""
+
+import numpy as np
+import pytest
+from view_models import bar_and_ball
+
+import supple
+from supple.view.drawing import links_of
+from supple.view.ground import ground_level, shadow_of
+from supple.view.light import shade
+from supple.view.surface import surface_of
+
+
+def model_of(mesh: supple.TetMesh) -> supple.Scene:
+    scene = supple.Scene(gravity=(0, 0, 0))
+    scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3))
+    return supple.build_model(scene)
+
+
+def test_a_block_has_flat_sides():
+    model = model_of(supple.block(3))
+    surface = surface_of(model)
+    assert len(surface.source) == 6 * 16
+    normals = surface.normals(surface.corners(model.rest))
+    np.testing.assert_allclose(np.sort(np.abs(normals)), [[0, 0, 1]] * len(normals), atol=1e-12)
+    points = surface.corners(model.rest) - 0.5
+    assert (np.einsum("ij,ij->i", normals, points) > 0.49).all()
+
+
+def test_a_ball_is_smooth():
+    mesh = supple.ball(resolution=6)
+    model = model_of(mesh)
+    surface = surface_of(model)
+    assert len(surface.source) == len(mesh.surface_vertices)
+    corners = surface.corners(model.rest)
+    assert (np.einsum("ij,ij->i", surface.normals(corners), corners) > 0.98).all()
+
+
+def test_values_follow_their_vertices():
+    model = model_of(supple.block(2))
+    surface = surface_of(model)
+    np.testing.assert_array_equal(surface.values(model.rest), surface.corners(model.rest))
+
+
+def test_marked_pins_are_pinned_and_apart():
+    scene = supple.Scene()
+    body = scene.add_solid(supple.block(20), supple.Corotated(young=1e4, poisson=0.3))
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    model = supple.build_model(scene)
+    pins = surface_of(model).pins
+    assert np.isin(pins, model.pinned).all()
+    assert 20 < len(pins) < len(model.pinned)
+    gaps = np.linalg.norm(model.rest[pins][:, None] - model.rest[pins], axis=2) + 10 * np.eye(len(pins))
+    assert gaps.min() > 0.045 * np.sqrt(3)
+
+
+def test_attachments_join_what_they_hold():
+    model = supple.build_model(bar_and_ball(attached=True))
+    held, holding = np.moveaxis(links_of(model, model.rest), 1, 0)
+    assert (held[:, 1] < 1.6).all()
+    assert holding[:, 1] == pytest.approx(1.0)
+
+
+def test_attachments_to_fixed_points_end_there():
+    scene = supple.Scene()
+    body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
+    scene.attach(body.where(lambda X: X[:, 1] >= 1), (0.5, 3.0, 0.5), stiffness=10)
+    model = supple.build_model(scene)
+    links = links_of(model, model.rest + 0.25)
+    np.testing.assert_allclose(links[:, 1], [[0.5, 3.0, 0.5]] * len(links))
+    assert links[:, 0, 1] == pytest.approx(1.25)
+
+
+def test_the_shadow_is_below_the_body_and_fades_out():
+    model = model_of(supple.ball(radius=0.5, resolution=4))
+    surface = surface_of(model)
+    corners = surface.corners(model.rest)
+    level = ground_level(corners)
+    shadow = shadow_of(corners, surface.triangles, level)
+    assert level < corners[:, 1].min()
+    middle = len(shadow.darkness) // 2
+    assert shadow.darkness[middle, middle] > 0.5
+    assert shadow.darkness[[0, -1]].max() == shadow.darkness[:, [0, -1]].max() == 0
+    assert ((shadow.darkness >= 0) & (shadow.darkness <= 1)).all()
+    higher = shadow_of(corners + np.array([0, 3, 0]), surface.triangles, level)
+    assert higher.darkness.max() < shadow.darkness.max()
+
+
+def test_light_comes_from_above():
+    up, down = np.array([[0.0, 1, 0]]), np.array([[0.0, -1, 0]])
+    grey = np.full((1, 3), 0.5)
+    axes = np.eye(3)
+    assert (shade(grey, up, axes) > shade(grey, down, axes) + 0.1).all()
