@@ -1,9 +1,23 @@
 """Position-based simulation of hyperelastic solids: equilibria you can trust, at C++ speed, from pip."""
 
 from supple.compare import Comparison, Trial, compare
+from supple.embedding import Embedding, embed, surface_of
 from supple.inspection import inspect
+from supple.io import export, save_frames
 from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
-from supple.meshes import MeshError, TetMesh, ball, bar, block, load_mesh, save_mesh, torus
+from supple.meshes import (
+    MeshError,
+    TetMesh,
+    TriMesh,
+    ball,
+    bar,
+    block,
+    load_mesh,
+    load_surface,
+    save_mesh,
+    tetrahedralise,
+    torus,
+)
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
@@ -37,6 +51,7 @@ __all__ = [
     "Body",
     "Comparison",
     "Corotated",
+    "Embedding",
     "Frame",
     "History",
     "Keyframes",
@@ -58,6 +73,7 @@ __all__ = [
     "StableNeoHookean",
     "TetMesh",
     "Translate",
+    "TriMesh",
     "Trial",
     "Twist",
     "VertexSet",
@@ -66,12 +82,18 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "embed",
     "equilibrium",
+    "export",
     "inspect",
     "load_mesh",
     "load_scene",
+    "load_surface",
+    "save_frames",
     "save_mesh",
     "scene_schema",
     "simulate",
+    "surface_of",
+    "tetrahedralise",
     "torus",
 ]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from supple.terms import Term
+
+if TYPE_CHECKING:
+    from supple.embedding import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +21,7 @@ class Model:
     rest (n, 3) rest positions [m]; mass (n,) lumped masses [kg]; force (n, 3) constant external forces
     [N]; pinned (k,) sorted ids of vertices whose positions are prescribed; prescribed(t) their positions
     (k, 3) at time t [s] (t = inf is the end of every motion); terms: the energies; tets (m, 4): all
-    tetrahedra, for counting inversions and for output.
+    tetrahedra, for counting inversions and for output; bodies: what they are parts of, for output.
     """
 
     rest: np.ndarray
@@ -27,6 +31,7 @@ class Model:
     prescribed: Callable[[float], np.ndarray]
     terms: tuple[Term, ...]
     tets: np.ndarray
+    bodies: tuple[Part, ...] = ()
 
     @property
     def vertices(self) -> int:

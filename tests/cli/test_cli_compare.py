@@ -38,6 +38,9 @@ def test_everything_is_written_and_shown(tmp_path):
         "comparison.json",
         "residual_iterations.png",
         "residual_seconds.png",
+        "energy_iterations.png",
+        "energy_seconds.png",
+        "scene.toml",
         "picture_pbng.png",
         "picture_newton.png",
         "picture_xpbd.png",
@@ -62,7 +65,11 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
     assert written["scene"]["vertices"] == 125
     assert written["stop"] == {"tolerance": None, "max_iterations": None, "time_budget": None}
     assert written["warmup"] == {"frames": 0, "ok": True}
-    assert written["plots"].keys() == {"iterations", "seconds"}
+    assert written["plots"].keys() == {
+        f"{quantity}_{against}"
+        for quantity in ("residual", "energy")
+        for against in ("iterations", "seconds")
+    }
     assert written["versions"].keys() == {"supple", "numpy", "numba", "python"}
     assert written["machine"]["cores"] >= 1
     assert [trial["label"] for trial in written["trials"]] == list(SOLVERS)

@@ -25,7 +25,10 @@ def test_list_has_every_name_with_a_description(tmp_path):
     assert names["solvers"] == list(SOLVERS)
     assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])
     assert {"block", "bar", "ball", "torus"} == set(names["meshes"])
-    assert names["files"] == [".mesh", ".msh", ".vtk", ".vtu"]
+    assert {".mesh", ".msh", ".vtk", ".vtu", ".node", ".ele", ".obj", ".stl", ".ply", ".off"} == set(
+        names["files"]
+    )
+    assert {"usd", "glb", "ply", "obj", "pc2", "npz", "zarr", "vtu"} == set(names["exports"])
     assert listed["scenes"] == [{"name": "scenes/sag.toml", "description": "Sagging block"}]
     assert all(entry["description"] for entries in listed.values() for entry in entries)
 

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import trimesh
 
 import supple
 
@@ -63,7 +64,19 @@ def mesh_file(folder: Path) -> None:
     assert deformed.points[:, 1].max() < 0.0999
 
 
-CHECKS = (twist_equilibrium, hanging_blocks, falling_bar, dataset, custom_motion, mesh_file)
+def render_surface(folder: Path) -> None:
+    pytest.importorskip("pytetwild")
+    pytest.importorskip("pxr")
+    module = example("render_surface")
+    source = module.bumpy_ball(folder / "ball.obj")
+    written = module.main(source, folder, edge_length=0.06, frames=3)
+    assert written["usd"].stat().st_size > 100_000
+    final = trimesh.load(written["glb"], process=False)
+    assert len(final.geometry["ball"].faces) == 8_000
+    assert final.bounds[0, 1] < -0.105  # it hangs lower than it was made
+
+
+CHECKS = (twist_equilibrium, hanging_blocks, falling_bar, dataset, custom_motion, mesh_file, render_surface)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 
 from supple.materials import Corotated
 from supple.meshes import ball, block
+from supple.meshes.closest import closest_in_body
 from supple.scene import Scene, SceneError
-from supple.scene.closest import closest_in_body
 from supple.scene.selections import side
 
 MATERIAL = Corotated(young=1e3, poisson=0.3)

@@ -5,8 +5,11 @@ import tomllib
 from pathlib import Path
 
 import jsonschema
+import meshio
 import numpy as np
 import pytest
+import pyvista
+from data import data
 
 from supple.materials import MATERIALS, NeoHookean
 from supple.meshes import block, save_mesh
@@ -33,13 +36,82 @@ def write(tmp_path):
     return write
 
 
+def cells_inside(surface, length, progress):
+    """Tetrahedra of a grid that lie inside a surface, in place of fTetWild's, which take much longer."""
+    cells = np.maximum(2, np.ceil(surface.size / length)).astype(int)
+    grid = block(cells.tolist(), surface.size, surface.points.min(axis=0))
+    centres = pyvista.PolyData(grid.points[grid.tets].mean(axis=1))
+    shell = pyvista.PolyData.from_regular_faces(surface.points, surface.triangles)
+    inside = centres.select_interior_points(shell, method="cell_locator", check_surface=False)
+    return grid.points, grid.tets[inside["selected_points"].astype(bool)]
+
+
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
-def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path):
+def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tmp_path):
+    text = path.read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
+    if "$SUPPLE_DATA" in text:
+        monkeypatch.setenv("SUPPLE_DATA", str(data("armadillo.obj").parent))
+        monkeypatch.setattr("supple.meshes.filling._fill", cells_inside)
+        monkeypatch.setattr("supple.meshes.filling.cache_folder", lambda: tmp_path)
     file = load_scene(path)
     assert file.title
     assert file.stop.tolerance == 1e-4
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(scene_schema()).validate(raw)
+
+
+SURFACE = """
+[[solid]]
+mesh = { file = "$SHAPES/cube.stl", edge_length = 0.8, scale = 2, translate = [0, 0, 5] }
+render = { file = "$SHAPES/cube.stl" }
+material = { corotated = { young = 1e3, poisson = 0.3 } }
+"""
+
+
+def write_cube(folder):
+    cube = block(1)
+    meshio.Mesh(cube.points, [("triangle", cube.surface)]).write(folder / "cube.stl")
+
+
+def test_surfaces_of_files_are_filled_and_shown(write, tmp_path, monkeypatch):
+    pytest.importorskip("pytetwild")
+    monkeypatch.setenv("SHAPES", str(tmp_path))
+    write_cube(tmp_path)
+    (body,) = load_scene(write("quasistatic = false\n" + SURFACE)).scene.bodies
+    np.testing.assert_allclose(body.mesh.bounds, [(0, 0, 5), (2, 2, 7)], atol=0.1)
+    assert body.mesh.volume == pytest.approx(8, rel=0.05)
+    assert body.mesh.n_tets > 40
+    assert body.skin.surface.n_triangles == 12
+    np.testing.assert_allclose(body.skin.surface.points.min(axis=0), (0, 0, 5))
+    np.testing.assert_allclose(body.skin.deform(body.points).max(axis=0), (2, 2, 7), atol=1e-12)
+
+
+def test_a_render_surface_may_have_its_own_size_and_place(write, tmp_path):
+    write_cube(tmp_path)
+    text = SOLID + 'render = { file = "cube.stl", scale = [1, 2, 3], translate = [1, 0, 0] }\n'
+    (body,) = load_scene(write("quasistatic = false\n" + text)).scene.bodies
+    np.testing.assert_allclose(body.skin.surface.points.max(axis=0), (2, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            SURFACE,
+            "solid[0].mesh: the environment variable SHAPES is not set; for '$SHAPES/cube.stl' set it to",
+        ),
+        (SURFACE, "solid[0].render: the environment variable SHAPES is not set"),
+        (
+            SOLID.replace("} }", "}, edge_length = 0.1 }", 1),
+            "solid[0].mesh: edge_length is for a surface file",
+        ),
+        (SOLID + 'render = { file = "ball.mesh" }', "solid[0].render: "),
+        (SOLID + 'render = { file = "nowhere.obj" }', "solid[0].render: There is no surface file"),
+    ],
+)
+def test_mistakes_about_surfaces(write, text, sentence):
+    with pytest.raises(SceneFileError) as caught:
+        load_scene(write(text))
+    assert sentence in str(caught.value)
 
 
 def test_the_gallery_is_there():

@@ -9,9 +9,14 @@ import typer
 from supple.cli.bench import bench
 from supple.cli.catalogue import list_names
 from supple.cli.compare import compare
+from supple.cli.export import export
 from supple.cli.inspect import inspect
+from supple.cli.mesh import mesh
+from supple.cli.render import render
+from supple.cli.report import report
 from supple.cli.run import run
 from supple.cli.schema import schema
+from supple.cli.view import view
 
 app = typer.Typer(
     help="Position-based simulation of hyperelastic solids.",
@@ -21,10 +26,15 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("compare")(compare)
+app.command("render")(render)
+app.command("report")(report)
+app.command("export")(export)
 app.command("inspect")(inspect)
 app.command("list")(list_names)
+app.command("mesh")(mesh)
 app.add_typer(bench, name="bench")
 app.command("schema")(schema)
+app.command("view")(view)
 
 
 def _show_version(wanted: bool) -> None:

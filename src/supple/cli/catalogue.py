@@ -16,7 +16,7 @@ def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers with their options, motions, selections, meshes, mesh files and scenes."""
+    """List materials, solvers with their options, motions, selections, meshes, files, exports and scenes."""
     with refusing(json):
         from supple.io.results import to_json
         from supple.scene.checks import closest
@@ -33,8 +33,10 @@ def list_names(
 
 def catalogue() -> dict[str, Entries]:
     """Everything that has a name, by section; each entry has at least a name and a description."""
+    from supple.io import FORMATS
     from supple.materials import MATERIALS
     from supple.meshes.files import _FORMATS
+    from supple.meshes.surfaces import SURFACES
     from supple.scene import schema
     from supple.solvers import SOLVERS
 
@@ -47,7 +49,9 @@ def catalogue() -> dict[str, Entries]:
         "motions": _kinds(schema.Motion),
         "selections": _kinds(schema.Where),
         "meshes": [entry for entry in _kinds(schema.Mesh) if entry["name"] != "file"],
-        "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()],
+        "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
+        + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
+        "exports": [{"name": name, "description": format.description} for name, format in FORMATS.items()],
         "scenes": _scenes(Path("scenes")),
     }
 

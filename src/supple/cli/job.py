@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.cli.meshing import showing_tetrahedralisation
 from supple.cli.solvers import parse_solver
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
@@ -83,7 +84,8 @@ def load_file(path: Path) -> SceneFile:
         known = [str(other) for other in sorted(path.parent.glob("*.toml"))]
         if known:
             raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
-    return load_scene(path)
+    with showing_tetrahedralisation():
+        return load_scene(path)
 
 
 def make_solver(file: SceneFile, text: str | None) -> Solver:

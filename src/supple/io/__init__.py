@@ -1,17 +1,27 @@
 """Results on disk: frames, reports, and folders of them."""
 
+from supple.io.bodies import SavedBody, joined, read_bodies, write_skins
+from supple.io.export import export, save_frames
+from supple.io.formats import FORMATS
 from supple.io.frames import SavedFrame, read_frame, write_frame, write_pvd
 from supple.io.machine import machine, versions
 from supple.io.results import ComparisonFolder, ResultsError, ResultsFolder
 
 __all__ = [
+    "FORMATS",
     "ComparisonFolder",
     "ResultsError",
     "ResultsFolder",
+    "SavedBody",
     "SavedFrame",
+    "export",
+    "joined",
     "machine",
+    "read_bodies",
     "read_frame",
+    "save_frames",
     "versions",
     "write_frame",
     "write_pvd",
+    "write_skins",
 ]

@@ -32,14 +32,7 @@ def write_frame(folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray
 
     mesh: all bodies at rest; body (m,): which body each tet belongs to.
     """
-    with replacing(frame_path(folder, frame.index, ".vtu")) as path:
-        save_mesh(
-            mesh,
-            path,
-            frame.positions,
-            point_data={"displacement": frame.positions - mesh.points},
-            cell_data={"body": body, "volume_ratio": volumes(frame.positions, mesh.tets) / mesh.volumes},
-        )
+    write_vtu(folder, frame.index, frame.positions, mesh, body)
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
         np.savez(
             path,
@@ -50,16 +43,28 @@ def write_frame(folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray
         )
 
 
+def write_vtu(folder: Path, index: int, positions: np.ndarray, mesh: TetMesh, body: np.ndarray) -> None:
+    """frame_0001.vtu with the fields displacement, body and volume_ratio."""
+    with replacing(frame_path(folder, index, ".vtu")) as path:
+        save_mesh(
+            mesh,
+            path,
+            positions,
+            point_data={"displacement": positions - mesh.points},
+            cell_data={"body": body, "volume_ratio": volumes(positions, mesh.tets) / mesh.volumes},
+        )
+
+
 def read_frame(folder: Path, index: int) -> SavedFrame:
     with np.load(frame_path(folder, index, ".npz")) as saved:
         return SavedFrame(saved["positions"], saved["velocities"], int(saved["index"]), float(saved["time"]))
 
 
-def write_pvd(folder: Path, times: Iterable[float]) -> None:
-    """animation.pvd, which opens the frames 1, 2, ... at their times [s] in ParaView."""
+def write_pvd(folder: Path, times: Iterable[float], first: int = 1) -> None:
+    """animation.pvd, which opens the frames first, first + 1, ... at their times [s] in ParaView."""
     entries = [
         f'    <DataSet timestep="{time!r}" part="0" file="{frame_path(folder, index, ".vtu").name}"/>'
-        for index, time in enumerate(times, start=1)
+        for index, time in enumerate(times, start=first)
     ]
     lines = [
         '<?xml version="1.0"?>',

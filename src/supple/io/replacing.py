@@ -1,8 +1,9 @@
-"""Files that are complete whenever they exist."""
+"""Files and folders that are complete whenever they exist."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,27 @@ from pathlib import Path
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which takes the place of `path` once all is written."""
-    temporary = path.with_name(f".unfinished_{path.name}")
+    temporary = _unfinished(path)
     try:
         yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder: what is in the old one is deleted once all is written."""
+    temporary = _unfinished(path)
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        yield temporary
+        if path.exists():
+            shutil.rmtree(path)
+        os.replace(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".unfinished_{path.name}")

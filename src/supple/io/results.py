@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,8 +25,24 @@ class ResultsFolder:
         "frame_*.npz",
         "animation.pvd",
         "report.json",
+        "scene.toml",
         "picture.png",
-        "residual.png",
+        "film.mp4",
+        "film.gif",
+        "residual_*.png",
+        "energy_*.png",
+        "report.html",
+        "skins.npz",
+        "animation.usdc",
+        "final.glb",
+        "ply/*_[0-9]*.ply",
+        "obj/*_[0-9]*.obj",
+        "pc2/*.obj",
+        "pc2/*.pc2",
+        "positions.npz",
+        "positions.zarr",
+        "vtu/frame_*.vtu",
+        "vtu/animation.pvd",
         ".unfinished_*",
     )
 
@@ -44,7 +61,7 @@ class ResultsFolder:
     def clear(self) -> None:
         """Delete what a run has written here, and nothing else."""
         for file in self._files():
-            file.unlink()
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
 
     def write_report(self, report: dict[str, Any]) -> None:
         with replacing(self.path / self.report) as path:
@@ -80,7 +97,15 @@ class ComparisonFolder(ResultsFolder):
     """comparison.json, plots and pictures of one comparison."""
 
     report = "comparison.json"
-    ours = ("comparison.json", "residual_*.png", "picture_*.png", ".unfinished_*")
+    ours = (
+        "comparison.json",
+        "scene.toml",
+        "residual_*.png",
+        "energy_*.png",
+        "picture_*.png",
+        "report.html",
+        ".unfinished_*",
+    )
 
 
 def to_json(values: Any) -> str:

@@ -1,8 +1,23 @@
-"""Rest geometry: tetrahedral meshes, generators for simple shapes, reading and writing files."""
+"""Rest geometry: tetrahedral meshes and surfaces, generators for simple shapes, reading and writing files."""
 
 from supple.meshes.checks import MeshError
 from supple.meshes.files import load_mesh, save_mesh
+from supple.meshes.filling import tetrahedralise
 from supple.meshes.generators import ball, bar, block, torus
+from supple.meshes.surfaces import load_surface
 from supple.meshes.tetmesh import TetMesh
+from supple.meshes.trimesh import TriMesh
 
-__all__ = ["MeshError", "TetMesh", "ball", "bar", "block", "load_mesh", "save_mesh", "torus"]
+__all__ = [
+    "MeshError",
+    "TetMesh",
+    "TriMesh",
+    "ball",
+    "bar",
+    "block",
+    "load_mesh",
+    "load_surface",
+    "save_mesh",
+    "tetrahedralise",
+    "torus",
+]

@@ -1,4 +1,4 @@
-"""What a tetrahedral mesh must satisfy before anything is computed on it."""
+"""What meshes must satisfy before anything is computed on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MeshError(ValueError):
 def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarray, np.ndarray]:
     """Private copies of points (n, 3) float64 and tets (m, 4) int32 that pass every check below."""
     points = _as_points(points)
-    tets = _as_tets(tets, len(points))
+    tets = _as_cells(tets, "tet", 4, len(points))
     _refuse_repeated_vertices(tets)
     _refuse_repeated_tets(tets)
     points, tets = _without_unused(points, tets, repair)
@@ -29,13 +29,19 @@ def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarra
     return points, _oriented(tets, volume, repair)
 
 
+def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Private copies of points (n, 3) float64 and triangles (m, 3) int32, in range and finite."""
+    points = _as_points(points)
+    return points, _as_cells(triangles, "triangle", 3, len(points))
+
+
 def _as_points(values: ArrayLike) -> np.ndarray:
     array = _as_array(values, "points")
     if array.size == 0:
         raise MeshError("The mesh is empty: it has no points.")
     if array.ndim != 2 or array.shape[1] != 3:
         raise MeshError(f"points must have shape (n, 3), x y z of every vertex, but has shape {array.shape}.")
-    points = np.array(array, np.float64)
+    points = np.array(array, np.float64, order="C")
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
         raise MeshError(
@@ -45,25 +51,30 @@ def _as_points(values: ArrayLike) -> np.ndarray:
     return points
 
 
-def _as_tets(values: ArrayLike, n: int) -> np.ndarray:
-    array = _as_array(values, "tets")
+def _as_cells(values: ArrayLike, kind: str, corners: int, n: int) -> np.ndarray:
+    """Cells (m, corners) int32 of vertices 0 to n - 1; kind is "tet" or "triangle"."""
+    array = _as_array(values, f"{kind}s")
     if array.size == 0:
-        raise MeshError("The mesh is empty: it has no tets.")
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise MeshError(f"tets must have shape (m, 4), four vertices a tet, but has shape {array.shape}.")
+        raise MeshError(f"The mesh is empty: it has no {kind}s.")
+    if array.ndim != 2 or array.shape[1] != corners:
+        count = {3: "three", 4: "four"}[corners]
+        raise MeshError(
+            f"{kind}s must have shape (m, {corners}), {count} vertices a {kind}, but has shape {array.shape}."
+        )
     if array.dtype.kind == "f" and len(bad := np.flatnonzero((array != np.floor(array)).any(axis=1))):
         raise MeshError(
-            f"tets must hold whole numbers (vertex indices), but tet {bad[0]} is {array[bad[0]].tolist()}."
+            f"{kind}s must hold whole numbers (vertex indices), "
+            f"but {kind} {bad[0]} is {array[bad[0]].tolist()}."
         )
     bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
     if len(bad):
-        tet = array[bad[0]]
+        cell = array[bad[0]]
         hint = " Indices seem to start at 1: subtract 1." if array.min() == 1 and array.max() == n else ""
         raise MeshError(
-            f"Tet {bad[0]} uses vertex {tet[(tet < 0) | (tet >= n)][0]}, but vertices go from 0 to {n - 1} "
-            f"({len(bad)} of {len(array)} tets are out of range).{hint}"
+            f"{kind.capitalize()} {bad[0]} uses vertex {cell[(cell < 0) | (cell >= n)][0]}, but vertices go "
+            f"from 0 to {n - 1} ({len(bad)} of {len(array)} {kind}s are out of range).{hint}"
         )
-    return np.array(array, np.int32)
+    return np.array(array, np.int32, order="C")
 
 
 def _as_array(values: ArrayLike, name: str) -> np.ndarray:

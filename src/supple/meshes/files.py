@@ -1,4 +1,4 @@
-"""Reading and writing mesh files; the only file that knows meshio."""
+"""Reading and writing mesh files; with tetgen.py the only file that knows meshio."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ import meshio
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.meshes import tetgen
 from supple.meshes.checks import MeshError
+from supple.meshes.filling import Progress, log, tetrahedralise
+from supple.meshes.surfaces import SURFACES, is_surface_file, load_surface
 from supple.meshes.tetmesh import TetMesh
+from supple.meshes.trimesh import TriMesh
 
 # The modules are called directly: meshio.read() ends the process when a file cannot be read.
 _FORMATS = {
@@ -22,15 +26,45 @@ _FORMATS = {
     ".msh": ("Gmsh", meshio.gmsh),
     ".vtk": ("VTK", meshio.vtk),
     ".vtu": ("VTU", meshio.vtu),
+    ".node": ("TetGen", tetgen),
+    ".ele": ("TetGen", tetgen),
 }
 
 
-def load_mesh(path: str | os.PathLike[str], repair: bool = False) -> TetMesh:
-    """The tets of a Medit (.mesh), Gmsh (.msh), VTK (.vtk) or VTU (.vtu) file; other cells are ignored.
+def load_mesh(
+    path: str | os.PathLike[str],
+    repair: bool = False,
+    *,
+    edge_length: float | None = None,
+    scale: ArrayLike = 1.0,
+    progress: Progress = log.info,
+) -> TetMesh:
+    """A mesh from a file, scaled by one factor or by one for each axis.
 
-    `repair=True` swaps vertices of inverted tets and removes vertices without tets, see `TetMesh`.
+    The tets of a Medit (.mesh), Gmsh (.msh), VTK (.vtk), VTU (.vtu) or TetGen (.node with .ele) file; other
+    cells are ignored. `repair=True` swaps vertices of inverted tets and removes vertices without tets, see
+    `TetMesh`. A closed surface (.obj, .stl, .ply, .off) is filled with tets whose edges are about edge_length
+    [m] after scaling, see `tetrahedralise`, which calls progress.
     """
     path = Path(path)
+    if is_surface_file(path):
+        return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
+    if edge_length is not None:
+        raise MeshError(
+            f"{path}: edge_length is for surfaces ({', '.join(SURFACES)}); the tets of this file are given."
+        )
+    mesh = _read(path, repair)
+    return mesh if np.all(np.asarray(scale) == 1) else mesh.scaled(scale)
+
+
+def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: Progress) -> TetMesh:
+    try:
+        return tetrahedralise(surface, edge_length, lambda text: progress(f"{path.name}: {text}"))
+    except MeshError as error:
+        raise MeshError(f"{path}: {error}") from error
+
+
+def _read(path: Path, repair: bool) -> TetMesh:
     name, module = _format(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no mesh file {path} (looked for {path.absolute()}).")
@@ -55,18 +89,15 @@ def save_mesh(
     point_data: Mapping[str, ArrayLike] | None = None,
     cell_data: Mapping[str, ArrayLike] | None = None,
 ) -> None:
-    """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk or .vtu.
+    """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk, .vtu, or .node with .ele.
 
-    point_data and cell_data: name → one row for each vertex or tet; a .mesh file cannot hold them.
+    point_data and cell_data: name → one row for each vertex or tet; .mesh and .node cannot hold them.
     """
     path = Path(path)
+    check_target(path)
     name, module = _format(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {path.parent} to write {path.name} into; create it first."
-        )
-    if path.suffix.lower() == ".mesh" and (point_data or cell_data):
-        raise MeshError(f"{path}: a Medit file cannot hold point_data or cell_data; write a .vtu file.")
+    if name in ("Medit", "TetGen") and (point_data or cell_data):
+        raise MeshError(f"{path}: a {name} file cannot hold point_data or cell_data; write a .vtu file.")
     points = mesh.points if positions is None else np.asarray(positions, np.float64)
     if points.shape != mesh.points.shape:
         raise MeshError(f"positions must have shape {mesh.points.shape}, but has shape {points.shape}.")
@@ -81,6 +112,15 @@ def save_mesh(
             module.write(str(path), content)
     except (meshio.WriteError, KeyError) as error:
         raise MeshError(f"{path} could not be written as a {name} file ({error}).") from error
+
+
+def check_target(path: Path) -> None:
+    """Refuse a path that `save_mesh` cannot write to, for use before long work."""
+    _format(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {path.parent} to write {path.name} into; create it first."
+        )
 
 
 def _format(path: Path) -> tuple[str, Any]:
@@ -105,7 +145,7 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
     found = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "no cells at all"
     raise MeshError(
         f"the file has no linear tets (tetra cells); it has {found}. "
-        "A surface must be tetrahedralised first, for example with pytetwild."
+        f"A surface is tetrahedralised where its file is one of {', '.join(SURFACES)}."
     )
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.meshes.closest import closest_in_body
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import array, number, shown
-from supple.scene.closest import closest_in_body
 from supple.scene.errors import SceneError
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.embedding import Embedding
 from supple.meshes import TetMesh
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
@@ -19,7 +20,8 @@ Predicate = Callable[[np.ndarray], Any]
 class Body:
     """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`.
 
-    first: the number of its first vertex among those of the whole scene.
+    first: the number of its first vertex among those of the whole scene. skin: a detailed surface that is
+    shown and exported in place of the boundary.
     """
 
     mesh: TetMesh
@@ -27,6 +29,7 @@ class Body:
     density: float
     name: str
     first: int
+    skin: Embedding | None = None
 
     @property
     def points(self) -> np.ndarray:

@@ -33,6 +33,7 @@ def build_model(scene: Scene, quasistatic: bool | None = None) -> Model:
         prescribed=prescribed,
         terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
         tets=_tets(scene.bodies),
+        bodies=tuple(scene.bodies),
     )
 
 

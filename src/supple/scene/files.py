@@ -18,7 +18,7 @@ from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
-from supple.scene.schema import SceneTable, Solver, Start, Stop
+from supple.scene.schema import SceneTable, Solver, Start, Stop, View
 from supple.solvers import SOLVERS
 
 
@@ -27,7 +27,8 @@ class SceneFile:
     """What a scene file says: the scene, and how to solve it.
 
     solver: `method` and a dict of `options`. stop: `tolerance`, `max_iterations` and `time_budget` [s], None
-    where the file does not say. start: where free vertices start, None for the rest shape.
+    where the file does not say. start: where free vertices start, None for the rest shape. view: how pictures
+    show it. folder: what paths in the file are relative to.
     """
 
     path: Path
@@ -36,26 +37,33 @@ class SceneFile:
     solver: Solver
     stop: Stop
     start: Start | None
+    view: View
+    folder: Path
 
     def start_positions(self, model: Model) -> np.ndarray | None:
         """The initial guess (n, 3) [m] that the file asks for, or None for the rest shape."""
-        return None if self.start is None else self.start.positions(model)
+        return None if self.start is None else self.start.positions(model, self.folder)
 
 
-def load_scene(path: str | os.PathLike[str]) -> SceneFile:
-    """Read a scene file. All mistakes in it are reported at once, in one `SceneFileError`."""
+def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:
+    """Read a scene file. All mistakes in it are reported at once, in one `SceneFileError`.
+
+    folder: what paths in the file are relative to, for a copy of a scene file; its own folder unless given.
+    """
     path = Path(path)
+    folder = path.parent if folder is None else Path(folder)
     mistakes = Mistakes(path)
     raw = _read(path)
     table, kept = _validated(raw, mistakes)
-    scene = Reader(table, kept, _solid_names(raw), path.parent, mistakes).read()
+    scene = Reader(table, kept, _solid_names(raw), folder, mistakes).read()
     if not raw.get("solid"):
         mistakes.add("solid", "is missing. A scene needs at least one [[solid]] with a mesh and a material.")
     _check_solver(table.solver, mistakes)
     mistakes.raise_any()
     mistakes.attempt("pin", lambda: check_scene(scene))
     mistakes.raise_any()
-    return SceneFile(path, table.title or path.stem, scene, table.solver, table.stop, table.start)
+    title = table.title or path.stem
+    return SceneFile(path, title, scene, table.solver, table.stop, table.start, table.view, folder)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from supple.meshes import TriMesh
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
@@ -57,10 +58,16 @@ class Reader:
         name = solid.name or f"solid{number}"
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
         material = self.mistakes.attempt(f"{field}.material", solid.material.make)
+        render = self._render(field, solid)
         if mesh is not None and material is not None:
             self.bodies[name] = self.mistakes.attempt(
-                f"{field}.name", lambda: self.scene.add_solid(mesh, material, solid.density, name)
+                f"{field}.name", lambda: self.scene.add_solid(mesh, material, solid.density, name, render)
             )
+
+    def _render(self, field: str, solid: Solid) -> TriMesh | None:
+        if (render := solid.render) is None:
+            return None
+        return self.mistakes.attempt(f"{field}.render", lambda: render.make(self.folder, solid.mesh))
 
     def _pin(self, field: str, pin: Pin) -> None:
         vertices = self._vertices(field, pin.solid, pin.where)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes import TetMesh
+from supple.embedding import embed
+from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, listed, number, shown, vector
@@ -60,11 +61,17 @@ class Scene:
             raise SceneError(f"frames must be a whole number, at least 1, got {shown(self.frames)}.")
 
     def add_solid(
-        self, mesh: TetMesh, material: Any, density: float = 1000.0, name: str | None = None
+        self,
+        mesh: TetMesh,
+        material: Any,
+        density: float = 1000.0,
+        name: str | None = None,
+        render: TriMesh | None = None,
     ) -> Body:
         """A body of a material, e.g. `Corotated(young=1e5, poisson=0.3)`, with a density [kg/m³].
 
-        Names are for messages and output; without one it is "solid0", "solid1", ...
+        Names are for messages and output; without one it is "solid0", "solid1", ... render: a detailed
+        surface, such as `load_surface("armadillo.obj")`, that follows the mesh in pictures and exports.
         """
         if not isinstance(mesh, TetMesh):
             raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
@@ -79,12 +86,17 @@ class Scene:
                     f"A material has one number for the body or one for each of its {len(mesh.tets)} "
                     f"tetrahedra; {parameter} has shape {np.shape(value)}."
                 )
+        if not isinstance(render, TriMesh | None):
+            raise SceneError(
+                f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
+            )
         name = f"solid{len(self.bodies)}" if name is None else str(name)
         if name in (body.name for body in self.bodies):
             raise SceneError(f"There is already a body named {name!r}; names must differ.")
         density = number(density, "density [kg/m³]", above=0)
         first = self.bodies[-1].vertices.stop if self.bodies else 0
-        self.bodies.append(Body(mesh, material, density, name, first))
+        skin = None if render is None else embed(render, mesh)
+        self.bodies.append(Body(mesh, material, density, name, first, skin))
         return self.bodies[-1]
 
     def pin(self, vertices: VertexSet | Body, motion: AnyMotion | None = None) -> None:

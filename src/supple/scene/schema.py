@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import (
@@ -25,6 +26,8 @@ from supple.materials import MATERIALS
 from supple.model import Model
 from supple.scene import motions, selections
 from supple.scene.checks import shown
+from supple.scene.errors import SceneError
+from supple.scene.paths import located
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[Number, Field(gt=0)]
@@ -34,6 +37,7 @@ Index = Annotated[int, Field(strict=True, ge=0)]
 Bound = Annotated[float, Field(strict=True)]
 Numbers = Annotated[list[Number], Field(min_length=1)]
 Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
+FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
 
 
 def _factors(value: Any) -> Any:
@@ -124,13 +128,20 @@ class Torus(Table):
 class Mesh(Choice):
     """The rest shape of a solid: a generated one, or a file."""
 
-    further = ("scale", "translate", "repair")
+    further = ("edge_length", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
     bar: Block | None = Field(None, description="A box that is long in x.")
     ball: Ball | None = Field(None, description="A ball about the origin.")
     torus: Torus | None = Field(None, description="A ring about the z axis.")
     file: StrictStr | None = Field(
-        None, description="A mesh file (.mesh, .msh, .vtk, .vtu); its path is relative to the scene file."
+        None,
+        description="A mesh file (.mesh, .msh, .vtk, .vtu, .node, .ele), or a closed surface "
+        f"(.obj, .stl, .ply, .off) that is filled with tetrahedra. {FILE}",
+    )
+    edge_length: Positive | None = Field(
+        None,
+        description="For a surface file: edges of the tetrahedra [m], about, after scaling; a twentieth of "
+        "the surface's diagonal unless given.",
     )
     scale: Factors = Field(
         [1.0, 1.0, 1.0], description="Scales the mesh: one positive factor, or one per axis."
@@ -140,15 +151,42 @@ class Mesh(Choice):
         False, description="Turn inverted tetrahedra of a file and drop its unused vertices."
     )
 
+    @model_validator(mode="after")
+    def _edges_of_files(self) -> Self:
+        if self.edge_length is not None and self.file is None:
+            raise ValueError(
+                "edge_length is for a surface file; generated meshes have cells or a resolution."
+            )
+        return self
+
     def make(self, folder: Path) -> meshes.TetMesh:
         kind, value = self.chosen
         if kind == "file":
-            mesh = meshes.load_mesh(folder / value, repair=self.repair)
+            mesh = meshes.load_mesh(
+                located(folder, value), self.repair, edge_length=self.edge_length, scale=self.scale
+            )
         else:
             mesh = getattr(meshes, kind)(**value.given())
-        if self.model_fields_set & {"scale", "translate"}:
-            mesh = mesh.transformed(np.diag(self.scale), self.translate)
-        return mesh
+            if "scale" in self.model_fields_set:
+                mesh = mesh.scaled(self.scale)
+        return mesh.translated(self.translate) if any(self.translate) else mesh
+
+
+class Render(Table):
+    """A detailed surface that follows a solid in pictures and exports."""
+
+    file: StrictStr = Field(description=f"A surface file (.obj, .stl, .ply, .off). {FILE}")
+    scale: Factors | None = Field(
+        None, description="Scales it: one positive factor, or one per axis; the mesh's unless given."
+    )
+    translate: Vector | None = Field(
+        None, description="Moves it [m], after scaling; the mesh's unless given."
+    )
+
+    def make(self, folder: Path, mesh: Mesh) -> meshes.TriMesh:
+        surface = meshes.load_surface(located(folder, self.file))
+        translate = mesh.translate if self.translate is None else self.translate
+        return surface.scaled(self.scale or mesh.scale).translated(translate)
 
 
 class Elastic(Table):
@@ -204,6 +242,9 @@ class Solid(Table):
         description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
     density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
+    render: Render | None = Field(
+        None, description='A detailed surface to show in place of its own, e.g. { file = "armadillo.obj" }.'
+    )
 
 
 class Box(Table):
@@ -394,10 +435,17 @@ class Start(Choice):
 
     scramble: Scramble | None = Field(None, description="At random in the bounding box of the scene at rest.")
     flatten: Flatten | None = Field(None, description="In a plane.")
+    file: StrictStr | None = Field(
+        None,
+        description="Where an NPZ file, such as one of a run's frames, has `positions`; its path is relative "
+        "to the scene file.",
+    )
 
-    def positions(self, model: Model) -> np.ndarray:
-        """(n, 3) [m]; pinned vertices are left at rest."""
+    def positions(self, model: Model, folder: Path) -> np.ndarray:
+        """(n, 3) [m]; pinned vertices are left at rest. folder: that of the scene file."""
         positions = model.rest.copy()
+        if self.file is not None:
+            positions = _saved_positions(folder / self.file, positions.shape)
         if self.scramble is not None:
             low, high = model.rest.min(axis=0), model.rest.max(axis=0)
             positions = np.random.default_rng(self.scramble.seed).uniform(low, high, positions.shape)
@@ -405,6 +453,21 @@ class Start(Choice):
             positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
         positions[model.pinned] = model.rest[model.pinned]
         return positions
+
+
+def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
+    """The positions in an NPZ file, one row for each vertex of the scene."""
+    try:
+        with np.load(path) as saved:
+            positions = np.array(saved["positions"], float)
+    except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
+        raise SceneError(f"start.file: no positions can be read from {path}: {error}.") from None
+    if positions.shape != shape or not np.isfinite(positions).all():
+        raise SceneError(
+            f"start.file: {path} must have finite positions of shape {shape}, one row for each vertex of the "
+            f"scene; it has shape {positions.shape}."
+        )
+    return positions
 
 
 class Stop(Table):
@@ -417,6 +480,16 @@ class Stop(Table):
         default=None, description="Stop after so many iterations, at least 1."
     )
     time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+
+
+class View(Table):
+    """How pictures and films show the scene."""
+
+    field: StrictStr = Field(default="displacement", description="What surfaces are coloured by.")
+    camera: Annotated[list[Number], Field(min_length=2, max_length=2)] = Field(
+        default=[32.0, 20.0],
+        description="Azimuth and elevation of the camera [degrees]; [0, 0] looks along -z.",
+    )
 
 
 class SceneTable(Table):
@@ -435,6 +508,7 @@ class SceneTable(Table):
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
+    view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
 
 
 class _TomlSchema(GenerateJsonSchema):

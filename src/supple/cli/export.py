@@ -1,0 +1,44 @@
+"""supple export: frames of a run in files that other programs open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from supple.cli.speech import Json, errors, refusing, stdout
+
+
+def export(
+    results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Formats, separated by commas: usd, glb, ply, obj, pc2, npz, zarr, vtu.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write to; the results folder unless given.")
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Write the frames of a run, finished or not, in other formats; nothing is simulated."""
+    with refusing(json):
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        from supple.io import export as write
+        from supple.io.results import to_json
+
+        columns = TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=28)
+        with Progress(
+            *columns, console=errors, transient=True, disable=quiet or not errors.is_terminal
+        ) as bar:
+            task = bar.add_task("export")
+            paths = write(results, to, output, lambda done, all: bar.update(task, completed=done, total=all))
+        if json:
+            typer.echo(to_json({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0}))
+        elif not quiet:
+            for name, path in paths.items():
+                stdout().print(f"{name:<5} {path}", markup=False)

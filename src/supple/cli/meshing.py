@@ -1,0 +1,46 @@
+"""What is said while surfaces are filled with tetrahedra, which can take minutes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from rich.status import Status
+
+from supple.cli.speech import errors, note, say_seconds
+
+
+class ShowTetrahedralisation(logging.Handler):
+    """Shows on a terminal what is being done and since when; elsewhere says once that it has begun."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(logging.INFO)
+        self._status, self._said, self._began = status, False, perf_counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            note(text)
+        elif errors.is_terminal:
+            self._status.start()
+            self._status.update(f"{text} ({say_seconds(perf_counter() - self._began)})")
+        elif not self._said:
+            errors.print(f"{text} …", markup=False)
+            self._said = True
+
+
+@contextmanager
+def showing_tetrahedralisation() -> Iterator[None]:
+    """While a scene or a mesh is being read."""
+    log, status = logging.getLogger("supple"), Status("", console=errors)
+    handler, level = ShowTetrahedralisation(status), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        status.stop()

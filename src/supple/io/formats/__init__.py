@@ -1,0 +1,15 @@
+"""File formats of animations, one file each."""
+
+from supple.io.formats.format import Format, Moment, Shot
+from supple.io.formats.glb import GLB
+from supple.io.formats.npz import NPZ
+from supple.io.formats.pc2 import PC2
+from supple.io.formats.sequences import OBJ, PLY
+from supple.io.formats.usd import USD
+from supple.io.formats.vtu import VTU
+from supple.io.formats.zarr import ZARR
+
+FORMATS = {format.name: format for format in (USD, GLB, PLY, OBJ, PC2, NPZ, ZARR, VTU)}
+"""Every format by the name it has on the command line."""
+
+__all__ = ["FORMATS", "Format", "Moment", "Shot"]

@@ -1,0 +1,18 @@
+"""A colour for each body."""
+
+from __future__ import annotations
+
+import numpy as np
+
+BODIES = ("#7fb3c8", "#e0a458", "#9bbf85", "#c97b84", "#a08fc4", "#d4c25a", "#8a9099", "#5c7fa3")
+
+
+def srgb(body: int) -> np.ndarray:
+    """(3,) uint8, for files whose colours are those of a screen."""
+    return np.frombuffer(bytes.fromhex(BODIES[body % len(BODIES)][1:]), np.uint8)
+
+
+def linear(body: int) -> np.ndarray:
+    """(3,) between 0 and 1, proportional to light, as USD and glTF want colours."""
+    value = srgb(body) / 255
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)

@@ -1,0 +1,60 @@
+"""What a file format is: a name, a place for what it writes, and a writer that takes frames one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from supple.embedding import Part
+from supple.io.results import ResultsError
+
+
+class Moment(Protocol):
+    """A frame: positions (n, 3) [m] of all vertices of a scene; its index, from 1; its time [s]."""
+
+    @property
+    def positions(self) -> np.ndarray: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def time(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """What is the same in all frames: the bodies, and the time dt [s] from frame to frame."""
+
+    bodies: Sequence[Part]
+    dt: float
+
+
+AddFrame = Callable[[Moment], None]
+Writer = Callable[[Path, Shot], AbstractContextManager[AddFrame]]
+"""writer(path, shot) is entered to get a function that adds a frame; what was written is complete after a
+clean exit, and files that it replaces stay when there is none."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """path: the file or folder that is written, relative to the folder for exports. package: what the writer
+    imports, from this extra of supple."""
+
+    name: str
+    description: str
+    path: str
+    writer: Writer
+    package: str = ""
+    extra: str = ""
+
+    def refuse_missing_package(self) -> None:
+        root = self.package.split(".")[0]
+        if root and find_spec(root) is None:
+            raise ResultsError(
+                f"format {self.name!r} needs the package {root}: pip install 'supple[{self.extra}]'"
+            )

@@ -1,0 +1,96 @@
+"""USD with time samples: for each body a Mesh, which every program shows, and a TetMesh, the volume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.embedding import skin_of
+from supple.io.formats.colours import linear
+from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.formats.names import distinct
+from supple.io.replacing import replacing
+
+
+@contextmanager
+def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+    """/World/<body>/surface and /World/<body>/volume; time codes are the numbers of frames.
+
+    Saving after each frame lets go of its samples, so memory does not grow with the number of frames.
+    """
+    from pxr import Tf, Usd
+
+    names = distinct((body.name for body in shot.bodies), Tf.MakeValidIdentifier)
+    skins = [skin_of(body) for body in shot.bodies]
+    with replacing(path) as temporary:
+        stage = Usd.Stage.CreateNew(str(temporary))
+        _set_stage(stage, shot.dt)
+        surfaces = [
+            _surface(stage, f"/World/{n}/surface", s.triangles) for n, s in zip(names, skins, strict=True)
+        ]
+        volumes = [
+            _volume(stage, f"/World/{n}/volume", b.mesh) for n, b in zip(names, shot.bodies, strict=True)
+        ]
+        for number, surface in enumerate(surfaces):
+            surface.CreateDisplayColorAttr([tuple(linear(number).tolist())])
+
+        def add(frame: Moment) -> None:
+            for body, skin, surface, volume in zip(shot.bodies, skins, surfaces, volumes, strict=True):
+                positions = frame.positions[body.vertices]
+                _set_points(surface, skin.deform(positions), frame.index)
+                _set_points(volume, positions, frame.index)
+            if not stage.HasAuthoredTimeCodeRange():
+                stage.SetStartTimeCode(frame.index)
+            stage.SetEndTimeCode(frame.index)
+            stage.Save()
+
+        yield add
+
+
+def _set_stage(stage: Any, dt: float) -> None:
+    from pxr import UsdGeom
+
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
+    rate = float(f"{1 / dt:.9g}")  # 30 rather than 29.999999999999996
+    stage.SetTimeCodesPerSecond(rate)
+    stage.SetFramesPerSecond(rate)
+    stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/World").GetPrim())
+
+
+def _surface(stage: Any, path: str, triangles: np.ndarray) -> Any:
+    from pxr import UsdGeom, Vt
+
+    UsdGeom.Xform.Define(stage, path.rpartition("/")[0])
+    mesh = UsdGeom.Mesh.Define(stage, path)
+    mesh.CreateFaceVertexCountsAttr(Vt.IntArray(len(triangles), 3))
+    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(triangles.astype(np.int32).ravel()))
+    mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    return mesh
+
+
+def _volume(stage: Any, path: str, body: Any) -> Any:
+    """The purpose 'guide' keeps viewers from drawing the volume over the surface."""
+    from pxr import UsdGeom, Vt
+
+    mesh = UsdGeom.TetMesh.Define(stage, path)
+    mesh.CreateTetVertexIndicesAttr(Vt.Vec4iArray.FromNumpy(np.ascontiguousarray(body.tets)))
+    mesh.CreateSurfaceFaceVertexIndicesAttr(Vt.Vec3iArray.FromNumpy(np.ascontiguousarray(body.surface)))
+    mesh.CreatePurposeAttr(UsdGeom.Tokens.guide)
+    return mesh
+
+
+def _set_points(prim: Any, points: np.ndarray, time_code: int) -> None:
+    from pxr import Vt
+
+    single = np.ascontiguousarray(points, np.float32)
+    box = np.stack([single.min(axis=0), single.max(axis=0)])
+    prim.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(single), time_code)
+    prim.GetExtentAttr().Set(Vt.Vec3fArray.FromNumpy(box), time_code)
+
+
+USD = Format("usd", "USD with time samples: surfaces and volumes", "animation.usdc", write, "pxr", "usd")

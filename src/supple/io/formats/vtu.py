@@ -1,0 +1,30 @@
+"""VTU files of the volume with their fields, and the PVD file that opens them all in ParaView."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from supple.io.bodies import joined
+from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.frames import write_pvd, write_vtu
+
+
+@contextmanager
+def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+    mesh, body = joined(shot.bodies)
+    times: dict[int, float] = {}
+    path.mkdir(parents=True, exist_ok=True)
+    for old in path.glob("frame_[0-9][0-9][0-9][0-9]*.vtu"):
+        old.unlink()
+
+    def add(frame: Moment) -> None:
+        write_vtu(path, frame.index, frame.positions, mesh, body)
+        times[frame.index] = frame.time
+        write_pvd(path, times.values(), first=min(times))
+
+    yield add
+
+
+VTU = Format("vtu", "VTU of volumes with a PVD file, for ParaView", "vtu", write)

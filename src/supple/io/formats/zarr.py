@@ -1,0 +1,40 @@
+"""Zarr: the exact positions in all frames, one frame a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from supple.io.bodies import joined
+from supple.io.formats.format import AddFrame, Format, Moment, Shot
+from supple.io.replacing import replacing_folder
+
+
+@contextmanager
+def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
+    """A group with the arrays of the NPZ format; names of bodies are in its attributes."""
+    import zarr
+
+    mesh, body = joined(shot.bodies)
+    with replacing_folder(path) as temporary:
+        group = zarr.open_group(temporary, mode="w")
+        n = mesh.n_vertices
+        positions = group.create_array("positions", shape=(0, n, 3), chunks=(1, n, 3), dtype="f8")
+        time = group.create_array("time", shape=(0,), chunks=(1024,), dtype="f8")
+        index = group.create_array("index", shape=(0,), chunks=(1024,), dtype="i8")
+        group.create_array("tets", data=np.asarray(mesh.tets))
+        group.create_array("body", data=body)
+        group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s")
+
+        def add(frame: Moment) -> None:
+            positions.append(np.asarray(frame.positions, np.float64)[None])
+            time.append(np.array([frame.time]))
+            index.append(np.array([frame.index]))
+
+        yield add
+
+
+ZARR = Format("zarr", "Zarr group of all positions", "positions.zarr", write, "zarr", "zarr")

@@ -1,0 +1,191 @@
+"""Filling closed surfaces with tetrahedra: fTetWild, through pytetwild."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from math import sqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from supple.meshes.checks import MeshError
+from supple.meshes.tetmesh import TetMesh
+from supple.meshes.trimesh import TriMesh
+
+log = logging.getLogger("supple.meshes")
+
+Progress = Callable[[str], None]
+
+FINER = 2.0
+"""Triangles are kept this many times finer than the tetrahedra; finer ones are first made coarser."""
+
+ENVELOPE = 0.1
+"""The surface may move by this part of the edge length; the less, the more tetrahedra it takes."""
+
+MOST = 10e6
+"""Tetrahedra that are worth trying."""
+
+
+def tetrahedralise(
+    surface: TriMesh, edge_length: float | None = None, progress: Progress = log.info
+) -> TetMesh:
+    """A mesh of the inside of a closed surface with edges of about edge_length [m], a twentieth of the
+    surface's diagonal unless given; details smaller than a tenth of that are lost.
+
+    It takes seconds to minutes, and no two runs give quite the same tetrahedra. They are remembered in the
+    user's cache folder: the same surface with the same edge_length comes from there. progress is called with
+    sentences that say how far it is.
+    """
+    length = surface.diagonal / 20 if edge_length is None else float(edge_length)
+    _check(surface, length)
+    cached = cache_folder() / f"{_fingerprint(surface, length)}.npz"
+    found = _recall(cached)
+    if found is None:
+        found = _fill(_coarsened(surface, length, progress), length, progress)
+        _remember(cached, found)
+    mesh = TetMesh(*found, repair=True)
+    _compare_volumes(surface, mesh)
+    return mesh
+
+
+def cache_folder() -> Path:
+    return user_cache_path("supple") / "meshes"
+
+
+def _check(surface: TriMesh, length: float) -> None:
+    missing = [name for name in ("pytetwild", "fast_simplification") if find_spec(name) is None]
+    if missing:
+        raise MeshError(
+            f"Filling a surface with tetrahedra needs {' and '.join(missing)}: "
+            "pip install 'supple[tetrahedralise]'"
+        )
+    if not 0 < length < np.inf:
+        raise MeshError(f"edge_length must be positive and finite [m], got {length!r}.")
+    surface.refuse_open()
+    volume = abs(surface.enclosed_volume)
+    if not volume > 1e-9 * surface.diagonal**3:
+        raise MeshError(f"The surface encloses no volume ({volume:.3g} m³), so there is nothing to fill.")
+    count = 6 * sqrt(2) * volume / length**3
+    if count > MOST:
+        raise MeshError(
+            f"edge_length = {length:.3g} m would give about {count / 1e6:.3g} million tetrahedra; "
+            f"the surface is {surface.diagonal:.3g} m across. Choose a larger edge_length, or scale the "
+            "surface if its file is not in metres."
+        )
+
+
+def _coarsened(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
+    """The surface with triangles of the size that tetrahedra of this edge length need, where it is finer."""
+    import fast_simplification
+
+    if surface.enclosed_volume < 0:
+        surface = TriMesh(surface.points, surface.triangles[:, ::-1])
+    wanted = max(100, round(surface.area / (sqrt(3) / 4 * (length / FINER) ** 2)))
+    if surface.n_triangles < 1.5 * wanted:
+        return surface
+    progress(f"simplifying {surface.n_triangles:,} triangles to {wanted:,}")
+    points, triangles = fast_simplification.simplify(
+        surface.points.copy(), surface.triangles.copy(), target_count=wanted
+    )
+    return TriMesh(points, triangles)
+
+
+def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+    """Points and tets from fTetWild."""
+    progress(f"tetrahedralising {surface.n_triangles:,} triangles with edges of {length:.3g} m")
+    with TemporaryDirectory(prefix="supple_") as folder:
+        source, target = Path(folder) / "surface.npz", Path(folder) / "tets.npz"
+        np.savez(
+            source,
+            points=surface.points,
+            triangles=surface.triangles,
+            edge_length=length,
+            envelope=ENVELOPE * length / surface.diagonal,
+        )
+        said = _run(
+            [sys.executable, Path(__file__).with_name("tetwild.py"), source, target], folder, progress
+        )
+        if not target.exists():
+            raise MeshError(
+                f"The surface could not be tetrahedralised; fTetWild ended with: {said or 'nothing said'}. "
+                "Another edge_length may help, or repairing the surface, for example with MeshLab."
+            )
+        with np.load(target) as made:
+            points, tets = made["points"], made["tets"]
+    if len(tets) == 0:
+        raise MeshError(
+            f"No tetrahedra fit into the surface; its parts are thinner than edge_length = {length:.3g} m. "
+            "Choose a smaller one."
+        )
+    return points, tets
+
+
+def _run(command: list[str | Path], folder: str, progress: Progress) -> str:
+    """The last line that fTetWild says; passes and sizes go to progress, the files it leaves to folder."""
+    line, number = "", "0"
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            for text in process.stdout or ():
+                line = text.strip() or line
+                if found := re.search(r"/ pass (\d+) /", line):
+                    number = found[1]
+                elif found := re.fullmatch(r"#t = (\d+)", line):
+                    progress(
+                        f"tetrahedralising, pass {number}: {int(found[1]):,} tetrahedra with those outside"
+                    )
+        except BaseException:
+            process.kill()
+            raise
+    return line if process.returncode >= 0 else f"{line} (signal {-process.returncode})"
+
+
+def _compare_volumes(surface: TriMesh, mesh: TetMesh) -> None:
+    part = mesh.volume / abs(surface.enclosed_volume)
+    if not 0.8 < part < 1.2:
+        log.warning(
+            "The tetrahedra fill %.0f %% of the volume inside the surface. Where it has thin parts a smaller "
+            "edge_length keeps them; where it intersects itself the volume is counted twice.",
+            100 * part,
+        )
+
+
+def _fingerprint(surface: TriMesh, length: float) -> str:
+    settings = (length, FINER, ENVELOPE, version("pytetwild"), version("fast-simplification"))
+    digest = hashlib.sha256(repr(settings).encode())
+    digest.update(surface.points.tobytes())
+    digest.update(surface.triangles.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _recall(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
+    """What is remembered under a path; None where there is nothing, or nothing that can be read."""
+    try:
+        with np.load(path) as saved:
+            return saved["points"], saved["tets"]
+    except Exception:  # a damaged file is as good as none
+        return None
+
+
+def _remember(path: Path, made: tuple[np.ndarray, np.ndarray]) -> None:
+    temporary = path.with_name(f".{os.getpid()}_{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            np.savez(temporary, points=made[0], tets=made[1])
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("The tetrahedra could not be kept in %s for the next time (%s).", path.parent, error)

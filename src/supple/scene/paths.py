@@ -1,0 +1,20 @@
+"""Where the files are that a scene file names."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from supple.scene.errors import SceneError
+
+
+def located(folder: Path, text: str) -> Path:
+    """The path of a file that is named relative to a folder, by ~ or by an environment variable, $NAME."""
+    for name in re.findall(r"\$\{?(\w+)\}?", text):
+        if name not in os.environ:
+            raise SceneError(
+                f"the environment variable {name} is not set; for {text!r} set it to the folder that has "
+                f"{Path(text).name}, for example: export {name}=~/meshes"
+            )
+    return folder / Path(os.path.expandvars(text)).expanduser()

@@ -1,0 +1,77 @@
+"""supple export and supple mesh."""
+
+import numpy as np
+import pytest
+import trimesh
+from cli_scenes import STRETCH, supple, supple_json, write_scene
+
+from supple.io import FORMATS
+from supple.meshes import ball, block, load_mesh, save_mesh
+
+
+@pytest.fixture
+def results(tmp_path):
+    supple_json("run", write_scene(tmp_path, STRETCH), "--output", "results", "--no-picture", "--no-film")
+    return tmp_path / "results"
+
+
+def test_export_writes_what_it_says(results, tmp_path):
+    said = supple_json("export", "results", "--to", ",".join(FORMATS), "--output", "out")
+    assert set(said["files"]) == set(FORMATS)
+    assert all((tmp_path / path).exists() for path in said["files"].values())
+    glb = trimesh.load(tmp_path / "out" / "final.glb", process=False)
+    with np.load(tmp_path / "out" / "positions.npz") as saved:
+        final = saved["positions"][-1]
+    np.testing.assert_allclose(glb.bounds, [final.min(axis=0), final.max(axis=0)], atol=1e-6)
+    assert final[:, 0].max() == pytest.approx(1.5)
+
+
+def test_export_writes_beside_the_frames_unless_told_otherwise(results):
+    shown = supple("export", "results", "--to", "npz, glb")
+    assert shown.exit_code == 0
+    assert shown.stdout.split() == ["npz", "results/positions.npz", "glb", "results/final.glb"]
+    assert supple("export", "results", "--to", "npz", "--quiet").stdout == ""
+
+
+def test_render_surfaces_of_a_run_are_exported(tmp_path):
+    fine = ball(0.7, 4).translated((0.5, 0.5, 0.5))
+    trimesh.Trimesh(fine.points, fine.surface, process=False).export(tmp_path / "skin.ply")
+    scene = STRETCH.replace("density = 100", 'density = 100\nrender = { file = "skin.ply" }')
+    supple_json("run", write_scene(tmp_path, scene), "--output", "results", "--no-picture", "--no-film")
+    supple_json("export", "results", "--to", "glb")
+    (skin,) = trimesh.load(tmp_path / "results" / "final.glb", process=False).geometry.values()
+    assert len(skin.faces) == len(fine.surface)
+    assert skin.extents[0] > 1.2 * 1.4  # a ball 1.4 m wide, stretched by half
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("export", "nowhere", "--to", "usd"), "there is no results folder nowhere"),
+        (("export", ".", "--to", "gltf"), "there is no format 'gltf'"),
+        (("mesh", "nowhere.obj", "out.vtu"), "There is no surface file nowhere.obj"),
+        (("mesh", "nowhere.mesh", "out.vtu"), "There is no mesh file nowhere.mesh"),
+        (("mesh", "nowhere.obj", "out.usd"), "out.usd: mesh files end in one of"),
+        (("mesh", "nowhere.obj", "nowhere/out.vtu"), "There is no folder nowhere"),
+    ],
+)
+def test_mistakes(arguments, sentence):
+    said = supple_json(*arguments, exit_code=2)
+    assert sentence in said["error"]
+
+
+def test_mesh_converts(tmp_path):
+    save_mesh(block(2), tmp_path / "block.mesh")
+    said = supple_json("mesh", "block.mesh", "block.vtu", "--scale", "2")
+    assert said == {"file": "block.vtu", "vertices": 27, "tets": 40, "volume": 8.0, "exit_code": 0}
+    assert load_mesh(tmp_path / "block.vtu").volume == pytest.approx(8)
+
+
+def test_mesh_fills_surfaces_and_says_so(tmp_path, monkeypatch):
+    pytest.importorskip("pytetwild")
+    monkeypatch.setattr("supple.meshes.filling.cache_folder", lambda: tmp_path / "cache")
+    trimesh.creation.box().export(tmp_path / "box.stl")
+    shown = supple("mesh", "box.stl", "box.vtu", "--edge-length", "0.5")
+    assert shown.exit_code == 0
+    assert "box.stl: tetrahedralising 12 triangles with edges of 0.5 m …" in shown.stderr
+    assert load_mesh(tmp_path / "box.vtu").volume == pytest.approx(1, rel=0.05)

@@ -1,0 +1,118 @@
+"""Surfaces from files, and what makes one closed."""
+
+import meshio
+import numpy as np
+import pytest
+import trimesh
+from data import data
+
+from supple.meshes import MeshError, TriMesh, ball, block, load_surface
+from supple.meshes.surfaces import SURFACES
+
+
+def surface(mesh=None):
+    mesh = mesh or ball(0.5, 3).translated((1, 2, 3))
+    return TriMesh(mesh.points, mesh.surface)
+
+
+@pytest.mark.parametrize("suffix", [*SURFACES, ".STL"])
+def test_surfaces_come_back_closed_and_without_the_vertices_inside(suffix, tmp_path):
+    given, path = surface(), tmp_path / f"ball{suffix}"
+    path.write_bytes(as_bytes(trimesh.Trimesh(given.points, given.triangles, process=False), suffix))
+    found = load_surface(path)
+    found.refuse_open()
+    assert found.n_triangles == given.n_triangles
+    assert found.n_vertices == len(np.unique(given.triangles))
+    assert found.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
+    assert found.area == pytest.approx(given.area, rel=1e-5)
+
+
+def as_bytes(mesh, suffix):
+    content = mesh.export(file_type=suffix[1:].lower())
+    return content.encode() if isinstance(content, str) else content
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_stl_of_both_kinds(binary, tmp_path):
+    given, path = surface(), tmp_path / "ball.stl"
+    meshio.Mesh(given.points, [("triangle", given.triangles)]).write(path, "stl", binary=binary)
+    load_surface(path).refuse_open()
+
+
+def test_objects_as_modelling_programs_write_them(tmp_path):
+    """Quadrilaterals, texture coordinates that double vertices, normals, groups, materials, counting back."""
+    path = tmp_path / "cube.obj"
+    path.write_text(
+        "mtllib none.mtl\no cube\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nvn 0 0 1\n"
+        + "".join(f"v {x} {y} {z}\n" for x in (0, 1) for y in (0, 1) for z in (0, 1))
+        + "usemtl red\ng a\nf 1/1/1 2/2/1 4/3/1 3/4/1\nf 5/1/1 7/2/1 8/3/1 6/4/1\n"
+        + "g b\nf 1//1 5//1 6//1 2//1\nf 3 4 8 7\nf -8 -6 -2 -4\nf 2 6 8 4\n"
+    )
+    cube = load_surface(path)
+    cube.refuse_open()
+    assert (cube.n_vertices, cube.n_triangles) == (8, 12)
+    assert abs(cube.enclosed_volume) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("suffix", SURFACES)
+@pytest.mark.parametrize("content", [b"", b"solid nonsense\n1 2 3\n", bytes(range(256))])
+def test_what_is_no_surface_is_refused(suffix, content, tmp_path, capfd):
+    path = tmp_path / f"broken{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(MeshError, match=rf"broken\{suffix}"):
+        load_surface(path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_nan_is_refused(tmp_path):
+    path = tmp_path / "nan.obj"
+    path.write_text("v nan 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 3\n")
+    with pytest.raises(MeshError, match=r"nan\.obj: 1 of 3 points are NaN or infinite: 0"):
+        load_surface(path)
+
+
+def test_missing_files_and_other_suffixes(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no surface file .*a\.obj"):
+        load_surface(tmp_path / "a.obj")
+    with pytest.raises(
+        MeshError, match=r"surface files end in one of \.obj, \.stl, \.ply, \.off, not '\.fbx'"
+    ):
+        load_surface(tmp_path / "a.fbx")
+
+
+@pytest.mark.parametrize(
+    ("points", "triangles", "sentence"),
+    [
+        (np.zeros((0, 3)), [[0, 1, 2]], "it has no points"),
+        (np.eye(3), np.zeros((0, 3), int), "it has no triangles"),
+        (np.eye(3), [[0, 1, 3]], "Triangle 0 uses vertex 3, but vertices go from 0 to 2"),
+        (np.eye(3), [[1, 2, 3]], "Indices seem to start at 1"),
+        (np.eye(3), [[0, 1]], r"triangles must have shape \(m, 3\)"),
+        (np.eye(3)[:, :2], [[0, 1, 2]], r"points must have shape \(n, 3\)"),
+    ],
+)
+def test_surfaces_that_are_none(points, triangles, sentence):
+    with pytest.raises(MeshError, match=sentence):
+        TriMesh(points, triangles)
+
+
+def test_open_surfaces_say_where():
+    given = surface(block(2))
+    with pytest.raises(MeshError, match=r"not closed: 3 of \d+ edges .* for example at \("):
+        TriMesh(given.points, given.triangles[1:]).refuse_open()
+
+
+def test_transforms():
+    given = surface()
+    assert given.scaled(2).enclosed_volume == pytest.approx(8 * given.enclosed_volume)
+    assert given.scaled((1, 2, 3)).enclosed_volume == pytest.approx(6 * given.enclosed_volume)
+    mirrored = given.transformed(np.diag([-1, 1, 1]))
+    assert mirrored.enclosed_volume == pytest.approx(given.enclosed_volume)
+    np.testing.assert_allclose(given.translated((1, 0, 0)).points[:, 0], given.points[:, 0] + 1)
+
+
+def test_the_armadillo_is_closed():
+    armadillo = load_surface(data("armadillo.obj"))
+    armadillo.refuse_open()
+    assert (armadillo.n_vertices, armadillo.n_triangles) == (43_243, 86_482)
+    assert armadillo.enclosed_volume == pytest.approx(0.0686, rel=1e-2)

@@ -1,0 +1,202 @@
+"""Filling surfaces with tetrahedra: size, shape, memory and mistakes."""
+
+import logging
+import os
+import sys
+
+import numpy as np
+import pytest
+from data import data
+
+from supple.meshes import MeshError, TriMesh, ball, block, filling, load_mesh, load_surface, tetrahedralise
+from supple.meshes.measures import squared_edges
+
+pytest.importorskip("pytetwild", reason="needs pytetwild: pip install 'supple[tetrahedralise]'")
+
+
+def sphere(resolution=6):
+    mesh = ball(1.0, resolution)
+    return TriMesh(mesh.points[mesh.surface_vertices], np.searchsorted(mesh.surface_vertices, mesh.surface))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(filling, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_filling(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the tetrahedra should have come from the cache")
+
+    monkeypatch.setattr(filling, "_fill", refuse)
+
+
+@pytest.fixture(scope="module")
+def coarse(tmp_path_factory):
+    """A ball with edges of 0.5, and the folder that remembers it."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filling, "cache_folder", lambda: folder)
+        said = []
+        return tetrahedralise(sphere(), 0.5, said.append), folder, said
+
+
+def test_the_inside_is_filled_with_good_tetrahedra_of_the_wanted_size(coarse):
+    mesh, _, _ = coarse
+    assert mesh.volume == pytest.approx(sphere().enclosed_volume, rel=0.05)
+    assert np.abs(np.linalg.norm(mesh.points[mesh.surface_vertices], axis=1) - 1).max() < 0.1
+    assert mesh.quality.min() > 0.1
+    edges = np.sqrt(squared_edges(mesh.points, mesh.tets))
+    assert 0.5 / 2 < np.median(edges) < 0.5 * 1.5
+    assert mesh.n_components == 1
+
+
+def test_progress_is_told(coarse):
+    _, _, said = coarse
+    assert said[0].startswith("simplifying 720 triangles to 46")
+    assert said[1].startswith("tetrahedralising 46")
+    assert any("pass 0: " in sentence for sentence in said)
+
+
+def test_the_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
+    mesh, folder, _ = coarse
+    monkeypatch.setattr(filling, "cache_folder", lambda: folder)
+    again = tetrahedralise(sphere(), 0.5)
+    np.testing.assert_array_equal(again.points, mesh.points)
+    np.testing.assert_array_equal(again.tets, mesh.tets)
+    for surface, length in ((sphere(), 0.51), (sphere().translated((0, 0, 1e-9)), 0.5)):
+        with pytest.raises(AssertionError, match="from the cache"):
+            tetrahedralise(surface, length)
+
+
+def test_a_damaged_cache_is_replaced(coarse, monkeypatch, cache):
+    mesh, folder, _ = coarse
+    (file,) = folder.iterdir()
+    cache.mkdir()
+    (cache / file.name).write_bytes(file.read_bytes()[:100])
+    monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
+    assert tetrahedralise(sphere(), 0.5).n_tets == mesh.n_tets
+    assert [path.name for path in cache.iterdir()] == [file.name]
+    with np.load(cache / file.name) as saved:
+        np.testing.assert_array_equal(saved["tets"], mesh.tets)
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(coarse, monkeypatch, tmp_path, caplog):
+    mesh, _, _ = coarse
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(filling, "cache_folder", lambda: tmp_path / "file" / "cache")
+    monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
+    with caplog.at_level(logging.WARNING):
+        assert tetrahedralise(sphere(), 0.5).n_tets == mesh.n_tets
+    assert "could not be kept" in caplog.text
+
+
+def test_fine_surfaces_are_made_coarser_first_and_inside_out_ones_are_turned(monkeypatch, cache):
+    seen = []
+
+    def fill(surface, length, progress):
+        seen.append(surface)
+        mesh = block(2)
+        return mesh.points, mesh.tets
+
+    monkeypatch.setattr(filling, "_fill", fill)
+    fine = sphere(20)
+    tetrahedralise(TriMesh(fine.points, fine.triangles[:, ::-1]), 0.5)
+    tetrahedralise(sphere(4), 0.5)
+    coarsened, kept = seen
+    assert coarsened.n_triangles < 0.1 * fine.n_triangles
+    assert coarsened.enclosed_volume == pytest.approx(fine.enclosed_volume, rel=0.05)
+    assert kept.n_triangles == sphere(4).n_triangles
+
+
+def test_volumes_that_do_not_match_are_warned_about(monkeypatch, cache, caplog):
+    mesh = block(2)
+    monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
+    with caplog.at_level(logging.WARNING):
+        tetrahedralise(sphere(), 0.5)
+    assert "fill 24 % of the volume" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("surface", "length", "sentence"),
+    [
+        (TriMesh(sphere().points, sphere().triangles[1:]), 0.5, "not closed: 3 of"),
+        (sphere(), 0.0, "edge_length must be positive"),
+        (sphere(), np.nan, "edge_length must be positive"),
+        (sphere(), 1e-3, r"edge_length = 0\.001 m would give about .* million tetrahedra"),
+        (sphere().scaled(1000), 0.5, r"the surface is 3.*e\+03 m across\. .* scale the surface"),
+        (TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2], [2, 1, 0]]), 0.5, "encloses no volume"),
+    ],
+)
+def test_surfaces_that_cannot_be_filled(surface, length, sentence, cache, no_filling):
+    with pytest.raises(MeshError, match=sentence):
+        tetrahedralise(surface, length)
+
+
+def test_a_crash_is_a_sentence(monkeypatch, cache, tmp_path):
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\necho out of luck\nkill -ABRT $$\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(MeshError, match=r"fTetWild ended with: out of luck \(signal 6\)"):
+        tetrahedralise(sphere(), 0.5)
+
+
+def test_an_interruption_ends_the_process(monkeypatch, cache, tmp_path):
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\necho '#t = 5'\nexec sleep 600\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+
+    def interrupt(sentence):
+        if "pass" in sentence:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tetrahedralise(sphere(), 0.5, interrupt)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_missing_packages_are_named(monkeypatch, cache):
+    monkeypatch.setattr(filling, "find_spec", lambda name: None)
+    with pytest.raises(MeshError, match=r"pip install 'supple\[tetrahedralise\]'"):
+        tetrahedralise(sphere(), 0.5)
+
+
+def test_files_are_named_in_mistakes_and_progress(monkeypatch, cache, tmp_path):
+    import meshio
+
+    given = sphere()
+    meshio.Mesh(given.points, [("triangle", given.triangles[1:])]).write(tmp_path / "open.ply")
+    with pytest.raises(MeshError, match=r"open\.ply: The surface is not closed"):
+        load_mesh(tmp_path / "open.ply")
+    meshio.Mesh(given.points, [("triangle", given.triangles)]).write(tmp_path / "ball.ply")
+    said, sizes = [], []
+
+    def fill(surface, length, progress):
+        progress("working")
+        sizes.append((surface.diagonal, length))
+        return block(1).points, block(1).tets
+
+    monkeypatch.setattr(filling, "_fill", fill)
+    load_mesh(tmp_path / "ball.ply", scale=0.1, edge_length=0.04, progress=said.append)
+    assert said[-1] == "ball.ply: working"
+    assert sizes == [(pytest.approx(0.346, rel=0.02), 0.04)]
+
+
+def test_the_armadillo_is_filled(cache, tmp_path, monkeypatch):
+    path = data("armadillo.obj")
+    said = []
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    mesh = load_mesh(path, edge_length=0.2, progress=said.append)
+    surface = load_surface(path)
+    assert said[0].startswith("armadillo.obj: simplifying 86,482 triangles to ")
+    assert mesh.n_components == 1
+    assert mesh.volume == pytest.approx(surface.enclosed_volume, rel=0.15)
+    np.testing.assert_allclose(mesh.size, surface.size, rtol=0.3)
+    assert mesh.quality.min() > 0.05
+    assert not list((tmp_path / "here").iterdir())
