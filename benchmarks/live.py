@@ -1,0 +1,133 @@
+"""How often the live page is updated: python benchmarks/live.py
+
+Serves the twisted block of 32,768 vertices with 5 sweeps per update to a client in another process, which
+connects as a browser does, receives everything and counts the surfaces. The block never rests meanwhile. The
+figures and the machine go to benchmarks/results/live.json and docs/live.md. They mean little while other
+programs run; `load` tells how many did, on average over the minute before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from figures_in_docs import table, write
+
+from supple import load_scene
+from supple.io.machine import machine, versions
+from supple.live.address import LOCAL, free_port
+from supple.live.page import Page
+from supple.live.session import Session
+from supple.live.settings import Settings, file_settings
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "live.json"
+SCENE = ROOT / "scenes" / "twist.toml"
+
+AIM = 10
+"""Updates per second."""
+
+CAMERA = {
+    "type": "ViewerCameraMessage",
+    "wxyz": (1.0, 0.0, 0.0, 0.0),
+    "position": (0.0, 0.0, 5.0),
+    "fov": 0.5,
+    "near": 0.01,
+    "far": 100.0,
+    "image_height": 900,
+    "image_width": 1400,
+    "look_at": (0.0, 0.0, 0.0),
+    "up_direction": (0.0, 1.0, 0.0),
+}
+"""What a browser sends first; only then does it count as connected."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long each case is watched")
+    seconds = parser.parse_args().seconds
+    load = os.getloadavg()[0]
+    settings = replace(file_settings(load_scene(SCENE)), tolerance=0.0, sweeps=5)
+    cases = {
+        f"{precision}, {field}": measure(replace(settings, precision=precision), field, seconds)
+        for precision in ("float32", "float64")
+        for field in ("plain", "displacement", "energy_density")
+    }
+    for name, figures in cases.items():
+        met = "met" if figures["received_per_second"] >= AIM else "missed"
+        print(f"{name:28s} {figures['received_per_second']:5.1f} updates/s received ({AIM} wanted: {met})")
+    results = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "load": load,
+        "versions": versions(),
+        "scene": SCENE.name,
+        "vertices": load_scene(SCENE).scene.bodies[0].mesh.n_vertices,
+        "sweeps_per_update": settings.sweeps,
+        "cases": cases,
+    }
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    title = f"{results['machine']['cores']} cores of an {results['machine']['cpu']}"
+    write("docs/live.md", table(title, rows(results)))
+
+
+def rows(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, figures in results["cases"].items():
+        what = f"{results['vertices']:,} vertices, {results['sweeps_per_update']} sweeps per update, {name}"
+        yield what, f"{figures['received_per_second']:.0f} updates per second reach the browser"
+
+
+def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
+    """Updates per second that were computed and that a client received."""
+    session = Session(load_scene(SCENE), settings)
+    page = Page(session, LOCAL, free_port(LOCAL, 8200), ROOT)
+    page.colour_by(field)
+    session.start()
+    session.play()
+    while session.snapshot.updates < 10:  # compiled and under way
+        time.sleep(0.1)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pool.apply(count_surfaces, (page.server.get_port(), 1.0))
+        first, began = session.snapshot.updates, time.perf_counter()
+        received = pool.apply(count_surfaces, (page.server.get_port(), seconds))
+        computed = (session.snapshot.updates - first) / (time.perf_counter() - began)
+    page.close()
+    session.close()
+    return {"received_per_second": received / seconds, "computed_per_second": computed}
+
+
+def count_surfaces(port: int, seconds: float) -> int:
+    """Surfaces that a client receives in a time after the first one."""
+    import msgspec
+    import viser
+    import zstandard
+    from websockets.sync.client import connect
+
+    count, end = 0, float("inf")
+    protocol: Any = f"viser-v{viser.__version__}"
+    with connect(f"ws://{LOCAL}:{port}", subprotocols=[protocol], max_size=None, compression=None) as socket:
+        socket.send(msgspec.msgpack.encode(CAMERA))
+        while time.perf_counter() < end:
+            data = socket.recv()
+            assert isinstance(data, bytes)
+            size = int.from_bytes(data[8:16], "little")
+            messages = msgspec.msgpack.decode(zstandard.decompress(data[16 : 16 + size]))["messages"]
+            new = sum("vertices" in message.get("updates", {}) for message in messages)
+            if new and end == float("inf"):
+                end = time.perf_counter() + seconds
+            count += new
+    return count
+
+
+if __name__ == "__main__":
+    main()

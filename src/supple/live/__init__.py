@@ -1,0 +1,8 @@
+"""A scene that deforms while it is changed by hand: the session, and the page that shows it."""
+
+from supple.live.pins import Placement
+from supple.live.session import Session
+from supple.live.settings import Settings, file_settings
+from supple.live.snapshot import Notice, Snapshot
+
+__all__ = ["Notice", "Placement", "Session", "Settings", "Snapshot", "file_settings"]

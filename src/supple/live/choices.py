@@ -1,0 +1,170 @@
+"""Groups of controls on the page: each shows a part of the settings and reads it back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from supple.live.settings import (
+    PRECISIONS,
+    Settings,
+    accelerations,
+    make_material,
+    make_solver,
+    material_name,
+    options_text,
+    typed_number,
+)
+from supple.materials import MATERIALS, Isotropic
+from supple.solvers import SOLVERS, Solver
+
+INCOMPRESSIBLE = 0.4995
+"""The highest Poisson's ratio of the slider."""
+
+KINDS = ("quasistatic", "dynamic")
+
+
+class NumberField:
+    """A number that is typed, such as 1e5. What was not touched is read back exactly."""
+
+    def __init__(self, gui: Any, label: str, hint: str) -> None:
+        self._label = label
+        self._value, self._text = 0.0, ""
+        self.control = gui.add_text(label, "", hint=hint)
+
+    def show(self, value: float) -> None:
+        self._value, self._text = value, f"{value:.6g}"
+        self.control.value = self._text
+
+    def read(self) -> float:
+        text = self.control.value
+        return self._value if text == self._text else typed_number(text, self._label)
+
+
+class SolverChoice:
+    """One solver with its options."""
+
+    def __init__(self, gui: Any) -> None:
+        self.method = gui.add_dropdown("Solver", tuple(SOLVERS))
+        self.acceleration = gui.add_dropdown("Acceleration", accelerations(self.method.value))
+        self.options = gui.add_text(
+            "Options", "", hint="Further options, such as omega=1.5; `supple list solvers` names them all."
+        )
+
+    def show(self, solver: Solver) -> None:
+        self.method.value = solver.name
+        self.acceleration.options = accelerations(solver.name)
+        self.acceleration.value = getattr(solver, "acceleration", self.acceleration.options[0])
+        self.acceleration.disabled = len(self.acceleration.options) == 1
+        self.options.value = options_text(solver)
+
+    def read(self, before: Solver) -> Solver:
+        """Another method starts with its own options."""
+        method = self.method.value
+        if method != before.name:
+            return SOLVERS[method]()
+        return make_solver(method, self.acceleration.value, self.options.value)
+
+
+class SolverFolder:
+    """The solver, how much it does per update, and the one beside it."""
+
+    def __init__(self, gui: Any) -> None:
+        with gui.add_folder("Solver"):
+            self.first = SolverChoice(gui)
+            self.sweeps = gui.add_slider("Sweeps per update", 1, 50, 1, 5)
+            self.precision = gui.add_dropdown("Precision", PRECISIONS)
+            self._tolerance = NumberField(gui, "Rest below", "Imbalance at which the body rests; 0 is never.")
+        with gui.add_folder("Compare", expand_by_default=False):
+            self.compare = gui.add_checkbox("Second solver", False, hint="Shown beside the first.")
+            self.second = SolverChoice(gui)
+        self.clicked = [
+            self.first.method, self.first.acceleration, self.second.method, self.second.acceleration,
+            self.sweeps, self.precision, self.compare,
+        ]  # fmt: skip
+        self.typed = [self.first.options, self.second.options, self._tolerance.control]
+        self._beside: Solver = SOLVERS["xpbd"]()
+
+    def show(self, settings: Settings) -> None:
+        self.first.show(settings.solvers[0])
+        self.compare.value = len(settings.solvers) > 1
+        self._beside = settings.solvers[1] if self.compare.value else self._beside
+        self.second.show(self._beside)
+        self.sweeps.value, self.precision.value = settings.sweeps, settings.precision
+        self._tolerance.show(settings.tolerance)
+
+    def read(self, before: Settings) -> Settings:
+        self._beside = self.second.read(self._beside)
+        solvers = (self.first.read(before.solvers[0]), *([self._beside] if self.compare.value else []))
+        return replace(
+            before,
+            solvers=solvers,
+            sweeps=self.sweeps.value,
+            precision=self.precision.value,
+            tolerance=self._tolerance.read(),
+        )
+
+
+class MaterialFolder:
+    """The material of one of the bodies."""
+
+    def __init__(self, gui: Any, bodies: list[str]) -> None:
+        self._bodies = bodies
+        with gui.add_folder("Material"):
+            self.body = gui.add_dropdown("Solid", tuple(bodies), visible=len(bodies) > 1)
+            self.name = gui.add_dropdown("Material", tuple(MATERIALS))
+            self.young = gui.add_text("E [Pa]", "", hint="Young's modulus, such as 1e5.")
+            self.poisson = gui.add_slider(
+                "ν", 0.0, INCOMPRESSIBLE, 0.0005, 0.3, hint="Poisson's ratio; near 0.5 the volume stays."
+            )
+        self.clicked, self.typed = [self.name, self.poisson], [self.young]
+        self._shown: tuple[str, str, float] = "", "", 0.0
+
+    @property
+    def number(self) -> int:
+        return self._bodies.index(self.body.value)
+
+    def show(self, settings: Settings) -> None:
+        material = settings.materials[self.number]
+        self.name.value = material_name(material)
+        self.young.value = _say(material.young)
+        poisson = float(np.mean(material.poisson))
+        self.poisson.min, self.poisson.max = min(0.0, poisson), max(INCOMPRESSIBLE, poisson)
+        self.poisson.value = poisson
+        self._shown = self._chosen
+
+    @property
+    def _chosen(self) -> tuple[str, str, float]:
+        return self.name.value, self.young.value, self.poisson.value
+
+    def read(self, before: Settings) -> Settings:
+        if self._chosen == self._shown:
+            return before
+        materials: list[Isotropic] = list(before.materials)
+        materials[self.number] = make_material(*self._chosen)
+        return replace(before, materials=tuple(materials))
+
+
+class TimeFolder:
+    """With inertia or without, and the time step."""
+
+    def __init__(self, gui: Any) -> None:
+        with gui.add_folder("Time"):
+            self.kind = gui.add_dropdown("Kind", KINDS, hint="Equilibria, or backward Euler steps.")
+            self._dt = NumberField(gui, "Time step [s]", "From update to update.")
+        self.clicked, self.typed = [self.kind], [self._dt.control]
+
+    def show(self, settings: Settings) -> None:
+        self.kind.value = KINDS[0 if settings.quasistatic else 1]
+        self._dt.show(settings.dt)
+
+    def read(self, before: Settings) -> Settings:
+        return replace(before, quasistatic=self.kind.value == KINDS[0], dt=self._dt.read())
+
+
+def _say(values: Any) -> str:
+    """A number, or the range of several."""
+    low, high = float(np.min(values)), float(np.max(values))
+    return f"{low:.6g}" if low == high else f"{low:.3g} to {high:.3g}"

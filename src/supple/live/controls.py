@@ -1,0 +1,78 @@
+"""The settings of the page: folders of controls, bound to a session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from supple.live.choices import MaterialFolder, SolverFolder, TimeFolder
+from supple.live.settings import Settings
+
+PATIENCE = 0.7
+"""Seconds without a keystroke after which what was typed counts."""
+
+
+class Controls:
+    """`changed` is called with new settings, `refused` with a sentence about values that make none."""
+
+    def __init__(
+        self,
+        gui: Any,
+        settings: Settings,
+        bodies: list[str],
+        changed: Callable[[Settings], None],
+        refused: Callable[[str], None],
+    ) -> None:
+        self._settings, self._changed, self._refused = settings, changed, refused
+        self._lock = threading.RLock()
+        self._timer = threading.Timer(0, lambda: None)
+        solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies), TimeFolder(gui)
+        self._folders = (solver, material, time)
+        self.show(settings)
+        material.body.on_update(_by_user(lambda: self.show(self._settings)))
+        for folder in self._folders:
+            for control in folder.clicked:
+                control.on_update(_by_user(self._apply))
+            for control in folder.typed:
+                control.on_update(_by_user(self._apply_soon))
+
+    def show(self, settings: Settings) -> None:
+        with self._lock:
+            self._settings = settings
+            for folder in self._folders:
+                folder.show(settings)
+
+    def follow(self, settings: Settings) -> None:
+        """Show settings that came from elsewhere, such as those that a session went back to."""
+        if settings is not self._settings and not self._timer.is_alive():
+            self.show(settings)
+
+    def _apply(self) -> None:
+        with self._lock:
+            settings = self._settings
+            try:
+                for folder in self._folders:
+                    settings = folder.read(settings)
+            except ValueError as error:
+                self._refused(str(error))
+                return
+            self._changed(settings)
+            self.show(settings)
+
+    def _apply_soon(self) -> None:
+        """Apply once nobody types any more."""
+        self._timer.cancel()
+        self._timer = threading.Timer(PATIENCE, self._apply)
+        self._timer.daemon = True
+        self._timer.start()
+
+
+def _by_user(action: Callable[[], None]) -> Callable[[Any], None]:
+    """A callback for what a user does; that the page itself sets a value is no news."""
+
+    def updated(event: Any) -> None:
+        if event.client is not None:
+            action()
+
+    return updated

@@ -1,0 +1,88 @@
+"""What hands do on the page: grabbing the surface, and moving pins by their handles."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from supple.live.pins import Placement
+from supple.live.session import Session
+from supple.live.snapshot import Handle, Snapshot
+from supple.live.stage import Figure
+
+QUIET = 0.5
+"""Seconds after which a handle that was dragged follows the session again."""
+
+
+class Grabbing:
+    """Dragging the surface with the mouse, and its folder. Each browser tab is a hand of its own."""
+
+    def __init__(self, gui: Any, session: Session, size: float) -> None:
+        self._session = session
+        with gui.add_folder("Grab", expand_by_default=False):
+            self._radius = gui.add_slider("Radius [m]", 0.0, 0.3 * size, 0.001 * size, 0.06 * size)
+            self._keep = gui.add_checkbox("Keep held", False, hint="What is let go stays where it is.")
+            gui.add_button("Release all").on_click(lambda _: session.release_all())
+
+    def bind(self, figure: Figure) -> None:
+        """Let the surface of a figure be grabbed."""
+
+        async def dragged(event: Any) -> None:  # async callbacks arrive in their order
+            match event.phase:
+                case "start":
+                    self._grab(figure, np.array(event.start_position), event.client_id)
+                case "end":
+                    self._session.release(event.client_id, self._keep.value)
+                    return
+            offset = np.array(event.end_position) - np.array(event.start_position)
+            self._session.drag(offset, event.client_id)
+
+        figure.mesh.on_drag(dragged)
+
+    def _grab(self, figure: Figure, point: np.ndarray, hand: int) -> None:
+        """Hold the vertex nearest to a point (3,) [m] of a figure's surface."""
+        positions = self._session.snapshot.shapes[figure.number].positions + figure.offset
+        nearest = int(np.argmin(np.square(positions - point).sum(axis=1)))
+        self._session.grab(nearest, self._radius.value, hand)
+
+
+class PinHandles:
+    """A gizmo for each pin set, which moves and turns it."""
+
+    def __init__(self, server: Any, session: Session, size: float) -> None:
+        self._session = session
+        self._touched = 0.0
+        handles = session.snapshot.handles
+        self._gizmos = [self._gizmo(server, i, each, size) for i, each in enumerate(handles)]
+
+    def _gizmo(self, server: Any, number: int, handle: Handle, size: float) -> Any:
+        gizmo = server.scene.add_transform_controls(
+            f"/handles/{number + 1}",
+            scale=0.3 * size,
+            position=handle.position,
+            wxyz=handle.wxyz,
+            opacity=0.8,
+        )
+
+        @gizmo.on_update
+        async def _(event: Any) -> None:
+            self._touched = time.monotonic()
+            stretch = self._session.snapshot.handles[number].stretch
+            turn = Rotation.from_quat(np.roll(gizmo.wxyz, -1))
+            self._session.place(number, Placement(np.array(gizmo.position), turn, stretch))
+
+        return gizmo
+
+    def set_visible(self, visible: bool) -> None:
+        for gizmo in self._gizmos:
+            gizmo.visible = visible
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Bring the gizmos to where motions have moved the pins, unless somebody holds one."""
+        if time.monotonic() - self._touched < QUIET:
+            return
+        for gizmo, handle in zip(self._gizmos, snapshot.handles, strict=True):
+            gizmo.position, gizmo.wxyz = handle.position, handle.wxyz

@@ -1,0 +1,200 @@
+"""The live page: a session in the browser, served by viser."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.live.controls import Controls
+from supple.live.hands import Grabbing, PinHandles
+from supple.live.panel import legend, status
+from supple.live.pinning import PinFolder
+from supple.live.plot import ResidualPlot
+from supple.live.saving import save_pictures, save_scene
+from supple.live.session import Session
+from supple.live.snapshot import Notice, Snapshot
+from supple.live.stage import PLAIN, Stage
+from supple.view.fields import FIELDS
+from supple.view.style import DARK, LIGHT, Theme
+
+log = logging.getLogger("supple")
+
+FRAME = 1 / 30
+"""Seconds at least from one update of the page to the next."""
+
+SLOWLY = 0.2
+"""Seconds at least from one update of figures and plots to the next."""
+
+WELCOME = (
+    "Drag the body with the left mouse button. Drag beside it to turn the view, with the right button to "
+    "move it; scroll to zoom."
+)
+
+
+class Page:
+    """Shows a session to all browsers that connect, and passes on what users do there."""
+
+    def __init__(self, session: Session, host: str, port: int, folder: Path) -> None:
+        import viser
+
+        self._session, self._folder = session, folder
+        self._notice: Notice | None = None
+        self._figures_at = 0.0
+        self._stopped = threading.Event()
+        self._anew = threading.Event()
+        with redirect_stdout(StringIO()):  # viser greets
+            self.server: Any = viser.ViserServer(host, port, f"supple · {session.file.title}", verbose=False)
+        first = session.snapshot
+        self._size = float(np.ptp(first.model.rest, axis=0).max())
+        self._build_panel(first)
+        self._stage = Stage(self.server, first, self._grabbing.bind)
+        self._handles = PinHandles(self.server, session, self._size)
+        self._set_theme()
+        self.colour_by(self._field.value)
+        session.listen(self._tell)
+        self.server.on_client_connect(lambda _: self._anew.set())
+        self.server.on_client_disconnect(lambda client: session.release(client.client_id))
+        self._publisher = threading.Thread(target=self._publish, name="supple page", daemon=True)
+        self._publisher.start()
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._publisher.join()
+        with redirect_stdout(StringIO()):
+            self.server.stop()
+
+    def _build_panel(self, first: Snapshot) -> None:
+        gui, session = self.server.gui, self._session
+        gui.main_panel.dock_right()
+        self._status = gui.add_html("")
+        buttons = gui.add_button_group("Run", ("Play", "Pause", "Step", "Reset"))
+        buttons.on_click(lambda event: self._run(event.target.value))
+        self._plot = ResidualPlot(gui, gui.add_folder("Residual"))
+        names = [body.name for body in session.file.scene.bodies]
+        refuse = partial(self._tell_text, "error")
+        self._controls = Controls(gui, first.settings, names, self._change, refuse)
+        self._pins = PinFolder(gui, session)
+        self._pins.handles.on_update(lambda event: self._handles.set_visible(event.target.value))
+        self._grabbing: Grabbing = Grabbing(gui, session, self._size)
+        self._build_look(gui)
+        with gui.add_folder("Save", expand_by_default=False):
+            gui.add_button("Scene file").on_click(lambda _: self._save_scene())
+            gui.add_button("Picture").on_click(lambda event: self._save_picture(event.client))
+        gui.add_markdown(f"<small>{WELCOME}</small>")
+
+    def _build_look(self, gui: Any) -> None:
+        with gui.add_folder("Look"):
+            self._field = gui.add_dropdown("Colour by", (PLAIN, *FIELDS), initial_value="displacement")
+            self._legend = gui.add_html("")
+            self._dark = gui.add_checkbox("Dark", False)
+        self._field.on_update(lambda event: self.colour_by(event.target.value))
+        self._dark.on_update(lambda _: self._set_theme())
+
+    @property
+    def _theme(self) -> Theme:
+        return DARK if self._dark.value else LIGHT
+
+    def _set_theme(self) -> None:
+        self.server.gui.configure_theme(
+            dark_mode=self._dark.value,
+            show_logo=False,
+            show_share_button=False,
+            control_width="large",
+            brand_color=(42, 111, 151),
+        )
+        self._stage.set_theme(self._theme)
+        self._anew.set()
+
+    def colour_by(self, field: str) -> None:
+        """Colour the bodies by one of FIELDS, or PLAIN."""
+        self._field.value = field
+        self._stage.colour_by(field)
+        self._anew.set()
+
+    def _run(self, action: str) -> None:
+        self._notice = None
+        getattr(self._session, action.lower())()
+        if action == "Reset":
+            self.colour_by(self._field.value)
+
+    def _change(self, settings: Any) -> None:
+        self._notice = None
+        self._session.change(settings)
+
+    def _save_scene(self) -> None:
+        self._session.ask(
+            lambda simulation: self._tell_text("info", f"Saved {save_scene(simulation, self._folder)}.")
+        )
+
+    def _save_picture(self, client: Any) -> None:
+        """Draw the session as the client sees it; in this thread, so that the session can go on."""
+        toward = np.array(client.camera.position) - np.array(client.camera.look_at)
+        field = "displacement" if self._field.value == PLAIN else self._field.value
+        try:
+            paths = save_pictures(
+                self._session.snapshot, self._session.file, self._folder, field, self._theme.name, toward
+            )
+            self._tell_text("info", f"Saved {' and '.join(map(str, paths))}.")
+        except Exception as error:
+            log.exception("a picture could not be saved")
+            self._tell_text("error", f"The picture could not be saved: {error}")
+
+    def _tell_text(self, kind: str, text: str) -> None:
+        self._tell(Notice(kind, text))
+
+    def _tell(self, notice: Notice) -> None:
+        """Show a notice in all browsers, and keep it in the panel. It pops up once."""
+        if notice == self._notice:
+            return
+        self._notice = notice
+        self._anew.set()
+        colour = {"error": "red", "warning": "orange", "info": "blue"}[notice.kind]
+        for client in self.server.get_clients().values():
+            client.add_notification(
+                notice.kind.capitalize(), notice.text, auto_close_seconds=12, color=colour
+            )
+
+    def _publish(self) -> None:
+        """Bring the page up to date as long as somebody looks at it."""
+        version, pause = -1, 0.0
+        while not self._stopped.wait(pause):
+            pause = FRAME
+            self._stage.finish()
+            if not self.server.get_clients():
+                continue
+            began = time.monotonic()
+            snapshot, anew = self._session.wait(version, FRAME), self._anew.is_set()
+            if snapshot.version > version or anew:
+                self._anew.clear()
+                self._show(snapshot, anew)
+                version, pause = snapshot.version, max(FRAME / 2, FRAME - (time.monotonic() - began))
+
+    def _show(self, snapshot: Snapshot, anew: bool) -> None:
+        """Show a snapshot; where that fails the page says so and goes on without colours."""
+        try:
+            with self.server.atomic():
+                self._stage.show(snapshot, self._theme)
+                self._handles.follow(snapshot)
+            if anew or time.monotonic() - self._figures_at > SLOWLY or not snapshot.playing:
+                self._figures_at = time.monotonic()
+                self._show_figures(snapshot)
+        except Exception as error:
+            log.exception("the live page failed")
+            self._tell_text("error", f"The page could not be updated: {type(error).__name__}: {error}")
+            self._stopped.wait(1.0)
+            self.colour_by(PLAIN)
+
+    def _show_figures(self, snapshot: Snapshot) -> None:
+        self._status.content = status(snapshot, self._notice)
+        self._legend.content = legend(self._stage.scale)
+        self._plot.show(snapshot, self._theme)
+        self._controls.follow(snapshot.settings)
+        self._pins.follow(snapshot)

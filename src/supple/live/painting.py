@@ -1,0 +1,60 @@
+"""Coloured surfaces for browsers: glTF with a colour for each corner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.view.fields import Field
+from supple.view.surface import Surface
+
+
+def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray) -> bytes:
+    """Binary glTF of a surface with corners (c, 3) [m] and colours (c, 3) from 0 to 1."""
+    import trimesh
+    from trimesh.exchange.gltf import export_glb
+
+    shades = np.round(255 * linear(colours)).astype(np.uint8)
+    mesh = trimesh.Trimesh(
+        corners,
+        surface.triangles,
+        vertex_normals=surface.normals(corners),
+        vertex_colors=np.column_stack([shades, np.full(len(shades), 255, np.uint8)]),
+        process=False,
+    )
+    return export_glb(trimesh.Scene(mesh), include_normals=True, tree_postprocessor=_make_matt)
+
+
+def linear(colours: np.ndarray) -> np.ndarray:
+    """sRGB, as screens want it, to linear light, as glTF wants it."""
+    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+
+
+def _make_matt(tree: dict[str, Any]) -> None:
+    """Without a material glTF means polished metal."""
+    tree["materials"] = [{"pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.85}}]
+    for mesh in tree["meshes"]:
+        for primitive in mesh["primitives"]:
+            primitive["material"] = 0
+
+
+class Scale:
+    """The values at the ends of a colour bar, which only grow, so that colours do not flicker. smallest: how
+    far the upper end reaches at least, so that rounding is not seen."""
+
+    def __init__(self, field: Field, smallest: float) -> None:
+        self.field, self._smallest = field, smallest
+        self.limits: tuple[float, float] | None = None
+
+    def colours(self, values: np.ndarray) -> np.ndarray:
+        """(c, 3) from 0 to 1. Values that are all the same say nothing about the ends of the bar."""
+        low, high = self.field.limits(values)
+        if len(np.unique(values[np.isfinite(values)])) > 1:
+            self.limits = self._grown(low, max(high, self._smallest))
+        return self.field.paint(values, self.limits or (low, high))
+
+    def _grown(self, low: float, high: float) -> tuple[float, float]:
+        if self.limits is None or self.field.logarithmic:
+            return low, high
+        return min(low, self.limits[0]), max(high, self.limits[1])

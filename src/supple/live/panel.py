@@ -1,0 +1,62 @@
+"""What the page says in words and figures, beside its controls."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from supple.live.painting import Scale
+from supple.live.snapshot import Notice, Shape, Snapshot
+
+DOTS = {True: "#2a9d6f", False: "#8a9099"}
+"""Colours of playing and paused."""
+
+NOTICES = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
+
+
+def status(snapshot: Snapshot, notice: Notice | None) -> str:
+    """The state, the figures of each solver, and the last notice, as HTML."""
+    rate = f" · {snapshot.updates_per_second:.0f} per second" if snapshot.updates_per_second else ""
+    dot = f'<span style="color:{DOTS[snapshot.playing]}">●</span>'
+    lines = [
+        f"<b>{dot} {escape(snapshot.status)}</b>",
+        f"<span style='opacity:.7'>t = {snapshot.time:.3g} s · {snapshot.updates:,} updates{rate}</span>",
+        *map(_figures, snapshot.shapes),
+    ]
+    if notice is not None:
+        lines.append(
+            f'<div role="alert" style="margin-top:.4em;padding:.35em .6em;border-left:3px solid '
+            f'{NOTICES[notice.kind]};background:{NOTICES[notice.kind]}1c">{escape(notice.text)}</div>'
+        )
+    return _padded("<br>".join(lines))
+
+
+def _figures(shape: Shape) -> str:
+    name = f"<b>{escape(shape.label)}</b>"
+    if not np.isfinite(shape.imbalance):
+        return f"{name} · not started"
+    return (
+        f"{name} · imbalance {shape.imbalance:.1e} · residual {shape.residual:.1e} N · "
+        f"{shape.iterations:,} iterations"
+    )
+
+
+def legend(scale: Scale | None) -> str:
+    """The colour bar as HTML; empty where no field is shown."""
+    if scale is None or scale.limits is None:
+        return ""
+    label, colours = escape(scale.field.label), ", ".join(scale.field.colours)
+    if scale.field.separate:
+        return _padded(f"<span style='opacity:.7'>{label}</span>")
+    low, high = scale.limits
+    return _padded(
+        f"<span style='opacity:.7'>{label}</span>"
+        f"<div style='height:.7em;border-radius:.2em;background:linear-gradient(to right, {colours})'></div>"
+        f"<div style='display:flex;justify-content:space-between'><span>{low:.3g}</span>"
+        f"<span>{high:.3g}</span></div>"
+    )
+
+
+def _padded(content: str) -> str:
+    return f"<div style='padding:.2em .8em .5em;font-size:.8em;line-height:1.5'>{content}</div>"

@@ -1,0 +1,63 @@
+"""Moving, turning and stretching pin sets by numbers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from supple.live.pins import Placement
+from supple.live.session import Session
+from supple.live.snapshot import Handle, Snapshot
+
+QUIET = 0.5
+"""Seconds after which what a user touched follows the session again."""
+
+
+class PinFolder:
+    """Place, turn and stretch of one pin set, as exact numbers."""
+
+    def __init__(self, gui: Any, session: Session) -> None:
+        self._session = session
+        self._touched = 0.0
+        names = tuple(handle.name for handle in session.snapshot.handles)
+        with gui.add_folder("Pins", expand_by_default=bool(names), visible=bool(names)):
+            self.handles = gui.add_checkbox("Show handles", True)
+            self._set = gui.add_dropdown("Pin set", names or ("none",), visible=len(names) > 1)
+            self._place = gui.add_vector3("Middle [m]", (0.0, 0.0, 0.0), step=0.001)
+            self._turn = gui.add_vector3(
+                "Turn [°]", (0.0, 0.0, 0.0), step=0.1, hint="About x, then y, then z."
+            )
+            self._stretch = [gui.add_slider(f"Stretch {axis}", 0.2, 3.0, 0.01, 1.0) for axis in "xyz"]
+        self._names = names
+        if names:
+            self._show(session.snapshot.handles[0])
+        self._set.on_update(lambda _: self._show(session.snapshot.handles[self._number]))
+        for control in (self._place, self._turn, *self._stretch):
+            control.on_update(self._moved)
+
+    @property
+    def _number(self) -> int:
+        return self._names.index(self._set.value)
+
+    def _moved(self, event: Any) -> None:
+        if event.client is None:
+            return
+        self._touched = time.monotonic()
+        turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
+        stretch = np.array([slider.value for slider in self._stretch])
+        self._session.place(self._number, Placement(np.array(self._place.value), turn, stretch))
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Show where the set is, unless somebody is moving it by these numbers."""
+        if self._names and time.monotonic() - self._touched > QUIET:
+            self._show(snapshot.handles[self._number])
+
+    def _show(self, handle: Handle) -> None:
+        turn = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_euler("xyz", degrees=True)
+        self._place.value = tuple(np.round(handle.position, 4).tolist())
+        self._turn.value = tuple(np.round(turn, 2).tolist())
+        for slider, factor in zip(self._stretch, handle.stretch, strict=True):
+            slider.value = float(factor)

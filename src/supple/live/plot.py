@@ -1,0 +1,75 @@
+"""The residual plot of the page."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from supple.live.snapshot import Snapshot
+from supple.view.style import Theme
+
+SMALLEST = 1e-16
+"""What stands for zero, which has no logarithm."""
+
+
+class ResidualPlot:
+    """The logarithm of the imbalance of each solver against updates."""
+
+    def __init__(self, gui: Any, folder: Any) -> None:
+        self._gui, self._folder = gui, folder
+        self._kind: tuple[Any, ...] = ()
+        self._plot: Any = None
+
+    def show(self, snapshot: Snapshot, theme: Theme) -> None:
+        """Bring the plot up to date. A plot that began without values would never show any."""
+        labels = tuple(shape.label for shape in snapshot.shapes)
+        data = _columns([shape.history for shape in snapshot.shapes])
+        kind = labels, theme.name, len(data[0]) > 1
+        if kind != self._kind:
+            self._renew(labels, theme, data)
+            self._kind = kind
+        elif self._plot is not None:
+            self._plot.data = data
+
+    def _renew(self, labels: tuple[str, ...], theme: Theme, data: tuple[np.ndarray, ...]) -> None:
+        before, self._plot = self._plot, None
+        if before is not None:
+            before.remove()
+        if len(data[0]) > 1:
+            with self._folder:
+                self._plot = self._new(labels, theme, data)
+
+    def _new(self, labels: tuple[str, ...], theme: Theme, data: tuple[np.ndarray, ...]) -> Any:
+        from viser import uplot
+
+        colours = [theme.curve(label.split()[0]) for label in labels]
+        if len(set(colours)) < len(colours):
+            colours = [theme.accent, theme.links]
+        series = [
+            uplot.Series(label=label, stroke=colour, width=2)
+            for label, colour in zip(labels, colours, strict=True)
+        ]
+        return self._gui.add_uplot(
+            data,
+            (uplot.Series(label="update"), *series),
+            scales={"x": uplot.Scale(time=False), "y": uplot.Scale()},
+            axes=(
+                uplot.Axis(size=28, label="update", labelSize=16),
+                uplot.Axis(size=40, label="log₁₀ imbalance", labelSize=16),
+            ),
+            legend=uplot.Legend(show=len(series) > 1),
+            height=180,
+        )
+
+
+def _columns(histories: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The updates that all solvers took part in, and log₁₀ of the imbalance of each after these. Where forces
+    were infinite the imbalance counts as 1, its highest value."""
+    updates = reduce(np.intersect1d, [history[:, 0] for history in histories])
+    columns = []
+    for history in histories:
+        imbalance = history[np.isin(history[:, 0], updates), 1]
+        columns.append(np.log10(np.clip(imbalance, SMALLEST, 1.0)))
+    return (updates, *columns)

@@ -1,0 +1,150 @@
+"""Saving what a live scene has become: as a scene file that shows the same when loaded, and in pictures."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.live.pins import PinSet
+from supple.live.settings import changed_options, material_name
+from supple.live.simulation import Simulation
+from supple.live.snapshot import Snapshot
+from supple.scene import SceneFile
+
+Table = dict[str, Any]
+
+
+def save_scene(simulation: Simulation, folder: Path) -> Path:
+    """Write a scene file and, beside it, the positions it starts from; returns the scene file.
+
+    Pins stay where they are now. Settings are the present ones; of two solvers that are compared, the first
+    is saved. Velocities are not: a saved dynamic scene starts at rest.
+    """
+    import tomli_w
+
+    path = free_path(folder, simulation.file.path.stem, ".toml")
+    positions = path.with_suffix(".npz")
+    table = scene_table(simulation, folder)
+    table["start"] = {"file": positions.name}
+    np.savez(positions, positions=simulation.tracks[0].positions)
+    path.write_text(tomli_w.dumps(table), encoding="utf-8")
+    return path
+
+
+def save_pictures(
+    snapshot: Snapshot, file: SceneFile, folder: Path, field: str, theme: str, toward: np.ndarray
+) -> list[Path]:
+    """Draw what each solver has found, seen from a direction (3,), into PNG files; returns these."""
+    from supple.view import picture
+    from supple.view.picture import Shape
+
+    x, y, z = toward / np.linalg.norm(toward)
+    angles = math.degrees(math.atan2(x, z)), math.degrees(math.asin(np.clip(y, -0.999, 0.999)))
+    paths = []
+    for shape in snapshot.shapes:
+        paths.append(free_path(folder, file.path.stem, ".png"))
+        caption = f"{shape.label} · {shape.iterations:,} iterations · imbalance {shape.imbalance:.1e}"
+        drawn = Shape(shape.positions, caption, shape.step)
+        picture(paths[-1], snapshot.model, drawn, title=file.title, field=field, theme=theme, camera=angles)
+    return paths
+
+
+def free_path(folder: Path, name: str, suffix: str) -> Path:
+    """twist_live_1.toml, or the next number that is not taken by any file."""
+    number = 1
+    while any(folder.glob(f"{name}_live_{number}.*")):
+        number += 1
+    return folder / f"{name}_live_{number}{suffix}"
+
+
+def scene_table(simulation: Simulation, folder: Path) -> Table:
+    """The tables of the scene's file, changed to what they are now, for a file in a folder."""
+    file, now = simulation.file, simulation.settings
+    table = tomllib.loads(file.path.read_text(encoding="utf-8"))
+    table |= {
+        "quasistatic": now.quasistatic,
+        "dt": now.dt,
+        "solver": {"method": now.solvers[0].name, **changed_options(now.solvers[0])},
+    }
+    table["stop"] = table.get("stop", {}) | ({"tolerance": now.tolerance} if now.tolerance else {})
+    for solid, body, material in zip(table["solid"], file.scene.bodies, now.materials, strict=True):
+        if material is not body.material:
+            solid["material"] = {
+                material_name(material): {"young": material.young, "poisson": material.poisson}
+            }
+    for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
+        pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
+    if simulation.pins.grabs:
+        table["pin"] = table.get("pin", []) + _grabbed_pins(simulation)
+    return _moved_paths(table, file.path.parent, folder)
+
+
+def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table]:
+    """Motions that put a pin where it is now, whatever the time."""
+    if pins.taken is None:
+        return [_held(motion, time) for motion in motions]
+    place, centre, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}
+    turn = place.rotation.as_rotvec()
+    angle = float(np.linalg.norm(turn))
+    steps = [_held(motion, pins.taken) for motion in motions]
+    if not np.all(place.stretch == 1):
+        steps.append({"scale": {"factor": place.stretch.tolist(), "center": centre, **at_once}})
+    if angle:
+        axis = (turn / angle).tolist()
+        steps.append({"rotate": {"axis": axis, "center": centre, "angle": angle, **at_once}})
+    steps.append({"translate": {"offset": (place.position - pins.middle).tolist(), **at_once}})
+    return steps
+
+
+def _held(motion: Table, time: float) -> Table:
+    """A motion that stays where the given one is at a time [s]."""
+    ((kind, options),) = motion.items()
+    if kind != "keyframes":
+        start, duration = options.get("start", 0.0), options.get("duration", 1.0)
+        done = float(time >= start + duration) if duration == 0 else (time - start) / duration
+        return {"keyframes": {"times": [0.0], "motion": [motion], "fractions": [float(np.clip(done, 0, 1))]}}
+    if "offsets" in options:
+        rows = np.array(options["offsets"], float).T
+        return {
+            "keyframes": {
+                "times": [0.0],
+                "offsets": [[float(np.interp(time, options["times"], r)) for r in rows]],
+            }
+        }
+    fraction = float(np.interp(time, options["times"], options["fractions"]))
+    return {"keyframes": options | {"times": [0.0], "fractions": [fraction]}}
+
+
+def _grabbed_pins(simulation: Simulation) -> list[Table]:
+    """One pin for each vertex that a hand holds: they have been moved differently."""
+    pins = []
+    for grab in simulation.pins.grabs:
+        for vertex, target in zip(grab.vertices, grab.targets, strict=True):
+            body = next(b for b in simulation.file.scene.bodies if vertex < b.vertices.stop)
+            offset = (target - simulation.model.rest[vertex]).tolist()
+            pins.append(
+                {
+                    "solid": body.name,
+                    "where": {"vertices": [int(vertex) - body.first]},
+                    "motion": [{"translate": {"offset": offset, "duration": 0.0}}],
+                }
+            )
+    return pins
+
+
+def _moved_paths(value: Any, old: Path, new: Path) -> Any:
+    """The same tables with paths of files relative to another folder."""
+    if isinstance(value, list):
+        return [_moved_paths(item, old, new) for item in value]
+    if not isinstance(value, dict):
+        return deepcopy(value)
+    moved = {key: _moved_paths(item, old, new) for key, item in value.items()}
+    if isinstance(moved.get("file"), str):
+        moved["file"] = os.path.relpath((old / moved["file"]).resolve(), new.resolve())
+    return moved

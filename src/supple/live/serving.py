@@ -1,0 +1,42 @@
+"""A scene file on a live page."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from supple.live.session import Session
+from supple.scene import SceneFile
+
+NEEDED = ("viser", "tomli_w")
+
+
+@contextmanager
+def serving(
+    file: SceneFile, host: str = "127.0.0.1", port: int = 8080, folder: Path = Path(), play: bool = False
+) -> Iterator[str]:
+    """Serve a live page of a scene, whose address it gives, while the block runs. What users save goes into
+    the folder."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(f"the live page needs {' and '.join(missing)}: pip install 'supple[view]'")
+    from supple.live.page import Page
+
+    session = Session(file)
+    page = Page(session, host, port, folder)
+    session.start()
+    if play:
+        session.play()
+    try:
+        yield f"http://{_shown(host)}:{page.server.get_port()}"
+    finally:
+        page.close()
+        session.close()
+
+
+def _shown(host: str) -> str:
+    """The host as it stands in an address that this machine can open."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,108 @@
+"""What can be changed while a scene is live."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, get_args, get_type_hints
+
+from supple.cli.solvers import parse_solver
+from supple.compare import solver_label
+from supple.materials import MATERIALS, Isotropic
+from supple.scene import SceneFile
+from supple.solvers import SOLVERS, Solver
+
+PRECISIONS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """solvers: one, or two to compare; materials: one for each body; sweeps: iterations per update; dt [s]
+    from update to update; tolerance: imbalance at which a quasistatic scene rests, 0 for never."""
+
+    solvers: tuple[Solver, ...]
+    materials: tuple[Isotropic, ...]
+    dt: float
+    quasistatic: bool = True
+    sweeps: int = 5
+    precision: str = "float32"
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.solvers) <= 2:
+            raise ValueError(f"one solver is shown, or two are compared; got {len(self.solvers)}")
+        if not (0 < self.dt < math.inf):
+            raise ValueError(f"the time step must be positive and finite [s], got {self.dt:g}")
+        if self.sweeps < 1:
+            raise ValueError(f"sweeps per update must be at least 1, got {self.sweeps}")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}")
+        if not 0 <= self.tolerance < 1:
+            raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each solver, with the options that are not the default."""
+        return tuple(solver_label(solver) for solver in self.solvers)
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """What tells materials apart; tuples of the same Lamé parameters would be equal."""
+        return tuple((type(m), m.mu, m.lam) for m in self.materials)
+
+
+def file_settings(file: SceneFile) -> Settings:
+    """What a scene file asks for. Precision is float32, which is twice as fast."""
+    tolerance = file.stop.tolerance
+    return Settings(
+        solvers=(SOLVERS[file.solver.method](**file.solver.options),),
+        materials=tuple(body.material for body in file.scene.bodies),
+        dt=file.scene.dt,
+        quasistatic=file.scene.quasistatic,
+        tolerance=Settings.tolerance if tolerance is None else tolerance,
+    )
+
+
+def accelerations(method: str) -> tuple[str, ...]:
+    """The accelerations that a solver offers."""
+    return get_args(get_type_hints(SOLVERS[method]).get("acceleration")) or ("none",)
+
+
+def make_solver(method: str, acceleration: str, options: str = "") -> Solver:
+    """A solver from what a user chose; options such as "omega=1.5 rho=0.9"."""
+    words = options.replace(",", " ").split()
+    if accelerations(method) != ("none",):
+        words.insert(0, f"acceleration={acceleration}")
+    return parse_solver(":".join([method, *words]))
+
+
+def changed_options(solver: Any) -> dict[str, Any]:
+    """The options of a solver that are not the default."""
+    options = {option.name: (getattr(solver, option.name), option.default) for option in fields(solver)}
+    return {name: value for name, (value, default) in options.items() if value not in (default, None)}
+
+
+def options_text(solver: Solver) -> str:
+    """The changed options of a solver, other than its acceleration, as they are typed."""
+    options = changed_options(solver)
+    return " ".join(f"{name}={value}" for name, value in options.items() if name != "acceleration")
+
+
+def make_material(name: str, young: str, poisson: float) -> Isotropic:
+    """A material from what a user chose and typed."""
+    return MATERIALS[name](young=typed_number(young, "Young's modulus E [Pa]"), poisson=poisson)
+
+
+def material_name(material: Isotropic) -> str:
+    return next(name for name, kind in MATERIALS.items() if kind is type(material))
+
+
+def typed_number(text: str, what: str) -> float:
+    """The finite number that a user typed."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{what} must be a number such as 1e5 or 0.01, got {text!r}")
+    return number

@@ -1,0 +1,171 @@
+"""A scene that is solved update by update while settings, pins and grabs change. Knows no threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from supple.live.pins import Grab, Pins, Placement
+from supple.live.settings import Settings, file_settings
+from supple.live.track import DivergedError, Track
+from supple.model import Model
+from supple.scene import Scene, SceneFile, build_model
+
+ADVICE = (
+    "Went back to the last good state; try another solver, acceleration or time step, more sweeps, or reset."
+)
+
+
+class Simulation:
+    """The state of a live scene: time [s], settings, what is held, and a track for each solver.
+
+    Changes are cheap; `prepare` brings model and tracks in line with them before the next update.
+    """
+
+    def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
+        self.file = file
+        self.settings = self._sound = settings or file_settings(file)
+        self.pins = Pins(file.scene)
+        self._dragged: dict[Any, Grab] = {}
+        self._bare = build_model(file.scene)
+        self.model = self._held_model()
+        self._start = self._start_positions()
+        self.tracks: list[Track] = []
+        self._arrange_tracks()
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the start of the scene, with the present settings."""
+        self.pins.reset()
+        self._dragged.clear()
+        self.time, self.updates = 0.0, 0
+        for track in self.tracks:
+            track.begin_at(self._start)
+        self._last_targets = np.empty((0, 3))
+        self.stale = True
+
+    def change(self, settings: Settings) -> None:
+        parts = ("kinds", "solvers", "precision", "quasistatic")
+        self.stale |= any(getattr(settings, part) != getattr(self.settings, part) for part in parts)
+        self.settings = settings
+        if not self.stale:
+            self._sound = settings
+
+    def place(self, pin: int, placement: Placement) -> None:
+        """Move, turn and stretch a pin set by hand."""
+        self.pins.sets[pin].place(placement, self.time)
+
+    def grab(self, vertex: int, radius: float, hand: Any) -> None:
+        """Hold a vertex, and all within a radius [m] of it at rest. A hand holds one part at a time."""
+        self.release(hand, keep=False)
+        rest = self.model.rest
+        near = np.flatnonzero(np.linalg.norm(rest - rest[vertex], axis=1) <= radius)
+        self._dragged[hand] = self.pins.grab(np.union1d(near, [vertex]), self.tracks[0].positions)
+        self.stale = True
+
+    def drag(self, offset: np.ndarray, hand: Any) -> None:
+        """Move what a hand has grabbed to so far (3,) [m] from where it was."""
+        if hand in self._dragged:
+            self._dragged[hand].offset = np.array(offset, float)
+
+    def release(self, hand: Any, keep: bool) -> None:
+        """Let go of what a hand has grabbed; keep: it stays pinned where it is."""
+        grab = self._dragged.pop(hand, None)
+        if grab is not None and not keep:
+            self._let_go([grab])
+
+    def release_all(self) -> None:
+        self._dragged.clear()
+        self._let_go(list(self.pins.grabs))
+
+    def _let_go(self, grabs: list[Grab]) -> None:
+        self.pins.release(grabs)
+        self.stale = True
+
+    def prepare(self) -> None:
+        """Build what the changes need. Settings that cannot be used are undone, and the reason is raised."""
+        self.stale = False
+        try:
+            now, before = self.settings, self._sound
+            if (now.kinds, now.quasistatic) != (before.kinds, before.quasistatic):
+                self._bare = build_model(self._scene(), now.quasistatic)
+            self.model = self._held_model()
+            self._arrange_tracks()
+            for track in self.tracks:
+                track.work_on(self.model, now.precision)
+        except ValueError:
+            self.stale = self.settings != self._sound
+            self.settings = self._sound
+            raise
+        self._sound = self.settings
+
+    def update(self, interrupted: Callable[[], bool] = lambda: False) -> None:
+        """Go on by dt, with so many sweeps for each solver; a slow one stops early when interrupted."""
+        time, s = self.time + self.settings.dt, self.settings
+        targets = self.pins.prescribed(time)
+        moved = not np.array_equal(targets, self._last_targets)
+        for track in self.tracks:
+            try:
+                if s.quasistatic:
+                    track.relax(time, moved, s.sweeps, interrupted)
+                else:
+                    track.advance(time, s.dt, s.sweeps, interrupted)
+            except DivergedError as error:
+                track.work_on(self.model, s.precision)
+                track.velocities = np.zeros_like(track.velocities)
+                raise DivergedError(f"{error} {ADVICE}") from None
+        self.time, self._last_targets = time, targets
+        self.updates += 1
+        for track in self.tracks:
+            assert track.balance is not None
+            track.history.append((self.updates, track.balance.imbalance))
+
+    def rest(self) -> bool:
+        """Let time pass where nothing moves and all forces balance; False where there is something to do."""
+        time = self.time + self.settings.dt
+        if not self.settings.quasistatic or not all(self._balanced(track) for track in self.tracks):
+            return False
+        if not np.array_equal(self.pins.prescribed(time), self._last_targets):
+            return False
+        self.time = time
+        return True
+
+    def _balanced(self, track: Track) -> bool:
+        return track.balance is not None and track.balance.imbalance <= self.settings.tolerance
+
+    def follow_pins(self) -> None:
+        """Show the pinned vertices where they are, without solving."""
+        for track in self.tracks:
+            track.follow_pins(self.time)
+
+    def _scene(self) -> Scene:
+        """The file's scene with the present materials."""
+        scene = copy(self.file.scene)
+        scene.bodies = [
+            replace(body, material=material)
+            for body, material in zip(scene.bodies, self.settings.materials, strict=True)
+        ]
+        return scene
+
+    def _held_model(self) -> Model:
+        return replace(self._bare, pinned=self.pins.pinned, prescribed=self.pins.prescribed)
+
+    def _arrange_tracks(self) -> None:
+        """One track for each solver; a new one starts where the first is."""
+        solvers = self.settings.solvers
+        for track, solver in zip(self.tracks, solvers, strict=False):
+            track.solver = solver
+        for solver in solvers[len(self.tracks) :]:
+            self.tracks.append(Track(solver, self.tracks[0].positions if self.tracks else self._start))
+        del self.tracks[len(solvers) :]
+
+    def _start_positions(self) -> np.ndarray:
+        """(n, 3) [m] that the file asks for, with pins where they are at time 0."""
+        asked = self.file.start_positions(self._bare)
+        start = self._bare.rest.copy() if asked is None else asked
+        start[self.pins.pinned] = self.pins.prescribed(0.0)
+        return start

@@ -1,0 +1,198 @@
+"""What the page shows in space: the bodies, their pins, the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from supple.live.painting import Scale, painted
+from supple.live.snapshot import Shape, Snapshot
+from supple.view.camera import OPENING, fitted_camera
+from supple.view.fields import FIELDS
+from supple.view.style import Theme
+from supple.view.surface import Surface, surface_of
+
+PLAIN = "plain"
+"""What a surface is coloured by when it is not coloured by a field."""
+
+BODY = (111, 163, 189)
+SPACING = 1.5
+"""From one body to the other where two solvers are compared, in sizes along x."""
+DISTANCE = 1.6
+"""Of the camera, in those from which the body at rest fills the view; room for what it will do."""
+
+
+def rgb(colour: str) -> tuple[int, int, int]:
+    """#rrggbb as three numbers from 0 to 255."""
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue
+
+
+class Figure:
+    """One solver's body. What a hand grabs is always the plain mesh; where a field colours the body, the mesh
+    is clear, and one of two painted surfaces is seen: the other one waits for the browser to load it."""
+
+    def __init__(self, server: Any, number: int, surface: Surface, shape: Shape, offset: np.ndarray) -> None:
+        """number: which of the solvers it shows; offset (3,) [m]: by how much it stands aside."""
+        self.number, self.offset = number, offset
+        self._name = name = f"/solver{number + 1}"
+        self._scene, self._surface = server.scene, surface
+        corners = surface.corners(shape.positions)
+        self._root = server.scene.add_frame(name, show_axes=False, position=offset)
+        self.mesh = server.scene.add_mesh_simple(f"{name}/body", corners, surface.triangles, color=BODY)
+        self._paint: list[Any] = [None, None]
+        self._turn = 0
+        self._drawn: tuple[Any, Any] = None, None
+        self._size = float(np.ptp(shape.positions, axis=0).max())
+        self._middle = corners.mean(axis=0)
+        self._marks: dict[str, tuple[Any, Any]] = {}
+        self._label = server.scene.add_label(
+            f"{name}/label", "", visible=False, anchor="bottom-center", font_screen_scale=1.1
+        )
+
+    def show(self, shape: Shape, scale: Scale | None, model: Any) -> None:
+        """Draw a shape, unless nothing has changed."""
+        if self._drawn[0] is shape.positions and self._drawn[1] is scale:
+            return
+        self._drawn = shape.positions, scale
+        corners = self._surface.corners(shape.positions)
+        self._middle = corners.mean(axis=0)
+        self.mesh.vertices = corners
+        if scale is None:
+            self._hide_paint()
+        else:
+            values = self._surface.values(scale.field.values(model, shape.positions, shape.step))
+            self._show_paint(painted(self._surface, corners, scale.colours(values)))
+
+    def mark(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> None:
+        """Dots at points (k, 3) [m], slightly outwards so that the surface does not hide half of them."""
+        outwards = points - self._middle
+        length = np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-9 * self._size)
+        points = points + 0.006 * self._size * outwards / length
+        kind = len(points), colour
+        before, dots = self._marks.get(name, (None, None))
+        if kind == before and dots is not None:
+            dots.points = points
+            return
+        if dots is not None:
+            dots.remove()
+        self._marks[name] = kind, self._dots(name, points, colour) if len(points) else None
+
+    def _dots(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> Any:
+        return self._scene.add_point_cloud(
+            f"{self._name}/{name}",
+            points,
+            colour,
+            point_size=0.011 * self._size,
+            point_shape="circle",
+            precision="float32",
+        )
+
+    def set_label(self, text: str, top: np.ndarray) -> None:
+        self._label.text, self._label.position, self._label.visible = text, top, bool(text)
+
+    def finish(self) -> None:
+        """Take away the painted surface before the present one, which has been loaded by now."""
+        other = self._paint[1 - self._turn]
+        if other is not None:
+            other.visible = False
+
+    def remove(self) -> None:
+        self._root.remove()
+
+    def _show_paint(self, data: bytes) -> None:
+        self._turn = 1 - self._turn
+        mine = self._paint[self._turn]
+        if mine is None:
+            name = f"{self._name}/paint{self._turn}"
+            self._paint[self._turn] = self._scene.add_glb(name, data, cast_shadow=False, receive_shadow=False)
+        else:
+            mine.glb_data, mine.visible = data, True
+        self.mesh.opacity = 0.0
+
+    def _hide_paint(self) -> None:
+        for each in self._paint:
+            if each is not None:
+                each.visible = False
+        self.mesh.opacity = None
+
+
+class Stage:
+    """All figures of a session, and what is around them."""
+
+    def __init__(self, server: Any, first: Snapshot, bind: Callable[[Figure], None]) -> None:
+        """bind: called with each new figure."""
+        self._server, self._bind = server, bind
+        self._surface = surface_of(first.model)
+        rest = first.model.rest
+        self._low, self._size = rest.min(axis=0), np.ptp(rest, axis=0)
+        self.figures: list[Figure] = []
+        self.scale: Scale | None = None
+        self._pins = self._surface.pins
+        server.scene.set_up_direction("+y")
+        server.scene.world_axes.visible = False
+        self._arrange(first)
+
+    def colour_by(self, name: str) -> None:
+        """One of FIELDS, or PLAIN."""
+        smallest = 1e-3 * float(self._size.max()) if name == "displacement" else 0.0
+        self.scale = None if name == PLAIN else Scale(FIELDS[name], smallest)
+
+    def show(self, snapshot: Snapshot, theme: Theme) -> None:
+        self._arrange(snapshot)
+        for figure, shape in zip(self.figures, snapshot.shapes, strict=True):
+            figure.show(shape, self.scale, snapshot.model)
+            figure.mark("pins", shape.positions[self._pins], rgb(theme.pins))
+            figure.mark("held", shape.positions[snapshot.held], rgb(theme.links))
+            label = shape.label if len(self.figures) > 1 else ""
+            figure.set_label(label, self._low + self._size * [0.5, 1.25, 0.5])
+
+    def finish(self) -> None:
+        for figure in self.figures:
+            figure.finish()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Background and ground."""
+        server, length = self._server, float(self._size.max())
+        server.scene.set_background_image(np.full((1, 1, 3), rgb(theme.background), np.uint8), format="png")
+        server.scene.add_grid(
+            "/ground",
+            plane="xz",
+            infinite_grid=True,
+            cell_size=0.25 * length,
+            section_size=length,
+            cell_color=rgb(theme.faded),
+            section_color=rgb(theme.faded),
+            cell_thickness=0.4,
+            section_thickness=0.8,
+            fade_distance=14 * length,
+            shadow_opacity=0.3 * theme.shadow,
+            position=(0, self._low[1] - 0.35 * length, 0),
+        )
+
+    def _arrange(self, snapshot: Snapshot) -> None:
+        """As many figures as there are shapes, side by side; the cameras step back to see them all."""
+        if len(self.figures) == len(snapshot.shapes):
+            return
+        while len(self.figures) > len(snapshot.shapes):
+            self.figures.pop().remove()
+        width = max(self._size[0], float(np.ptp(snapshot.shapes[0].positions[:, 0])))
+        for i in range(len(self.figures), len(snapshot.shapes)):
+            offset = np.array([i * SPACING * width, 0.0, 0.0])
+            figure = Figure(self._server, i, self._surface, snapshot.shapes[i], offset)
+            self.figures.append(figure)
+            self._bind(figure)
+        self._place_cameras(snapshot.model.rest)
+
+    def _place_cameras(self, rest: np.ndarray) -> None:
+        """Look at all figures from the direction that pictures have."""
+        points = np.concatenate([rest + figure.offset for figure in self.figures])
+        camera = fitted_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
+        centre = (points.min(axis=0) + points.max(axis=0)) / 2
+        position = centre + DISTANCE * (camera.position - centre)
+        start = self._server.initial_camera
+        start.position, start.look_at, start.fov = position, centre, OPENING
+        for client in self._server.get_clients().values():
+            client.camera.position, client.camera.look_at = position, centre

@@ -1,0 +1,113 @@
+"""One solver at work on a live scene."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from supple.model import Model
+from supple.solvers import Run, Solver
+from supple.solvers.problem import Balance, Problem
+from supple.view.fields import Step
+
+REACH = 1e4
+"""A vertex that has gone this many times the scene's size is lost."""
+
+REMEMBERED = 600
+"""Updates that the residual plot shows."""
+
+
+class DivergedError(ArithmeticError):
+    """A solver did not keep the positions finite. The text is a sentence for the user."""
+
+
+class Track:
+    """A solver, the problem it works on, and how far it has come: positions (n, 3) [m], velocities (n, 3)
+    [m/s], the last balance of forces, and a history of update numbers with the imbalance after them."""
+
+    def __init__(self, solver: Solver, start: np.ndarray) -> None:
+        self.solver = solver
+        self.begin_at(start)
+
+    def begin_at(self, start: np.ndarray) -> None:
+        """Forget everything and start at rest from these positions (n, 3) [m]."""
+        self.positions, self.velocities = start.copy(), np.zeros_like(start)
+        self.iterations = 0
+        self.balance: Balance | None = None
+        self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
+        self._run: Run | None = None
+        self._step: tuple[float, np.ndarray] | None = None
+
+    def work_on(self, model: Model, precision: str) -> None:
+        """Go on with another model of the same vertices, which a solver may refuse with a ValueError."""
+        newton = self.solver.name == "newton"  # which knows nothing but float64
+        self._problem = Problem(model, "float64" if newton else precision)
+        self._problem.positions = self.positions
+        self._size = float(np.ptp(model.rest, axis=0).max())
+        self.solver.begin(self._problem)
+        self._run = self._step = self.balance = None
+
+    @property
+    def step(self) -> Step | None:
+        """The backward Euler step that led here; None in quasistatics."""
+        return None if self._step is None else Step(*self._step)
+
+    def follow_pins(self, time: float) -> None:
+        """Show the pinned vertices where they are at a time [s], without solving."""
+        self._problem.positions = self.positions
+        self._problem.prescribe(time)
+        self.positions, self._run = self._problem.positions, None
+
+    def relax(self, time: float, moved: bool, sweeps: int, interrupted: Callable[[], bool]) -> None:
+        """Some sweeps towards the equilibrium; the run goes on where nothing moved the pins."""
+        if moved or self._run is None:
+            self._problem.positions = self.positions
+            self._problem.prescribe(time)
+            self._run = self.solver.begin(self._problem)
+        self._sweep(sweeps, interrupted)
+        self.positions = self._problem.positions
+
+    def advance(self, time: float, dt: float, sweeps: int, interrupted: Callable[[], bool]) -> None:
+        """One backward Euler step to a time [s], solved by so many sweeps."""
+        ahead = self.positions + dt * self.velocities
+        self._problem.set_inertia(dt, ahead)
+        self._problem.positions = ahead
+        self._problem.prescribe(time)
+        self._run, self._step = self.solver.begin(self._problem), (dt, ahead)
+        self._sweep(sweeps, interrupted)
+        kept = 1 - getattr(self.solver, "damping", 0.0)
+        self.velocities = kept * (self._problem.positions - self.positions) / dt
+        self.positions = self._problem.positions
+
+    def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
+        """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
+        assert self._run is not None
+        done = 0
+        while done < sweeps and not (done and interrupted()):
+            count = 1 if self._slow else sweeps
+            self._run.advance(count)
+            done += count
+        balance = self._problem.balance()
+        if self._run.observe(balance):
+            balance = self._problem.balance()
+        self._refuse_lost(balance)
+        self.balance = balance
+        self.iterations += done
+
+    @property
+    def _slow(self) -> bool:
+        """Whether single iterations take so long that one wants to interrupt them."""
+        return self.solver.name == "newton" or self._problem.model.elements > 500_000
+
+    def _refuse_lost(self, balance: Balance) -> None:
+        assert self._run is not None
+        u = self._problem.u[:-1, :3]
+        if not np.isfinite(u).all() or np.abs(u).max() > REACH * self._size:
+            raise DivergedError(f"{self.solver.name} diverged: positions became infinite or flew away.")
+        if not balance.finite and not self._run.recovers:
+            raise DivergedError(
+                f"{self.solver.name} failed: forces became infinite, as they do in inverted elements of a "
+                "material with a barrier."
+            )

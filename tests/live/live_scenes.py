@@ -1,0 +1,101 @@
+"""Small scenes to be lived in, and solvers that misbehave."""
+
+import logging
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+import supple
+
+BLOCK = """
+title = "Live block"
+gravity = [0, 0, 0]
+dt = 0.25
+
+[[solid]]
+name = "block"
+mesh = { block = { cells = [4, 4, 4] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+density = 100
+
+[[pin]]
+where = { side = "x-" }
+
+[[pin]]
+where = { side = "x+" }
+motion = [
+  { rotate = { axis = [1, 0, 0], center = [1, 0.5, 0.5], angle = 0.4 } },
+  { keyframes = { times = [0, 2], offsets = [[0, 0, 0], [0.4, 0, 0]] } },
+]
+"""
+
+SWING = """
+quasistatic = false
+dt = 0.02
+
+[[solid]]
+mesh = { block = { cells = [3, 3, 3] } }
+material = { stable_neo_hookean = { young = 1e4, poisson = 0.4 } }
+density = 100
+
+[[pin]]
+where = { side = "x-" }
+"""
+
+LOOSE = SWING.split("[[pin]]")[0]
+"""Nothing holds it, so there is no equilibrium."""
+
+
+def scene_file(folder: Path, text: str = BLOCK) -> supple.SceneFile:
+    path = folder / "block.toml"
+    path.write_text(text, encoding="utf-8")
+    return supple.load_scene(path)
+
+
+class _Run:
+    check_every, patience, colours, rejected = 1, 10, 0, 0
+    guarded = recovers = False
+
+    def __init__(self, solver, problem):
+        self.solver, self.problem, self.notes = solver, problem, []
+
+    def observe(self, balance):
+        return False
+
+    def advance(self, iterations):
+        self.solver.advance(self.problem)
+
+
+@dataclass(frozen=True)
+class Exploding:
+    """Makes everything NaN."""
+
+    name: ClassVar[str] = "exploding"
+    iterations: int | None = None
+
+    def begin(self, problem):
+        return _Run(self, problem)
+
+    def advance(self, problem):
+        problem.u[:] = np.nan
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Says that it compiles, and takes as long for an iteration as a test wants."""
+
+    name: ClassVar[str] = "newton"  # whose iterations can be interrupted one by one
+    iterations: int | None = None
+    go_on: ClassVar[threading.Event] = threading.Event()
+    advances: ClassVar[list[int]] = []
+
+    def begin(self, problem):
+        return _Run(self, problem)
+
+    def advance(self, problem):
+        logging.getLogger("supple").info("compiling %s (once on this machine, then cached)", "sweeps")
+        self.advances.append(1)
+        self.go_on.wait(10)

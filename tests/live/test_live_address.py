@@ -1,0 +1,64 @@
+"""Where the page is served, and what the command says when it cannot be."""
+
+import socket
+
+import pytest
+from live_scenes import BLOCK
+from typer.testing import CliRunner
+
+from supple.cli import app
+from supple.live.address import free_port, is_local
+
+
+@pytest.fixture
+def taken():
+    """A port that is in use, with a free one after it somewhere."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_taken_port_leads_to_the_next_free_one(taken):
+    found = free_port("127.0.0.1", taken)
+    assert taken < found < taken + 100
+    with socket.create_server(("127.0.0.1", found)):
+        pass
+
+
+def test_places_where_one_cannot_serve_are_refused():
+    with pytest.raises(ValueError, match=r"cannot serve at 192\.0\.2\.1"):
+        free_port("192.0.2.1", 8080)  # an address that no machine has
+    with pytest.raises(ValueError, match="between 1 and 65535"):
+        free_port("127.0.0.1", 70000)
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("192.168.0.7", False)],
+)
+def test_only_this_machine_is_local(host, local):
+    assert is_local(host) is local
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nothing.toml"], "no scene file nothing.toml"),
+        (["scene.toml", "--port", "0"], "a port lies between"),
+        (["scene.toml", "--output", "nowhere"], "no folder nowhere"),
+        (["scene.toml", "--host", "192.0.2.1"], "cannot serve at"),
+    ],
+)
+def test_the_command_refuses_with_a_sentence(tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.toml").write_text(BLOCK)
+    result = CliRunner().invoke(app, ["view", *arguments])
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())
+
+
+def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (tmp_path / "scene.toml").write_text(BLOCK)
+    result = CliRunner().invoke(app, ["view", str(tmp_path / "scene.toml")])
+    assert result.exit_code == 2
+    assert "pip install 'supple[view]'" in " ".join(result.output.split())

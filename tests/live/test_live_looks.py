@@ -1,0 +1,112 @@
+"""What the page makes of figures: plots, colours, words."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from live_scenes import scene_file
+
+import supple
+from supple.live.painting import Scale, linear, painted
+from supple.live.panel import legend, status
+from supple.live.plot import _columns
+from supple.live.settings import accelerations, file_settings, make_solver, options_text, typed_number
+from supple.live.simulation import Simulation
+from supple.live.snapshot import Notice, look_at
+from supple.solvers import SOLVERS
+from supple.view.fields import FIELDS
+from supple.view.surface import surface_of
+
+
+@pytest.fixture
+def snapshot(tmp_path):
+    return look_at(Simulation(scene_file(tmp_path)), 0, "Playing <fast>.", True, 12.0)
+
+
+def test_curves_share_the_updates_that_all_solvers_took_part_in():
+    first, second = np.array([[1, 1e-1], [2, 1e-2], [3, 0.0]]), np.array([[2, 1.0], [3, np.inf]])
+    updates, one, other = _columns([first, second])
+    np.testing.assert_array_equal(updates, [2, 3])
+    np.testing.assert_allclose(one, [-2, -16])
+    np.testing.assert_allclose(other, [0, 0])
+
+
+def test_painted_surfaces_are_read_back_as_they_were_meant(snapshot):
+    trimesh = pytest.importorskip("trimesh")
+    surface = surface_of(snapshot.model)
+    corners = surface.corners(snapshot.shapes[0].positions)
+    colours = np.random.default_rng(0).uniform(size=(len(corners), 3))
+    data = painted(surface, corners, colours)
+    read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
+    np.testing.assert_allclose(read.vertices, corners, atol=1e-6)
+    np.testing.assert_array_equal(read.faces, surface.triangles)
+    np.testing.assert_allclose(stored_colours(data) / 255, linear(colours), atol=0.003)
+    assert read.volume == pytest.approx(1.0, abs=1e-5)
+
+
+def stored_colours(data):
+    """(c, 3) from the binary part of a GLB file: a header of 12 bytes, then two chunks with headers of 8."""
+    length = int.from_bytes(data[12:16], "little")
+    tree, binary = json.loads(data[20 : 20 + length]), data[20 + length + 8 :]
+    accessor = tree["accessors"][tree["meshes"][0]["primitives"][0]["attributes"]["COLOR_0"]]
+    start = tree["bufferViews"][accessor["bufferView"]]["byteOffset"]
+    return np.frombuffer(binary, np.uint8, 4 * accessor["count"], start).reshape(-1, 4)[:, :3]
+
+
+def test_linear_light_has_the_values_of_the_standard():
+    """IEC 61966-2-1: black, the end of the straight part, mid grey, white."""
+    np.testing.assert_allclose(
+        linear(np.array([0, 0.04045, 0.5, 1])), [0, 0.0031308, 0.2140411, 1], atol=1e-6
+    )
+
+
+def test_the_colour_bar_only_grows_and_does_not_show_rounding():
+    scale = Scale(FIELDS["displacement"], smallest=0.01)
+    scale.colours(np.zeros(4))
+    assert scale.limits is None
+    scale.colours(np.array([0, 1e-17]))
+    assert scale.limits == (0, 0.01)
+    scale.colours(np.array([0, 0.5]))
+    scale.colours(np.array([0, 0.2]))
+    assert scale.limits == (0, 0.5)
+    assert "0.5" in legend(scale)
+
+
+def test_words_from_elsewhere_cannot_become_markup(snapshot):
+    shown = status(snapshot, Notice("error", "<script>alert(1)</script>"))
+    assert "<script>" not in shown
+    assert "<fast>" not in shown
+    assert "not started" in shown
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_every_solver_and_acceleration_can_be_chosen_and_shown(method):
+    for acceleration in accelerations(method):
+        solver = make_solver(method, acceleration)
+        assert solver.name == method
+        assert make_solver(method, acceleration, options_text(solver)) == solver
+
+
+def test_options_are_typed_as_words():
+    solver = make_solver("pbng", "sor", "omega=1.2, links=false")
+    assert solver == supple.PBNG(acceleration="sor", omega=1.2, links=False)
+    with pytest.raises(ValueError, match="has no option"):
+        make_solver("pbng", "none", "omego=1.2")
+
+
+@pytest.mark.parametrize("text", ["", "soft", "nan", "inf", "1e5 Pa"])
+def test_what_is_no_number_is_refused(text):
+    with pytest.raises(ValueError, match="E must be a number"):
+        typed_number(text, "E")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"dt": 0.0}, {"dt": np.inf}, {"sweeps": 0}, {"precision": "half"}, {"tolerance": 1.0}, {"solvers": ()}],
+)
+def test_settings_without_meaning_are_refused(tmp_path, wrong):
+    settings = file_settings(scene_file(tmp_path))
+    with pytest.raises(ValueError, match=r"must|one solver"):
+        replace(settings, **wrong)

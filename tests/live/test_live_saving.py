@@ -1,0 +1,94 @@
+"""A saved live scene is loaded again and shows the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from live_scenes import BLOCK, scene_file
+from scipy.spatial.transform import Rotation
+
+import supple
+from supple.live.pins import Placement
+from supple.live.saving import save_scene
+from supple.live.settings import file_settings
+from supple.live.simulation import Simulation
+
+pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
+
+
+@pytest.fixture
+def live(tmp_path):
+    made = Simulation(scene_file(tmp_path))
+    made.prepare()
+    for _ in range(3):  # to 0.75 s: the turn is done by three quarters, the keyframes by less
+        made.update()
+    return made
+
+
+def reloaded(live, folder):
+    return Simulation(supple.load_scene(save_scene(live, folder)))
+
+
+def test_it_starts_where_it_was_saved(live, tmp_path):
+    again = reloaded(live, tmp_path)
+    np.testing.assert_allclose(again.tracks[0].positions, live.tracks[0].positions, atol=1e-14)
+
+
+def test_pins_stay_where_they_were_whatever_the_time(live, tmp_path):
+    turn = Rotation.from_rotvec([0.1, 0.4, -0.2])
+    live.place(0, Placement(np.array([-0.3, 0.4, 0.6]), turn, np.array([1.0, 1.3, 0.7])))
+    again = reloaded(live, tmp_path)
+    for time in (0.0, 0.5, np.inf):
+        np.testing.assert_allclose(again.pins.prescribed(time), live.pins.prescribed(live.time), atol=1e-12)
+
+
+def test_what_hands_hold_becomes_pins(live, tmp_path):
+    middle = int(np.argmin(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1)))
+    live.grab(middle, 0.3, "hand")
+    live.drag([0, 0.2, 0], "hand")
+    again = reloaded(live, tmp_path)
+    np.testing.assert_array_equal(again.pins.pinned, live.pins.pinned)
+    np.testing.assert_allclose(again.pins.prescribed(np.inf), live.pins.prescribed(live.time), atol=1e-12)
+
+
+def test_settings_are_saved(live, tmp_path):
+    live.change(
+        replace(
+            live.settings,
+            solvers=(supple.PBNG(acceleration="sor", omega=1.3),),
+            materials=(supple.StVK(young=2e4, poisson=0.2),),
+            dt=0.01,
+            tolerance=1e-6,
+            quasistatic=False,
+        )
+    )
+    live.prepare()
+    found = file_settings(supple.load_scene(save_scene(live, tmp_path)))
+    assert found.solvers == live.settings.solvers
+    assert type(found.materials[0]) is supple.StVK
+    np.testing.assert_allclose(found.materials[0], live.settings.materials[0])
+    assert (found.dt, found.tolerance, found.quasistatic) == (0.01, 1e-6, False)
+
+
+def test_nothing_is_overwritten(live, tmp_path):
+    first, second = save_scene(live, tmp_path), save_scene(live, tmp_path)
+    assert (first.name, second.name) == ("block_live_1.toml", "block_live_2.toml")
+    assert first.with_suffix(".npz").exists()
+
+
+def test_mesh_files_are_found_from_another_folder(tmp_path):
+    supple.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
+    text = BLOCK.replace("{ block = { cells = [4, 4, 4] } }", '{ file = "cube.vtu" }')
+    live, elsewhere = Simulation(scene_file(tmp_path, text)), tmp_path / "saved"
+    elsewhere.mkdir()
+    np.testing.assert_allclose(reloaded(live, elsewhere).model.rest, live.model.rest)
+
+
+def test_positions_of_another_mesh_are_refused(live, tmp_path):
+    path = save_scene(live, tmp_path)
+    np.savez(path.with_suffix(".npz"), positions=np.zeros((5, 3)))
+    with pytest.raises(supple.SceneError, match=r"shape \(125, 3\)"):
+        Simulation(supple.load_scene(path))
+    path.with_suffix(".npz").unlink()
+    with pytest.raises(supple.SceneError, match="no positions can be read"):
+        Simulation(supple.load_scene(path))

@@ -1,0 +1,145 @@
+"""The thread: it obeys, it tells, and it survives."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from live_scenes import LOOSE, Exploding, Waiting, scene_file
+
+import supple
+from supple.live import Session
+
+PATIENCE = 60
+"""Seconds that something may take; kernels may have to be compiled."""
+
+
+@pytest.fixture
+def begin(tmp_path):
+    """Starts a session, and ends it after the test."""
+    sessions = []
+
+    def start(*text):
+        session = Session(scene_file(tmp_path, *text))
+        session.notices = []
+        session.listen(session.notices.append)
+        session.start()
+        sessions.append(session)
+        return session
+
+    yield start
+    Waiting.go_on.set()
+    for session in sessions:
+        session.close()
+
+
+def until(session, condition):
+    """The first snapshot that fulfils a condition."""
+    snapshot, end = session.snapshot, time.monotonic() + PATIENCE
+    while not condition(snapshot):
+        assert time.monotonic() < end, f"{snapshot.status} {session.notices}"
+        snapshot = session.wait(snapshot.version, 1.0)
+    return snapshot
+
+
+def test_it_plays_until_all_forces_balance_and_pauses_when_told(begin):
+    session = begin()
+    session.play()
+    resting = until(session, lambda s: s.status == "In balance.")
+    assert resting.playing
+    assert resting.shapes[0].imbalance <= session.snapshot.settings.tolerance
+    session.pause()
+    assert not until(session, lambda s: s.status == "Paused.").playing
+
+
+def test_a_step_is_one_update(begin):
+    session = begin()
+    session.step()
+    session.step()
+    until(session, lambda s: s.updates == 2)
+    time.sleep(0.2)
+    assert session.snapshot.updates == 2
+    assert not session.snapshot.playing
+
+
+def test_reset_returns_to_the_start(begin):
+    session = begin()
+    start = session.snapshot.shapes[0].positions
+    session.step()
+    until(session, lambda s: s.updates == 1)
+    session.reset()
+    after = until(session, lambda s: s.updates == 0 and s.status == "Paused.")
+    np.testing.assert_allclose(after.shapes[0].positions, start, atol=1e-7)
+    assert after.time == 0
+
+
+def test_a_solver_that_diverges_is_told_and_the_session_goes_on(begin):
+    session = begin()
+    sound = session.snapshot.settings
+    session.change(replace(sound, solvers=(Exploding(),)))
+    session.play()
+    until(session, lambda s: s.status == "Paused after an error.")
+    assert [notice.kind for notice in session.notices] == ["error"]
+    assert "Went back to the last good state" in session.notices[0].text
+    session.change(sound)
+    session.play()
+    until(session, lambda s: s.updates > 1)
+
+
+def test_refused_settings_are_told_and_undone(begin):
+    session = begin(LOOSE)
+    sound = session.snapshot.settings
+    session.change(replace(sound, quasistatic=True))
+    until(session, lambda s: bool(session.notices))
+    assert "Nothing holds" in session.notices[0].text
+    assert until(session, lambda s: s.settings is sound).shapes
+    session.step()
+    until(session, lambda s: s.updates == 1)
+
+
+def test_an_unforeseen_error_is_told_too(begin, caplog):
+    session = begin()
+    session.ask(lambda simulation: simulation.no_such_thing)
+    until(session, lambda s: bool(session.notices))
+    assert session.notices[0].text.startswith("AttributeError")
+    assert "no_such_thing" in caplog.text
+    session.step()
+    until(session, lambda s: s.updates == 1)
+
+
+def test_compilation_is_announced_and_a_long_update_can_be_interrupted(begin):
+    Waiting.go_on.clear()
+    Waiting.advances.clear()
+    session = begin()
+    session.change(replace(session.snapshot.settings, solvers=(Waiting(),), sweeps=50))
+    session.play()
+    until(session, lambda s: s.status.startswith("Compiling sweeps (once on this machine"))
+    began = time.monotonic()
+    session.pause()
+    assert time.monotonic() - began < 0.1, "commands must not wait for the computation"
+    Waiting.go_on.set()
+    until(session, lambda s: s.status == "Paused.")
+    assert len(Waiting.advances) < 50
+
+
+def test_grabbing_moves_the_body_while_it_plays(begin):
+    session = begin()
+    session.play()
+    until(session, lambda s: s.status == "In balance.")
+    vertex = int(np.argmin(np.linalg.norm(session.snapshot.model.rest - [0.5, 1, 0.5], axis=1)))
+    before = session.snapshot.shapes[0].positions[vertex]
+    session.grab(vertex)
+    session.drag(np.array([0, 0.2, 0]))
+    moved = until(session, lambda s: s.shapes[0].positions[vertex][1] > before[1] + 0.19)
+    assert vertex in moved.held
+    session.release()
+    until(session, lambda s: not len(s.held))
+
+
+def test_it_follows_a_change_of_solver_and_precision(begin):
+    session = begin()
+    settings = replace(session.snapshot.settings, solvers=(supple.PBNG(), supple.XPBD()), precision="float64")
+    session.change(settings)
+    session.play()
+    shown = until(session, lambda s: s.updates > 2)
+    assert [shape.label for shape in shown.shapes] == ["pbng", "xpbd"]

@@ -1,0 +1,170 @@
+"""What a live scene becomes, update by update, against what the library finds for the same scene."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from live_scenes import BLOCK, LOOSE, SWING, Exploding, scene_file
+from scipy.spatial.transform import Rotation
+
+import supple
+from supple.live.pins import Placement
+from supple.live.settings import file_settings
+from supple.live.simulation import Simulation
+from supple.live.track import DivergedError
+
+EXACT = {"precision": "float64", "tolerance": 1e-9, "solvers": (supple.PBNG(acceleration="chebyshev"),)}
+
+
+def simulation(folder, text=BLOCK, **settings):
+    file = scene_file(folder, text)
+    made = Simulation(file, replace(file_settings(file), **settings))
+    made.prepare()
+    return made
+
+
+def settle(live, updates=400):
+    """Update until all forces balance."""
+    for _ in range(updates):
+        if live.stale:
+            live.prepare()
+        if live.rest():
+            return live.tracks[0].positions
+        live.update()
+    raise AssertionError(f"imbalance {live.tracks[0].balance.imbalance} after {updates} updates")
+
+
+def equilibrium(scene):
+    return supple.equilibrium(scene, tolerance=1e-9).positions
+
+
+def test_it_settles_where_the_equilibrium_is(tmp_path):
+    live = simulation(tmp_path, **EXACT)
+    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+
+
+def test_a_dynamic_update_is_a_frame_of_simulate(tmp_path):
+    solver = supple.PBNG()
+    live = simulation(tmp_path, SWING, precision="float64", solvers=(solver,), sweeps=7)
+    frames = supple.simulate(live.file.scene, solver, frames=5, max_iterations=7)
+    for frame in frames:
+        live.update()
+        np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)
+        np.testing.assert_allclose(live.tracks[0].velocities, frame.velocities, atol=1e-10)
+
+
+def test_a_material_changes_while_it_runs(tmp_path):
+    live = simulation(tmp_path, **EXACT)
+    before = settle(live).copy()
+    soft = supple.StableNeoHookean(young=1e4, poisson=0.45)
+    live.change(replace(live.settings, materials=(soft,)))
+    after = settle(live)
+    scene = live._scene()
+    assert scene.bodies[0].material is soft
+    np.testing.assert_allclose(after, equilibrium(scene), atol=1e-7)
+    assert np.abs(after - before).max() > 1e-3
+
+
+def test_a_pin_that_a_hand_places_goes_there_whatever_its_motion_does(tmp_path):
+    live = simulation(tmp_path, **EXACT)
+    settle(live)
+    pins = live.pins.sets[1]
+    placed = pins.targets(live.time)
+    turn = Rotation.from_rotvec([0, 0.3, 0])
+    live.place(1, Placement(np.array([1.5, 0.6, 0.5]), turn, np.array([1.0, 1.2, 0.8])))
+    found = settle(live)[pins.vertices]
+    middle = placed.mean(axis=0)
+    wanted = [1.5, 0.6, 0.5] + ((placed - middle) * [1.0, 1.2, 0.8]) @ turn.as_matrix().T
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    live.reset()
+    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+
+
+def test_what_is_grabbed_follows_the_hand_and_returns_when_let_go(tmp_path):
+    live = simulation(tmp_path, **EXACT)
+    before = settle(live).copy()
+    corner = int(np.argmin(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1)))
+    live.grab(corner, radius=0.3, hand="left")
+    held = live.pins.held
+    assert corner in held
+    assert len(held) == np.count_nonzero(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1) <= 0.3)
+    live.drag([0, 0.3, 0.1], hand="left")
+    pulled = settle(live)
+    np.testing.assert_allclose(pulled[held], before[held] + [0, 0.3, 0.1], atol=1e-12)
+    live.release("left", keep=False)
+    np.testing.assert_allclose(settle(live), before, atol=1e-6)
+
+
+def test_two_hands_hold_different_parts_and_what_is_kept_stays(tmp_path):
+    live = simulation(tmp_path)
+    free = np.flatnonzero(live.model.free)
+    live.grab(free[0], 0.0, "left")
+    live.grab(free[-1], 0.0, "right")
+    live.release("left", keep=True)
+    assert set(live.pins.held) == {free[0], free[-1]}
+    live.release("right", keep=False)
+    assert set(live.pins.held) == {free[0]}
+    live.release_all()
+    assert not len(live.pins.held)
+
+
+def test_a_pinned_vertex_cannot_be_grabbed(tmp_path):
+    live = simulation(tmp_path)
+    with pytest.raises(ValueError, match="pinned already"):
+        live.grab(int(live.model.pinned[0]), 0.0, None)
+
+
+def test_two_solvers_go_through_the_same_motion(tmp_path):
+    solvers = supple.PBNG(), supple.Newton()
+    live = simulation(tmp_path, precision="float64", tolerance=1e-6, solvers=solvers)
+    settle(live, 2000)
+    first, second = (track.positions for track in live.tracks)
+    np.testing.assert_array_equal(first[live.model.pinned], second[live.model.pinned])
+    np.testing.assert_allclose(first, second, atol=1e-4)
+    assert [number for number, _ in live.tracks[0].history] == [
+        number for number, _ in live.tracks[1].history
+    ]
+
+
+def test_a_second_solver_starts_where_the_first_is(tmp_path):
+    live = simulation(tmp_path)
+    live.update()
+    live.change(replace(live.settings, solvers=(supple.PBNG(), supple.XPBD())))
+    live.prepare()
+    np.testing.assert_array_equal(live.tracks[0].positions, live.tracks[1].positions)
+
+
+def test_settings_that_cannot_be_used_are_undone(tmp_path):
+    live = simulation(tmp_path, LOOSE)
+    sound = live.settings
+    live.change(replace(sound, quasistatic=True))
+    with pytest.raises(ValueError, match="Nothing holds"):
+        live.prepare()
+    assert live.settings is sound
+    live.prepare()
+    live.update()
+    assert live.updates == 1
+
+
+def test_a_solver_that_diverges_leaves_the_last_good_state(tmp_path):
+    live = simulation(tmp_path)
+    live.update()
+    good, time = live.tracks[0].positions.copy(), live.time
+    live.change(replace(live.settings, solvers=(Exploding(),)))
+    live.prepare()
+    with pytest.raises(DivergedError, match="exploding diverged"):
+        live.update()
+    np.testing.assert_array_equal(live.tracks[0].positions, good)
+    assert live.time == time
+    live.change(replace(live.settings, solvers=(supple.PBNG(),)))
+    live.prepare()
+    live.update()
+    assert np.isfinite(live.tracks[0].positions).all()
+
+
+def test_it_rests_only_while_nothing_moves(tmp_path):
+    live = simulation(tmp_path)
+    settle(live)
+    assert live.rest()
+    live.place(0, Placement(np.array([-0.2, 0.5, 0.5])))
+    assert not live.rest()
