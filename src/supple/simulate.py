@@ -200,7 +200,7 @@ def solve(
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         while True:
             stuck = iteration - progress_at > run.patience
-            outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem)
+            outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem, run)
             if outcome is not None:
                 break
             target = iteration + _next_look(run, stop, iteration, limit, clock)
@@ -216,14 +216,14 @@ def solve(
                     balance = problem.balance()
                     if iteration == target and run.observe(balance):
                         balance = problem.balance()
-                    if balance.finite:
+                    if balance.finite or _recovering(problem, run):
                         problem.assign(good, problem.u)
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
             if _is_progress(balance, lowest):
                 lowest, progress_at = balance, iteration
-        if iteration == 0 or not balance.finite:
+        if iteration == 0 or outcome is Outcome.FAILED:
             problem.assign(problem.u, good)
             balance = problem.balance()
         energy = problem.energy()
@@ -254,6 +254,8 @@ def solve(
 def _is_progress(balance: Balance, lowest: Balance) -> bool:
     """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
     vanish together; the imbalance, while forces build up from rest under a load and the residual rises."""
+    if not lowest.finite:
+        return True
     return balance.residual < PROGRESS * lowest.residual or balance.imbalance < PROGRESS * lowest.imbalance
 
 
@@ -267,10 +269,17 @@ def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -
 
 
 def _outcome(
-    balance: Balance, stop: Stop, iteration: int, limit: int, clock: float, stuck: bool, problem: Problem
+    balance: Balance,
+    stop: Stop,
+    iteration: int,
+    limit: int,
+    clock: float,
+    stuck: bool,
+    problem: Problem,
+    run: Run,
 ) -> Outcome | None:
     """How the solve ends here, or None to go on."""
-    if not balance.finite:
+    if not balance.finite and not _recovering(problem, run):
         return Outcome.FAILED
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         return Outcome.CONVERGED
@@ -282,6 +291,14 @@ def _outcome(
     if iteration >= limit:
         return Outcome.BUDGET_ITERATIONS if stop.tolerance is not None else Outcome.COMPLETED
     return None
+
+
+def _recovering(problem: Problem, run: Run) -> bool:
+    """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
+    unfold these."""
+    if run.recovers:
+        problem.pull(problem.u)
+    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
 def _stop(

@@ -5,7 +5,8 @@ Every scene has one kind of material and weak constraints, so that few kernels n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,16 @@ def tied(material: Any, stiffness: float = 1e4, gap: float = 0.0, cells: Any = 2
     return scene
 
 
+def cube_of_six(cells: int) -> supple.TetMesh:
+    """The unit cube with six tetrahedra in each cell, as in GPBD Table 5; a `block` has five."""
+    line = np.arange(cells + 1)
+    points = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
+    strides = np.array([(cells + 1) ** 2, cells + 1, 1])
+    paths = [np.cumsum([0, *way]) for way in permutations(strides)]
+    first = points[(points < cells).all(axis=1)] @ strides
+    return supple.TetMesh(points / cells, (first[:, None, None] + paths).reshape(-1, 4), repair=True)
+
+
 def placed(
     scene: supple.Scene,
     x: np.ndarray | None = None,
@@ -75,20 +86,6 @@ def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, tim
     problem.set_inertia(dt, x + dt * v)
     problem.positions = x + dt * v
     problem.prescribe(time)
-
-
-def march(
-    scene: supple.Scene, solver: ElementOptions, x: np.ndarray, steps: int, sweeps: int, precision: str
-) -> Iterator[np.ndarray]:
-    """Positions after each step from x at rest, whether or not the forces there are finite."""
-    problem = Problem(supple.build_model(scene), precision)
-    v = np.zeros_like(x)
-    for k in range(1, steps + 1):
-        place(problem, scene.dt, x, v, k * scene.dt)
-        solver.begin(problem).advance(sweeps)
-        v = (1 - getattr(solver, "damping", 0.0)) * (problem.positions - x) / scene.dt
-        x = problem.positions
-        yield x
 
 
 def swept(problem: Problem, solver: ElementOptions, sweeps: int) -> ElementRun:
@@ -151,6 +148,17 @@ def deformation(model: Model, x: np.ndarray, term: int = 0) -> np.ndarray:
 def stresses(material: Any, F: np.ndarray) -> np.ndarray:
     """(elements, 3, 3): the material's P."""
     return np.array([stress(material, tuple(f.ravel().tolist())) for f in F]).reshape(-1, 3, 3)
+
+
+def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
+    """Energy stored in the elements [J] as a function of positions."""
+    problem = Problem(model, "float64")
+
+    def energy(x: np.ndarray) -> float:
+        problem.positions = x
+        return sum(float(problem._stored(elements).sum()) for elements in problem.elements)
+
+    return energy
 
 
 def volume(model: Model, x: np.ndarray) -> float:

@@ -383,16 +383,6 @@ def beam(dt, cells=(15, 3, 3), gravity=-9.81):
     )
 
 
-def elastic_energy(model):
-    problem = Problem(model, "float64")
-
-    def energy(x):
-        problem.positions = x
-        return sum(float(problem._stored(elements).sum()) for elements in problem.elements)
-
-    return energy
-
-
 def test_coupled_constraints_leave_a_body_at_rest_and_decoupled_ones_do_not():
     """BNH section 5: neither constraint vanishes at rest, and only together do their forces cancel."""
     scene = beam(0.01 / 30, gravity=0.0)
@@ -407,7 +397,7 @@ def test_coupled_constraints_leave_a_body_at_rest_and_decoupled_ones_do_not():
 
 def test_ten_coupled_substeps_reach_the_energy_of_a_hundred_decoupled_ones():
     """BNH Fig. 5: from the frame of highest energy of a beam simulated in 30 substeps per 0.01 s."""
-    energy = elastic_energy(supple.build_model(beam(0.01)))
+    energy = family.elastic_energy(supple.build_model(beam(0.01)))
     start = max(
         supple.simulate(beam(0.01), XPBD(iterations=1), frames=20, substeps=30),
         key=lambda frame: energy(frame.positions),
@@ -430,7 +420,7 @@ def test_a_scrambled_beam_unfolds_with_thirty_substeps():
     random = np.random.default_rng(0)
     x = np.where(model.free[:, None], random.permutation(model.rest), model.rest)
     assert np.mean(family.jacobians(model, x) < 0) > 0.4
-    energy = elastic_energy(model)
+    energy = family.elastic_energy(model)
     *_, last = supple.simulate(scene, BlockXPBD(iterations=1), frames=60, substeps=30, start=x)
     assert last.report.inverted == 0
     assert energy(last.positions) < 1e-4 * energy(x)

@@ -1,6 +1,6 @@
 """Six unknowns: symmetric 3×3 matrices as vectors xx yy zz xy xz yz, and their 6×6 systems."""
 
-from supple.kernels import physics
+from supple.kernels import physics, select
 
 
 @physics
@@ -125,3 +125,45 @@ def symmetric_part(A):
 def full(m):
     """The 3×3 matrix of a symmetric one given as xx yy zz xy xz yz."""
     return (m[0], m[3], m[4], m[3], m[1], m[5], m[4], m[5], m[2])
+
+
+@physics
+def dot6(a, b):
+    """a · b for six-vectors."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+
+
+@physics
+def along6(a, t, b):
+    """a + t b for six-vectors."""
+    return (
+        a[0] + t * b[0],
+        a[1] + t * b[1],
+        a[2] + t * b[2],
+        a[3] + t * b[3],
+        a[4] + t * b[4],
+        a[5] + t * b[5],
+    )
+
+
+@physics
+def select6(condition, a, b):
+    """a where the condition holds, b elsewhere."""
+    return (
+        select(condition, a[0], b[0]),
+        select(condition, a[1], b[1]),
+        select(condition, a[2], b[2]),
+        select(condition, a[3], b[3]),
+        select(condition, a[4], b[4]),
+        select(condition, a[5], b[5]),
+    )
+
+
+@physics
+def lifted6(H, part):
+    """H + e I with e that part of its trace, for the 21 entries of a lower triangle."""
+    e = part * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30
+    return (
+        H[0] + e, H[1], H[2] + e, H[3], H[4], H[5] + e, H[6], H[7], H[8], H[9] + e, H[10], H[11], H[12],
+        H[13], H[14] + e, H[15], H[16], H[17], H[18], H[19], H[20] + e,
+    )  # fmt: skip

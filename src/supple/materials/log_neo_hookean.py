@@ -53,10 +53,11 @@ def _stress_differential(material, F, dF):
 
 @bound_coefficients.of(LogNeoHookean)
 def _bound_coefficients(material, F):
-    """μ and max(f″(J), 0) with f″ = (λ + μ - λ log J)/J²; exact for one vertex while f″ ≥ 0."""
+    """μ and |f″(J)| with f″ = (λ + μ - λ log J)/J²; exact for one vertex while f″ ≥ 0. Where ψ is not convex,
+    at large J, a bound of 0 would leave the forces of λ to the stiffness μ: steps that overshoot by λ/μ."""
     J = det(F)
     curvature = (material.lam + material.mu - material.lam * math.log(J)) / (J * J)
-    return material.mu, max(curvature, 0.0 * J)
+    return material.mu, abs(curvature)
 
 
 @step_limit.of(LogNeoHookean)

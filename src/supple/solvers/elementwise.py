@@ -8,13 +8,13 @@ every element once and changes the positions of its vertices and what the method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from supple.ordering import ElementBatches, batch_coloured_elements
 from supple.solvers.problem import Balance, Problem
-from supple.solvers.projection import element_sweeps
+from supple.solvers.projection import REMEMBERED, element_sweeps
 from supple.solvers.weak_projection import CompliantWeak
 from supple.terms import Term, WeakConstraints
 
@@ -48,36 +48,63 @@ class ElementOptions:
             raise ValueError(f"iterations must be at least 1, got {self.iterations}")
 
     name: ClassVar[str]
+    recovers: ClassVar[bool] = False
+    """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
+    resumes: ClassVar[bool] = False
+    """Whether a step of pseudo-time takes over the forces of the last one: possible where they are linear in
+    what the method remembers."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
 
     def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
-        """The projections of an elastic term, with fresh memory; weights (rows, k, lanes) are W [m/N]."""
+        """The projections of an elastic term; weights (rows, k, lanes) are W [m/N]."""
         raise TypeError(f"{type(self).__name__} has no projection for elastic terms")
 
     def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> list:
-        """The projection of weak constraints, with fresh memory."""
+        """The projection of weak constraints."""
         multipliers = np.zeros((len(batches.own), 3, batches.lanes), weights.dtype)
         return [CompliantWeak(*batches.places, weights, multipliers)]
 
 
+class Workplace(NamedTuple):
+    """What a method needs for all steps with the same W (n + 1,): its projections, and what they remember
+    beside as many zeros."""
+
+    weights: np.ndarray
+    projections: tuple
+    memory: list[tuple[np.ndarray, np.ndarray]]
+
+
 class ElementRun:
-    """An element-wise method at work on one problem."""
+    """An element-wise method at work on one problem, which has one run of a method at a time."""
 
     check_every = 10
     patience = 1000
     rejected = 0
     guarded = False
 
+    @property
+    def recovers(self) -> bool:
+        return self.method.recovers
+
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self.dynamic = bool(problem.inertia.any())
-        self._sweeps_in_step = 0
-        self.weights = self._weights()
-        self._phases = 0
-        self.projections: tuple = ()
+        self._workplace = self._find_workplace(self._weights())
+        self._phases = sum(len(projection.colour_start) - 1 for projection in self.projections)
+        problem.pull(problem.u)
+        self._start = problem.u.copy()
         self._begin_step()
+
+    @property
+    def weights(self) -> np.ndarray:
+        """W (n + 1,)."""
+        return self._workplace.weights
+
+    @property
+    def projections(self) -> tuple:
+        return self._workplace.projections
 
     @property
     def colours(self) -> int:
@@ -104,32 +131,59 @@ class ElementRun:
             count = iterations
             if not self.dynamic:
                 if self._sweeps_in_step == self.method.sweeps_per_step:
-                    self._begin_step()
+                    self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
             p.run(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
             self._sweeps_in_step += count
             iterations -= count
 
+    def _next_step(self) -> None:
+        if self.method.resumes:
+            self._resume_step()
+        else:
+            self._begin_step()
+
     def _begin_step(self) -> None:
         """Forget all forces and move to x̃ = x + Δt v + W f_ext; the problem's u is x + Δt v already, with
         v = 0 in pseudo-time."""
         p = self.problem
+        for memory, zeros in self._workplace.memory:
+            p.assign(memory, zeros)
         p.pull(p.u)
         p.u[:-1, :3] += (self.weights[:-1, None] * p.model.force).astype(p.dtype)
         p.push(p.u)
         self._sweeps_in_step = 0
-        batches = [self._batches(k) for k in range(len(p.model.terms))]
+
+    def _resume_step(self) -> None:
+        """The next step of pseudo-time with the forces f of the last, which has led from x₀ to x = x₀ + W f:
+        on to x + W f = 2 x - x₀. In equilibrium f = 0, and it stays there."""
+        p = self.problem
+        p.pull(p.u)
+        start = p.u.copy()
+        p.u += start - self._start
+        p.push(p.u)
+        self._start = start
+        self._sweeps_in_step = 0
+
+    def _find_workplace(self, weights: np.ndarray) -> Workplace:
+        """That of an earlier run of this method on the problem, if it had the same W."""
+        known = self.problem.shared("workplaces of element-wise methods", dict)
+        found = known.get(self.method)
+        if found is None or not np.array_equal(found.weights, weights):
+            found = known[self.method] = self._make_workplace(weights)
+        return found
+
+    def _make_workplace(self, weights: np.ndarray) -> Workplace:
+        p, method = self.problem, self.method
         weak = [isinstance(term, WeakConstraints) for term in p.model.terms]
-        order = sorted(range(len(weak)), key=lambda k: weak[k] != self.method.weak_first)
         projections: list = []
-        for k in order:
-            term, place = p.model.terms[k], batches[k]
-            W = place.gather_corners(self.weights, p.dtype)
-            make: Any = self.method.weak if weak[k] else self.method.elastic
-            projections += make(term, place, W)
-        self.projections = tuple(projections)
-        self._phases = sum(len(projection.colour_start) - 1 for projection in projections)
+        for k in sorted(range(len(weak)), key=lambda k: weak[k] != method.weak_first):
+            batches = self._batches(k)
+            make: Any = method.weak if weak[k] else method.elastic
+            projections += make(p.model.terms[k], batches, batches.gather_corners(weights, p.dtype))
+        memory = [getattr(q, name) for q in projections for name in REMEMBERED if hasattr(q, name)]
+        return Workplace(weights, tuple(projections), [(m, np.zeros(m.shape, m.dtype)) for m in memory])
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method

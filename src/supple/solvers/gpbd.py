@@ -17,7 +17,6 @@ import numpy as np
 from numba.extending import overload
 
 from supple.algebra.matrix3 import (
-    add,
     add_diagonal,
     cofactor,
     combine,
@@ -25,42 +24,56 @@ from supple.algebra.matrix3 import (
     det,
     matmul,
     outer,
-    scale,
     scaled,
     select9,
-    sub,
     transpose,
 )
 from supple.algebra.svd import rotation_svd
-from supple.algebra.symmetric import add_outer6, full, sandwich_form, solve_spd6, symmetric_part
+from supple.algebra.symmetric import (
+    add_outer6,
+    along6,
+    dot6,
+    full,
+    lifted6,
+    sandwich_form,
+    select6,
+    solve_spd6,
+    symmetric_part,
+)
 from supple.kernels import all_lanes, lane_range, load, number, physics, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    corner_shapes,
-    corner_weights,
-    corners,
     deformation,
     load_corners,
+    plus,
     project,
     put_corners,
     shifted,
     spread,
     store_corners,
+    tetrahedron,
+    times,
 )
 from supple.solvers.pxpbd import mobility
 from supple.terms import Term
-from supple.terms.term import parameters_at
 
 BACKTRACKS = 8
 """Halvings of a local Newton step before the element is left as it is."""
+
+CONVERGED = 1e-12
+"""The local Newton ends when a step promises less than this part of the element's energy."""
 
 VERTICES_PER_ROW = 64
 """Vertices summed up together in a Jacobi sweep."""
 
 SMALLEST_STRETCH = 0.05
 """Singular value that elements of a material with a barrier are unfolded to at least."""
+
+CAUTION = 0.3
+"""Share of its step that an inverted element takes in a Gauss-Seidel sweep. With all of it neighbours keep
+folding each other: of cubes that start randomised at ν = 0.4995, many never recover."""
 
 
 class GreenProjection(NamedTuple):
@@ -90,7 +103,8 @@ def _objective(material, F, C, G, B, V, m):
 @physics
 def local_minimum(material, F, W, g, V, d, newton_steps):
     """Λ that minimises q, by Newton from 0 with the positive definite Hessian
-    M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M), T = sym(Fᵀ cof Γ), and a line search."""
+    M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M), T = sym(Fᵀ cof Γ), and a line search; at most newton_steps, and
+    none after one that gains nothing."""
     G = mobility(W, g)
     C = matmul(transpose(F), F)
     near = combine(1.0, outer(d[0], g[0]), 1.0, outer(d[1], g[1]))
@@ -116,23 +130,17 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
         T = symmetric_part(matmul(Ft, matmul(cofactor(new), G)))
         t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
         H = sandwich_form(symmetric_part(C), symmetric_part(combine(1.0, G, V * a, GG)))
-        H = add_outer6(H, V * b, t)
         # With pinned corners Γ and so H are singular; a little on the diagonal keeps steps bounded.
-        e = 1e-6 * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30
-        H = (
-            H[0] + e, H[1], H[2] + e, H[3], H[4], H[5] + e, H[6], H[7], H[8], H[9] + e, H[10], H[11], H[12],
-            H[13], H[14] + e, H[15], H[16], H[17], H[18], H[19], H[20] + e,
-        )  # fmt: skip
-        step = solve_spd6(H, r)
+        step = solve_spd6(lifted6(add_outer6(H, V * b, t), 1e-6), r)
+        scale, gain = abs(q) + V * a, dot6(r, step)
         length = zero + 1.0
-        slack = 1e-6 * (abs(q) + V * a)  # differences of ψ drown in rounding near rest
         best, best_new, best_q = m, new, q
         for _ in range(BACKTRACKS):
-            trial = _along(m, length, step)
+            trial = along6(m, length, step)
             value, moved = _objective(material, F, C, G, B, V, trial)
-            good = value <= q + slack
+            good = value <= q + 1e-6 * scale  # differences of ψ drown in rounding near rest
             best, best_new, best_q = (
-                _pick6(good, trial, best),
+                select6(good, trial, best),
                 select9(good, moved, best_new),
                 select(good, value, best_q),
             )
@@ -141,31 +149,9 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
             # Lanes that are done repeat their step; the others try half of it.
             length = select(good, length, 0.5 * length)
         m, new, q = best, best_new, best_q
+        if all_lanes(gain <= CONVERGED * scale):
+            break
     return m
-
-
-@physics
-def _along(m, t, s):
-    return (
-        m[0] + t * s[0],
-        m[1] + t * s[1],
-        m[2] + t * s[2],
-        m[3] + t * s[3],
-        m[4] + t * s[4],
-        m[5] + t * s[5],
-    )
-
-
-@physics
-def _pick6(mask, a, b):
-    return (
-        select(mask, a[0], b[0]),
-        select(mask, a[1], b[1]),
-        select(mask, a[2], b[2]),
-        select(mask, a[3], b[3]),
-        select(mask, a[4], b[4]),
-        select(mask, a[5], b[5]),
-    )
 
 
 def unfold(material: Any, x: Any, W: Any, g: Any) -> Any:
@@ -207,31 +193,44 @@ def _unfold_inverted(x, W, g):
     return shifted(x, select(sound, 0.0 * t, t), W, spread(matmul(dF, K), g))
 
 
+def caution(material: Any, x: Any, g: Any) -> Any:
+    """The share of its step that an element takes in a Gauss-Seidel sweep: all, unless a barrier forbids
+    where it is."""
+    return 1.0
+
+
+@overload(caution)
+def _caution(material, x, g):
+    if not getattr(material.instance_class, "barrier", False):
+        return lambda material, x, g: 1.0
+    return lambda material, x, g: _caution_if_inverted(x, g)
+
+
 @physics
-def element_step(projection, row, x, W, g):
-    """Δd of the four corners."""
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
+def _caution_if_inverted(x, g):
+    J = det(deformation(x, g))
+    return select(J > 0.0, 0.0 * J + 1.0, 0.0 * J + CAUTION)
+
+
+@physics
+def visit(projection, row, tet, share):
+    """How far the corners of an element move: the share of its unfolding and of Δd, which adds up in d."""
+    x, W, g, V, material = tet
+    sound = unfold(material, x, W, g)
+    F = deformation(sound, g)
     d = load_corners(projection.displacements, row, 0)
-    F = deformation(x, g)
     m = local_minimum(material, F, W, g, V, d, projection.newton_steps)
-    moves = spread(matmul(F, full(m)), g)
-    steps = (scale(W[0], moves[0]), scale(W[1], moves[1]), scale(W[2], moves[2]), scale(W[3], moves[3]))
-    return steps, d
+    zero = (0.0 * V, 0.0 * V, 0.0 * V)
+    step = shifted((zero, zero, zero, zero), share, W, spread(matmul(F, full(m)), g))
+    store_corners(projection.displacements, row, 0, plus(d, step))
+    return plus(times(share, plus(sound, times(-1.0, x))), step)
 
 
 @project.of(GreenProjection)
 def _project_green(projection, row, u):
-    W, g = corner_weights(projection, row), corner_shapes(projection, row)
-    x = unfold(projection.term.material, corners(projection, row, u), W, g)
-    steps, d = element_step(projection, row, x, W, g)
-    store_corners(projection.displacements, row, 0, _plus(d, steps))
-    put_corners(projection, row, u, _plus(x, steps))
-
-
-@physics
-def _plus(x, y):
-    return (add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2]), add(x[3], y[3]))
+    tet = tetrahedron(projection, row, u)
+    x, _, g, _, material = tet
+    put_corners(projection, row, u, plus(x, visit(projection, row, tet, caution(material, x, g))))
 
 
 class JacobiProjection(NamedTuple):
@@ -253,20 +252,8 @@ class JacobiProjection(NamedTuple):
 
 @project.of(JacobiProjection)
 def _project_jacobi(projection, row, u):
-    W, g = corner_weights(projection, row), corner_shapes(projection, row)
-    x = corners(projection, row, u)
-    sound = unfold(projection.term.material, x, W, g)
-    steps, d = element_step(projection, row, sound, W, g)
-    t = load(projection.relax, row, 0)
-    taken = (scale(t, steps[0]), scale(t, steps[1]), scale(t, steps[2]), scale(t, steps[3]))
-    store_corners(projection.displacements, row, 0, _plus(d, taken))
-    unfolded = (
-        scale(t, sub(sound[0], x[0])),
-        scale(t, sub(sound[1], x[1])),
-        scale(t, sub(sound[2], x[2])),
-        scale(t, sub(sound[3], x[3])),
-    )
-    store_corners(projection.steps, row, 0, _plus(taken, unfolded))
+    moves = visit(projection, row, tetrahedron(projection, row, u), load(projection.relax, row, 0))
+    store_corners(projection.steps, row, 0, moves)
 
 
 class StepSum(NamedTuple):
@@ -300,6 +287,7 @@ class GPBD(ElementOptions):
     colours, or "jacobi", all elements from the same positions, with omega times their share of the steps."""
 
     name: ClassVar[str] = "gpbd"
+    recovers: ClassVar[bool] = True
 
     newton_steps: int = 1
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"

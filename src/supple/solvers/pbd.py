@@ -3,6 +3,12 @@
 A visit moves the corners of an element by Δxᵢ = -E/(Σ wⱼ |∂E/∂xⱼ|²) wᵢ ∂E/∂xᵢ [PBCM eq. 3], towards E = 0.
 There is no compliance: the more sweeps, and the shorter the time step, the stiffer the body, whatever its
 Young's modulus; and in quasistatics external forces lose their effect as sweeps are added [PBNG section 6.1].
+
+A visit is a step down the gradient, as long as E and |∇E| together say. With E = ½ Σ kᵢ εᵢ² that shrinks the
+strain by a half where all kᵢ are equal; but where soft modes make up E, a stiff one changes by -½ kₛ/k of
+itself, and overshoots without end once kₛ/k > 4. Volume against shape that ratio is (1 + ν)/(1 - 2ν), more
+where masses are uneven: above ν = 1/3 or somewhat less solids do not settle, unless `stiffness` is small
+against 4 (1 - 2ν)/(1 + ν). (Cloth, with (1 + ν)/(1 - ν), does, and it is cloth that PBCM Fig. 7 shows.)
 """
 
 from __future__ import annotations
@@ -14,24 +20,21 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import all_lanes, load, physics, select
+from supple.kernels import all_lanes, physics, select
 from supple.materials import psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    corner_shapes,
-    corner_weights,
-    corners,
     deformation,
     project,
     put_corners,
     shifted,
     spread,
+    tetrahedron,
     weighted_square,
 )
 from supple.solvers.weak_projection import HardWeak
 from supple.terms import Term, WeakConstraints
-from supple.terms.term import parameters_at
 
 CLAMP = 0.577
 """Stretch below which stress stays what it is there: 1/√3, where St. Venant-Kirchhoff resists most."""
@@ -74,9 +77,7 @@ def clamped_energy(material, F):
 
 @project.of(EnergyProjection)
 def _project_energy(projection, row, u):
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
+    x, W, g, V, material = tetrahedron(projection, row, u)
     energy, P = clamped_energy(material, deformation(x, g))
     gradient = spread(P, g)
     square = weighted_square(W, gradient, gradient)
@@ -93,6 +94,7 @@ class PBD(ElementOptions):
     part of each correction that is made. damping: the part of every velocity lost per step."""
 
     name: ClassVar[str] = "pbd"
+    recovers: ClassVar[bool] = True
 
     stiffness: float = 1.0
     damping: float = 0.0

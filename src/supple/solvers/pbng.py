@@ -113,6 +113,7 @@ class PBNGRun:
     """PBNG at work on one problem."""
 
     patience = 500
+    recovers = False
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem = problem

@@ -22,14 +22,18 @@ from supple.kernels import (
     scatter,
     store,
 )
+from supple.terms.term import parameters_at
 from supple.terms.tet import deformation_gradient, own_gradient, shape_gradients
+
+REMEMBERED = ("multipliers", "totals", "stresses", "displacements")
+"""Fields in which projections remember what they have done in a step; they start at 0."""
 
 
 @generic
 def project(projection, row, u):
     """Visit the elements in one row: update their vertices' displacement records u and the method's memory of
     them. A projection is a NamedTuple with the fields colour_start, start, own, term and weights
-    (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers."""
+    (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers, see REMEMBERED."""
 
 
 def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> None:
@@ -94,6 +98,14 @@ def corner_shapes(projection, row):
 
 
 @physics
+def tetrahedron(projection, row, u):
+    """(x, W, g, V, material): displacements, W and shape gradients of the four corners, volume [m³] and
+    material."""
+    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
+    return x, W, g, load(projection.term.rest, row, 9), parameters_at(projection.term.material, row)
+
+
+@physics
 def deformation(x, g):
     """F of a tetrahedron from its corners and shape gradients."""
     return deformation_gradient(x[0], x[1], x[2], x[3], g[1], g[2], g[3])
@@ -109,6 +121,18 @@ def spread(M, g):
 def weighted_square(W, a, b):
     """Σ Wᵢ aᵢ · bᵢ over the corners."""
     return W[0] * dot(a[0], b[0]) + W[1] * dot(a[1], b[1]) + W[2] * dot(a[2], b[2]) + W[3] * dot(a[3], b[3])
+
+
+@physics
+def plus(x, y):
+    """xᵢ + yᵢ for the corners."""
+    return (add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2]), add(x[3], y[3]))
+
+
+@physics
+def times(s, x):
+    """s xᵢ for the corners."""
+    return (scale(s, x[0]), scale(s, x[1]), scale(s, x[2]), scale(s, x[3]))
 
 
 @physics

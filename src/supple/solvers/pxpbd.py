@@ -12,27 +12,35 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import add, add_diagonal, cofactor, combine, contract, matmul, outer, scale, sub
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    cofactor,
+    combine,
+    contract,
+    matmul,
+    outer,
+    scale,
+    scaled,
+    sub,
+)
 from supple.kernels import load, physics, store
 from supple.materials import bound_coefficients, constraint_pair, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    corner_shapes,
-    corner_weights,
-    corners,
     deformation,
     load_corners,
+    plus,
     project,
     put_corners,
     shifted,
     spread,
     store_corners,
+    tetrahedron,
     weighted_square,
 )
 from supple.solvers.xpbd import check_constraints, multiplier_step, root_constraint, use_root
 from supple.terms import Term
-from supple.terms.term import parameters_at
 
 
 class BlendedProjection(NamedTuple):
@@ -66,20 +74,13 @@ def _blend(x, W, g, D, C, k, projection, row, slot):
         sub(scale(along * W[3], gradient[3]), scale(1.0 - zeta, total[3])),
     )
     store(projection.multipliers, row, slot, lam + step)
-    store_corners(projection.totals, row, 12 * slot, _sum(total, moves))
-    return _sum(x, moves)
-
-
-@physics
-def _sum(x, y):
-    return (add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2]), add(x[3], y[3]))
+    store_corners(projection.totals, row, 12 * slot, plus(total, moves))
+    return plus(x, moves)
 
 
 @project.of(BlendedProjection)
 def _project_blended(projection, row, u):
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
+    x, W, g, V, material = tetrahedron(projection, row, u)
     C, D, k, _, _, _ = constraint_pair(material, deformation(x, g))
     x = _blend(x, W, g, D, C, k * V, projection, row, 0)
     _, _, _, C, D, k = constraint_pair(material, deformation(x, g))
@@ -102,9 +103,8 @@ class BlendedRootProjection(NamedTuple):
 
 @project.of(BlendedRootProjection)
 def _project_blended_root(projection, row, u):
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    C, D = root_constraint(parameters_at(projection.term.material, row), deformation(x, g))
+    x, W, g, V, material = tetrahedron(projection, row, u)
+    C, D = root_constraint(material, deformation(x, g))
     put_corners(projection, row, u, _blend(x, W, g, D, C, V, projection, row, 0))
 
 
@@ -132,8 +132,7 @@ def mobility(W, g):
 def _inverse_symmetric(A):
     """A⁻¹ of a symmetric positive definite 3×3 matrix."""
     C = cofactor(A)
-    s = 1.0 / (A[0] * C[0] + A[1] * C[1] + A[2] * C[2])
-    return (s * C[0], s * C[1], s * C[2], s * C[3], s * C[4], s * C[5], s * C[6], s * C[7], s * C[8])
+    return scaled(1.0 / (A[0] * C[0] + A[1] * C[1] + A[2] * C[2]), C)
 
 
 @physics
@@ -161,11 +160,8 @@ def _project_piola(projection, row, u):
     Sherman-Morrison [eq. 49]. In this form pinned corners need no special case. The new stress is the
     linearised one, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
     """
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
-    G = mobility(W, g)
-    G = (V * G[0], V * G[1], V * G[2], V * G[3], V * G[4], V * G[5], V * G[6], V * G[7], V * G[8])
+    x, W, g, V, material = tetrahedron(projection, row, u)
+    G = scaled(V, mobility(W, g))
     old = _load_matrix(projection.stresses, row)
     F = deformation(x, g)
     alone = combine(1.0, F, 1.0, matmul(old, G))
@@ -174,7 +170,7 @@ def _project_piola(projection, row, u):
         P = stress(material, F)
         a, b = bound_coefficients(material, F)
         h = combine(1.0, combine(1.0, F, -1.0, alone), 1.0, matmul(P, G))
-        Z = _inverse_symmetric(add_diagonal(combine(a, G, 0.0, G), 1.0))
+        Z = _inverse_symmetric(add_diagonal(scaled(a, G), 1.0))
         C = cofactor(F)
         CGZ = matmul(matmul(C, G), Z)
         hZ = matmul(h, Z)
@@ -231,10 +227,13 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class FPXPBD(ElementOptions):
-    """First-Piola primal XPBD for any material [PXPBD section 3.3.3]. newton_steps: local steps per visit."""
+    """First-Piola primal XPBD for any material [PXPBD section 3.3.3]. newton_steps: local steps per visit.
+    In pseudo-time a step takes over the stresses of the last, so that one sweep per step is enough."""
 
     name: ClassVar[str] = "fpxpbd"
+    resumes: ClassVar[bool] = True
 
+    sweeps_per_step: int = 1
     newton_steps: int = 1
 
     def __post_init__(self) -> None:

@@ -19,18 +19,15 @@ from supple.materials import constraint_pair, psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    corner_shapes,
-    corner_weights,
-    corners,
     deformation,
     project,
     put_corners,
     shifted,
     spread,
+    tetrahedron,
     weighted_square,
 )
 from supple.terms import Term
-from supple.terms.term import parameters_at
 
 
 class PairProjection(NamedTuple):
@@ -93,9 +90,7 @@ def root_constraint(material, F):
 @project.of(PairProjection)
 def _project_pair(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
+    x, W, g, V, material = tetrahedron(projection, row, u)
     C, D, k, _, _, _ = constraint_pair(material, deformation(x, g))
     x = _solve_constraint(x, W, g, D, C, k * V, projection, row, 0)
     _, _, _, C, D, k = constraint_pair(material, deformation(x, g))
@@ -106,9 +101,7 @@ def _project_pair(projection, row, u):
 @project.of(RootProjection)
 def _project_root(projection, row, u):
     """The square root of the energy [PXPBD section 5.3]: possible for any material, but not stable."""
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
+    x, W, g, V, material = tetrahedron(projection, row, u)
     C, D = root_constraint(material, deformation(x, g))
     put_corners(projection, row, u, _solve_constraint(x, W, g, D, C, V, projection, row, 0))
 
@@ -116,9 +109,7 @@ def _project_root(projection, row, u):
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
     """Both constraints at once: a 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]."""
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    V = load(projection.term.rest, row, 9)
-    material = parameters_at(projection.term.material, row)
+    x, W, g, V, material = tetrahedron(projection, row, u)
     C, D, k, C2, D2, k2 = constraint_pair(material, deformation(x, g))
     k, k2 = k * V, k2 * V
     a, b = spread(D, g), spread(D2, g)
