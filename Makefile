@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format clean
+.PHONY: help demo test check format gallery clean
 
 help:
 	@echo "make demo    set up, then twist and stretch a block of 32,768 vertices"
 	@echo "make test    set up, then run the tests"
 	@echo "make check   set up, then check format, style and types"
 	@echo "make format  set up, then format the sources"
+	@echo "make gallery set up, then solve and draw every scene for docs/gallery"
 	@echo "make clean   delete the environment, results and caches"
 
 demo: $(VENV)/.installed
@@ -27,6 +28,9 @@ check: $(VENV)/.installed_dev
 format: $(VENV)/.installed_dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+gallery: $(VENV)/.installed_dev
+	$(BIN)/python benchmarks/gallery.py
 
 clean:
 	rm -rf $(VENV) results build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,180 @@
+"""Solves and draws every scene of scenes/ for the gallery.
+
+    python benchmarks/gallery.py                 # all of them: about ten minutes on two cores
+    python benchmarks/gallery.py twist muscle    # some of them; the others stay as they are
+    python benchmarks/gallery.py --redraw        # from the results that are there, without solving
+
+Pictures and films go to docs/gallery with a README.md that shows them, and figures to
+benchmarks/results/gallery.json, each with its machine and date. Results stay in results/gallery. Scenes that
+read meshes from $SUPPLE_DATA (../shared/meshes unless set) are skipped where these are not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+import supple
+from supple.cli.job import make_solver
+from supple.cli.saved import SavedRun, open_run
+from supple.cli.summary import solver_name
+from supple.view import Shape, film, picture
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SCENES, RESULTS = REPOSITORY / "scenes", REPOSITORY / "results" / "gallery"
+GALLERY = REPOSITORY / "docs" / "gallery"
+FIGURES = REPOSITORY / "benchmarks" / "results" / "gallery.json"
+
+PICTURE_SIZE, FILM_SIZE = (1000, 750), (640, 480)
+MOST_PICTURES = 30
+"""Pictures in a film; of longer ones, frames are left out."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Solve and draw the scenes of the gallery.")
+    parser.add_argument("scenes", nargs="*", help="names of scenes; all of them unless given")
+    parser.add_argument("--redraw", action="store_true", help="draw results that are there, without solving")
+    arguments = parser.parse_args()
+    os.environ.setdefault("SUPPLE_DATA", str(REPOSITORY.parent / "shared" / "meshes"))
+    names = sorted(path.stem for path in SCENES.glob("*.toml"))
+    for name in arguments.scenes:
+        if name not in names:
+            parser.error(f"there is no scene {name}; there are {', '.join(names)}")
+    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    GALLERY.mkdir(parents=True, exist_ok=True)
+    for name in arguments.scenes or names:
+        missing = missing_meshes(SCENES / f"{name}.toml")
+        if missing:
+            print(f"{name} is skipped: it needs {missing}; set SUPPLE_DATA to the folder that has it.")
+            continue
+        if not arguments.redraw:
+            solve(name)
+        elif not (RESULTS / name).exists():
+            print(f"{name} is skipped: it has no results in {RESULTS.relative_to(REPOSITORY)} yet.")
+            continue
+        figures[name] = draw(name, open_run(RESULTS / name))
+        FIGURES.write_text(json.dumps(dict(sorted(figures.items())), indent=2, ensure_ascii=False) + "\n")
+    write_readme({name: figures[name] for name in names if name in figures})
+
+
+def missing_meshes(scene: Path) -> str:
+    """The first file of $SUPPLE_DATA that a scene reads and that is not there, or nothing."""
+    for word in scene.read_text(encoding="utf-8").split('"'):
+        if word.startswith("$SUPPLE_DATA") and not Path(os.path.expandvars(word)).exists():
+            return word
+    return ""
+
+
+def solve(name: str) -> None:
+    print(f"{name}: solving")
+    command = "from supple.cli import main; main()"
+    options = ["--output", str(RESULTS / name), "--overwrite", "--no-picture", "--quiet"]
+    scene = str((SCENES / f"{name}.toml").relative_to(REPOSITORY))
+    done = subprocess.run([sys.executable, "-c", command, "run", scene, *options], cwd=REPOSITORY)
+    if done.returncode:
+        sys.exit(
+            f"{name}: supple run ended with exit code {done.returncode}; the gallery shows what converges."
+        )
+
+
+def draw(name: str, run: SavedRun) -> dict[str, Any]:
+    """Draw a picture, or a film where there are several frames or a start to recover from."""
+    print(f"{name}: drawing")
+    shapes: Sequence[Shape] = run.shapes()
+    fps = min(1 / run.file.scene.dt, 20.0)
+    if run.file.start is not None:
+        shapes, fps = iterations(run), 8.0
+    azimuth, elevation = run.file.view.camera
+    look: dict[str, Any] = {"title": run.title, "field": run.file.view.field, "camera": (azimuth, elevation)}
+    if len(shapes) == 1:
+        path = GALLERY / f"{name}.png"
+        picture(path, run.model, shapes[0], size=PICTURE_SIZE, **look)
+        with_palette(path)
+    else:
+        path = GALLERY / f"{name}.webp"
+        every = -(-len(shapes) // MOST_PICTURES)
+        kept = [shapes[i] for i in range((len(shapes) - 1) % every, len(shapes), every)]
+        film(path, run.model, kept + kept[-1:] * round(fps), size=FILM_SIZE, fps=fps / every, **look)
+    return {"file": path.name, **figures_of(run)}
+
+
+def with_palette(path: Path) -> None:
+    """Make a PNG file half as large, by 256 colours."""
+    image = Image.open(path).convert("RGB")
+    palette = image.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
+
+
+def iterations(run: SavedRun) -> list[Shape]:
+    """Where a solve is after more and more iterations: each is done again from the start."""
+    total = run.record["frames"][0]["iterations"]
+    counts = np.unique(np.round(np.geomspace(1, total, 26)).astype(int))
+    start, solver = run.file.start_positions(run.model), make_solver(run.file, None)
+    assert start is not None
+    shapes = [Shape(start, "the start")] * 6
+    for count in counts:
+        result = supple.equilibrium(run.model, solver, start=start, tolerance=None, max_iterations=int(count))
+        caption = (
+            f"{solver_name(run.record)} · after {count} iterations · imbalance {result.report.imbalance:.1e}"
+        )
+        shapes.append(Shape(result.positions, caption))
+    return shapes
+
+
+def figures_of(run: SavedRun) -> dict[str, Any]:
+    record = run.record
+    frames = record["frames"]
+    return {
+        "title": run.title,
+        "vertices": record["scene"]["vertices"],
+        "tets": record["scene"]["tets"],
+        "solver": solver_name(record),
+        "frames": len(frames),
+        "iterations": sum(frame["iterations"] for frame in frames),
+        "worst_imbalance": max(frame["imbalance"] for frame in frames),
+        "seconds": sum(frame["seconds"] for frame in frames),
+        "machine": record["machine"],
+        "date": record["date"],
+    }
+
+
+def write_readme(figures: dict[str, dict[str, Any]]) -> None:
+    """docs/gallery/README.md: two scenes to a row."""
+    cells = [cell(name, entry) for name, entry in figures.items()]
+    rows = "\n".join(f"<tr>\n{''.join(cells[i : i + 2])}</tr>" for i in range(0, len(cells), 2))
+    machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in figures.values()})
+    text = f"""# Gallery
+
+Every scene of [scenes](../../scenes), solved until the imbalance of forces is below its tolerance and drawn
+by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving, in
+float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, orange lines are attachments.
+
+<table>
+{rows}
+</table>
+"""
+    (GALLERY / "README.md").write_text(text, encoding="utf-8")
+
+
+def cell(name: str, entry: dict[str, Any]) -> str:
+    frames = f"{entry['frames']} frames, " if entry["frames"] > 1 else ""
+    return f"""<td width="50%" valign="top">
+<img src="{entry["file"]}" alt="{entry["title"]}" width="100%"><br>
+<b>{entry["title"]}</b>, <a href="../../scenes/{name}.toml">{name}.toml</a><br>
+{entry["vertices"]:,} vertices, {entry["tets"]:,} tetrahedra · {frames}{entry["solver"]},
+{entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {entry["seconds"]:.2g} s
+</td>
+"""
+
+
+if __name__ == "__main__":
+    main()
