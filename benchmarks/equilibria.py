@@ -12,7 +12,7 @@ import numpy as np
 import supple
 from supple.materials import MATERIALS
 from supple.model import Model
-from supple.view import residual_plot
+from supple.view import history_plot
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENES, IMAGES = ROOT / "scenes", ROOT / "docs" / "images"
@@ -96,7 +96,7 @@ def gravity_scenes() -> dict[str, Any]:
             label: solve(model, solver, 1e-6, history=True, max_iterations=6000)
             for label, solver in solvers.items()
         }
-        residual_plot(
+        history_plot(
             IMAGES / f"{name}_residual.png",
             {label: run.report.history for label, run in runs.items()},
             title=f"{supple.load_scene(SCENES / f'{name}.toml').title}: PBNG",
