@@ -1,6 +1,7 @@
 """Position-based simulation of hyperelastic solids: equilibria you can trust, at C++ speed, from pip."""
 
 from supple.compare import Comparison, Trial, compare
+from supple.equilibria import equilibria
 from supple.inspection import inspect
 from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
 from supple.meshes import MeshError, TetMesh, ball, bar, block, load_mesh, save_mesh, torus
@@ -16,6 +17,7 @@ from supple.scene import (
     SceneFileError,
     Translate,
     Twist,
+    Variation,
     VertexSet,
     build_model,
     load_scene,
@@ -60,12 +62,14 @@ __all__ = [
     "Translate",
     "Trial",
     "Twist",
+    "Variation",
     "VertexSet",
     "ball",
     "bar",
     "block",
     "build_model",
     "compare",
+    "equilibria",
     "equilibrium",
     "inspect",
     "load_mesh",

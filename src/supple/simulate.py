@@ -91,8 +91,8 @@ def equilibrium(
     """
     began = perf_counter()
     solver = solver or PBNG(acceleration="chebyshev")
-    stop = _stop(solver, tolerance, max_iterations, time_budget)
-    problem = _problem(scene, True, precision, device, threads)
+    stop = make_stop(solver, tolerance, max_iterations, time_budget)
+    problem = make_problem(scene, True, precision, device, threads)
     if start is not None:
         problem.positions = _start_positions(start, problem.model)
     problem.prescribe(np.inf)
@@ -127,7 +127,7 @@ def simulate(
     k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
     """
     solver = solver or PBNG(acceleration="chebyshev")
-    stop = _stop(solver, tolerance, max_iterations, time_budget)
+    stop = make_stop(solver, tolerance, max_iterations, time_budget)
     quasistatic = scene.quasistatic if quasistatic is None else quasistatic
     dt = scene.dt if dt is None else dt
     frames = scene.frames if frames is None else frames
@@ -147,7 +147,7 @@ def _frames(
     history: bool, threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
     began: float | None = perf_counter()
-    problem = _problem(scene, quasistatic, precision, device, threads)
+    problem = make_problem(scene, quasistatic, precision, device, threads)
     model, step = problem.model, dt / substeps
     if start is None:
         problem.prescribe((first_frame - 1) * dt)
@@ -200,7 +200,7 @@ def solve(
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         while True:
             stuck = iteration - progress_at > run.patience
-            outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem)
+            outcome = outcome_of(balance, stop, iteration, limit, clock, stuck, problem, run)
             if outcome is not None:
                 break
             target = iteration + _next_look(run, stop, iteration, limit, clock)
@@ -216,14 +216,14 @@ def solve(
                     balance = problem.balance()
                     if iteration == target and run.observe(balance):
                         balance = problem.balance()
-                    if balance.finite:
+                    if balance.finite or _recovering(problem, run):
                         problem.assign(good, problem.u)
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
-            if _is_progress(balance, lowest):
+            if is_progress(balance, lowest):
                 lowest, progress_at = balance, iteration
-        if iteration == 0 or not balance.finite:
+        if iteration == 0 or outcome is Outcome.FAILED:
             problem.assign(problem.u, good)
             balance = problem.balance()
         energy = problem.energy()
@@ -251,9 +251,11 @@ def solve(
     )
 
 
-def _is_progress(balance: Balance, lowest: Balance) -> bool:
+def is_progress(balance: Balance, lowest: Balance) -> bool:
     """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
     vanish together; the imbalance, while forces build up from rest under a load and the residual rises."""
+    if not lowest.finite:
+        return True
     return balance.residual < PROGRESS * lowest.residual or balance.imbalance < PROGRESS * lowest.imbalance
 
 
@@ -266,11 +268,18 @@ def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -
     return count
 
 
-def _outcome(
-    balance: Balance, stop: Stop, iteration: int, limit: int, clock: float, stuck: bool, problem: Problem
+def outcome_of(
+    balance: Balance,
+    stop: Stop,
+    iteration: int,
+    limit: int,
+    clock: float,
+    stuck: bool,
+    problem: Problem,
+    run: Run,
 ) -> Outcome | None:
     """How the solve ends here, or None to go on."""
-    if not balance.finite:
+    if not balance.finite and not _recovering(problem, run):
         return Outcome.FAILED
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         return Outcome.CONVERGED
@@ -284,7 +293,15 @@ def _outcome(
     return None
 
 
-def _stop(
+def _recovering(problem: Problem, run: Run) -> bool:
+    """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
+    unfold these."""
+    if run.recovers:
+        problem.pull(problem.u)
+    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+
+
+def make_stop(
     solver: Solver, tolerance: float | None, max_iterations: int | None, time_budget: float | None
 ) -> Stop:
     limit = max_iterations if max_iterations is not None else solver.iterations
@@ -296,7 +313,7 @@ def _stop(
     return Stop(tolerance, limit, time_budget)
 
 
-def _problem(
+def make_problem(
     scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
 ) -> Problem:
     if device not in ("cpu", "cuda"):

@@ -84,6 +84,20 @@ def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     assert np.array_equal(there.positions, again.positions)
 
 
+@on_a_card
+@pytest.mark.parametrize("at_once", [None, 2])
+def test_batches_agree_with_single_equilibria_and_repeat_bitwise(at_once):
+    from test_equilibria import check
+
+    first = check("cuda", None, at_once=at_once)
+    again = check("cuda", None, at_once=at_once)
+    single = check("cpu", None)
+    for a, b, c in zip(first, again, single, strict=True):
+        assert np.array_equal(a.positions, b.positions)
+        assert a.report.iterations == c.report.iterations
+        assert a.report.energy == pytest.approx(c.report.energy, rel=1e-9)
+
+
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
 def test_a_missing_device_is_a_sentence():
     with pytest.raises(ValueError, match="device='cpu'"):

@@ -2,9 +2,10 @@
 
 from supple.kernels.access import RECORD, gather, load, scatter, store
 from supple.kernels.compile import cache_directory, compilation, generic, kernel, like, physics
-from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, select
+from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, select
 from supple.kernels.team import (
     Threads,
+    copy_of,
     enter,
     inside,
     lane_range,
@@ -12,9 +13,11 @@ from supple.kernels.team import (
     least_share,
     leave,
     number,
+    offset_of,
     proceed,
+    records,
+    records_at_once,
     row_at,
-    shares,
     strides,
     sum_shares,
     threads_for,
@@ -35,6 +38,7 @@ __all__ = [
     "all_lanes",
     "cache_directory",
     "compilation",
+    "copy_of",
     "counters_for",
     "default_threads",
     "enter",
@@ -52,13 +56,16 @@ __all__ = [
     "like",
     "load",
     "number",
+    "offset_of",
+    "pack_like",
     "physics",
     "proceed",
+    "records",
+    "records_at_once",
     "row_at",
     "run",
     "scatter",
     "select",
-    "shares",
     "store",
     "strides",
     "sum_shares",

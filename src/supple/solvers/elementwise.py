@@ -48,6 +48,8 @@ class ElementOptions:
             raise ValueError(f"iterations must be at least 1, got {self.iterations}")
 
     name: ClassVar[str]
+    recovers: ClassVar[bool] = False
+    """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
@@ -69,6 +71,10 @@ class ElementRun:
     patience = 1000
     rejected = 0
     guarded = False
+
+    @property
+    def recovers(self) -> bool:
+        return self.method.recovers
 
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
@@ -107,7 +113,7 @@ class ElementRun:
                     self._begin_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
-            p.run(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
+            p.run_elements(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -116,7 +122,7 @@ class ElementRun:
         v = 0 in pseudo-time."""
         p = self.problem
         p.pull(p.u)
-        p.u[:-1, :3] += (self.weights[:-1, None] * p.model.force).astype(p.dtype)
+        p.u[:-1, :3] += (self.weights[:-1, None] * p.force).astype(p.dtype)
         p.push(p.u)
         self._sweeps_in_step = 0
         batches = [self._batches(k) for k in range(len(p.model.terms))]
@@ -136,7 +142,7 @@ class ElementRun:
         size = method.cluster_size if method.ordering == "clusters" else 1
         return p.shared(
             f"elements of term {k} in clusters of {size}",
-            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
+            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.element_lanes),
         )
 
     def _weights(self) -> np.ndarray:

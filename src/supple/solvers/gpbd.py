@@ -300,6 +300,7 @@ class GPBD(ElementOptions):
     colours, or "jacobi", all elements from the same positions, with omega times their share of the steps."""
 
     name: ClassVar[str] = "gpbd"
+    recovers: ClassVar[bool] = True
 
     newton_steps: int = 1
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"

@@ -55,6 +55,7 @@ class NewtonRun:
     check_every = 1
     patience = 12
     guarded = False
+    recovers = False
     colours = 0
     rejected = 0
 

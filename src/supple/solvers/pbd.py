@@ -93,6 +93,7 @@ class PBD(ElementOptions):
     part of each correction that is made. damping: the part of every velocity lost per step."""
 
     name: ClassVar[str] = "pbd"
+    recovers: ClassVar[bool] = True
 
     stiffness: float = 1.0
     damping: float = 0.0

@@ -34,6 +34,10 @@ class Run(Protocol):
         """Groups of vertices or elements that a sweep goes through one after the other; 0 if none."""
 
     @property
+    def recovers(self) -> bool:
+        """Whether the method unfolds inverted elements of materials with a barrier, where forces are infinite."""
+
+    @property
     def guarded(self) -> bool:
         """Whether the method must observe the residual to stay stable."""
 
