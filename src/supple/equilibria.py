@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import compilation
+from supple.kernels.device import check_device
 from supple.model import Conditions, Model
 from supple.report import Outcome, Report
 from supple.scene import Scene, Variation, build_model
 from supple.scene.variations import conditions
-from supple.simulate import Result, Stop, is_progress, make_problem, make_stop, outcome_of, solve
+from supple.simulate import DEFAULT_ITERATIONS, Result, Stop, is_progress, make_problem, make_stop, outcome_of, solve
 from supple.solvers import PBNG, Solver
 from supple.solvers.problem import Balance
 from supple.terms import TetElasticity
@@ -55,6 +56,7 @@ def equilibria(
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     if at_once is not None and at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
+    check_device(device)
     model = build_model(scene, quasistatic=True)
     every = (conditions(scene, model, variation) for variation in variations)
     if device == "cuda" and isinstance(solver, PBNG):
@@ -127,7 +129,7 @@ def _together(
 
 def _solve_batch(problem: Any, solver: PBNG, stop: Stop, began: float) -> Iterator[Result]:
     """The loop of `solve` for all copies of a batch, each of which leaves it when it is done."""
-    limit = stop.max_iterations or 20_000
+    limit = stop.max_iterations or DEFAULT_ITERATIONS
     copies = range(problem.copies)
     with compilation() as compiled:
         first = problem.balances()

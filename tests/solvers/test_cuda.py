@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import supple
+from lanewise import LanewiseProblem
+from supple.kernels.device import check_device
 from supple.materials import MATERIALS
 from supple.solvers import SOLVERS
 from supple.solvers.problem import Problem
@@ -11,6 +13,7 @@ from supple.solvers.problem import Problem
 
 def card() -> str | None:
     try:
+        check_device("cuda")
         from supple.kernels.cuda import require_device
 
         return require_device()
@@ -35,6 +38,18 @@ def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, flo
     run = solver.begin(problem)
     run.advance(sweeps)
     return problem.positions, problem.balance().residual / first, problem.energy()
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
+def test_solvers_agree_lane_by_lane(name):
+    """The kernels as a device's threads see them, one lane at a time, without a device."""
+    model = supple.build_model(falling_block("corotated"))
+    x, reduction, energy = after_sweeps(Problem(model, "float64"), SOLVERS[name](), 6)
+    y, reduction_there, energy_there = after_sweeps(LanewiseProblem(model, "float64"), SOLVERS[name](), 6)
+    assert np.abs(x - model.rest).max() > 1e-4
+    assert np.abs(x - y).max() < 1e-12
+    assert reduction_there == pytest.approx(reduction, rel=1e-3, abs=1e-11)
+    assert energy_there == pytest.approx(energy, rel=1e-6)
 
 
 @on_a_card

@@ -6,7 +6,6 @@ import ctypes
 import weakref
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from numba.extending import intrinsic
 
 from supple.kernels.access import WARP, Place
 from supple.kernels.compile import physics
+from supple.kernels.device import DeviceError
 from supple.kernels.pack import PackType
 from supple.kernels.team import enter, leave, proceed, records, records_at_once
 
@@ -186,14 +186,8 @@ def least_over_parts(place, pack):
     return _pack_with(value)
 
 
-class DeviceError(ValueError):
-    """There is no usable CUDA device; the message says what to do."""
-
-
 def require_device() -> str:
     """The name of the card."""
-    if not find_spec("numba_cuda"):
-        raise DeviceError("device='cuda' needs numba-cuda: pip install 'supple[cuda]'; or use device='cpu'")
     try:
         name = cuda.get_current_device().name
     except Exception as error:

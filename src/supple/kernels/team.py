@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from supple.kernels.access import WARP, Lane
+from supple.kernels.access import WARP, Lane, Place
 from supple.kernels.compile import generic
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
@@ -155,7 +155,7 @@ def sum_shares(place: Any, value: Any) -> Any:
 
 @overload(sum_shares, jit_options={"forceinline": True})
 def _sum_shares(place, value):
-    if isinstance(place, types.BaseTuple):
+    if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda import sum_nine, sum_one
 
         if len(value) == 1:
@@ -171,7 +171,7 @@ def least_share(place: Any, value: Any) -> Any:
 
 @overload(least_share, jit_options={"forceinline": True})
 def _least_share(place, value):
-    if isinstance(place, types.BaseTuple):
+    if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda import least_over_parts
 
         return lambda place, value: least_over_parts(place, value)

@@ -93,8 +93,8 @@ class CudaProblem(Problem):
         """Whether external forces act on free vertices."""
         return self._loaded
 
-    def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
-        super().set_inertia(dt, anchor)
+    def set_time_step(self, dt: float) -> None:
+        super().set_time_step(dt)
         self._softness[:] = self._rest_softness()
         self.push(self._softness)
 

@@ -26,11 +26,16 @@ from supple.kernels import (
     leads,
     leave,
     load,
+    number,
+    offset_of,
     physics,
     proceed,
+    records,
+    records_at_once,
     run,
     scatter,
     store,
+    strides,
     sum_shares,
     threads_for,
 )
@@ -120,6 +125,48 @@ def evaluate_inversions(team, term, own, u, flags):
     leave(team, 0, 0, last)
 
 
+@kernel
+def coast_records(team, u, last, velocity, anchor, drift, dt, keep):
+    """From one step of time to the next without forces: v = keep (u - last)/Δt, which `velocity` is given where
+    keep < 0; last = u; û = u + Δt v; u = û + drift."""
+    count, size = records(team, u), records_at_once(team)
+    blocks = -(-count // size)
+    block = enter(team, 0, 0, blocks)
+    while inside(block, blocks):
+        first, step = strides(block)
+        start = number(block) * size
+        i, end = start + first, min(count, start + size)
+        while i < end:
+            k = i + offset_of(block)
+            for axis in range(3):
+                x = u[k, axis]
+                v = velocity[k, axis] if keep < 0.0 else keep * (x - last[k, axis]) / dt
+                y = x + dt * v
+                velocity[k, axis], last[k, axis], anchor[k, axis] = v, x, y
+                u[k, axis] = y + drift[k, axis]
+            i += step
+        block = proceed(team, 0, block, 0, blocks)
+    leave(team, 0, 0, blocks)
+
+
+@kernel
+def place_records(team, ids, targets, u):
+    """u[ids] = targets."""
+    size = records_at_once(team)
+    blocks = -(-len(ids) // size)
+    block = enter(team, 0, 0, blocks)
+    while inside(block, blocks):
+        first, step = strides(block)
+        start = number(block) * size
+        i, end = start + first, min(len(ids), start + size)
+        while i < end:
+            for axis in range(3):
+                u[ids[i] + offset_of(block), axis] = targets[i, axis]
+            i += step
+        block = proceed(team, 0, block, 0, blocks)
+    leave(team, 0, 0, blocks)
+
+
 def padded(vectors: np.ndarray) -> np.ndarray:
     """Vectors (..., n, 3) of the vertices with a zero for the padding vertex n."""
     return np.concatenate([vectors, np.zeros((*vectors.shape[:-2], 1, 3))], axis=-2)
@@ -156,7 +203,8 @@ class Balance:
 class Problem:
     """The potential of one step of a model in working precision, with its unknown u.
 
-    u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding.
+    u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding. So are
+    `last`, u at the beginning of the step, and `velocity`.
     """
 
     device = "cpu"
@@ -186,7 +234,11 @@ class Problem:
         self.force, self._loaded = model.force, bool(model.force[model.free].any())
         force = np.ascontiguousarray(self._force_by_batch(batches.own))
         self.vertices = VertexRows(batches.own, force, self._by_batch(batches.own))
-        self.u, self.anchor, self.net = (np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(3))
+        self.u, self.anchor, self.net, self.last, self.velocity, self._no_drift = (
+            np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(6)
+        )
+        self._targets = np.zeros((len(model.pinned), RECORD), self.dtype)
+        self._moving = False
         self._shared: dict[str, Any] = {}
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
@@ -257,18 +309,43 @@ class Problem:
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) [m]."""
-        pinned = self.model.pinned
-        self.pull(self.u)
-        self.u[pinned, :3] = positions - self.model.rest[pinned]
-        self.push(self.u)
+        if len(self.model.pinned):
+            self._targets[:, :3] = positions - self.model.rest[self.model.pinned]
+            self.push(self._targets)
+            self.run(place_records, 1, self.model.pinned, self._targets, self.u)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
+        self.set_time_step(dt)
+        self.anchor[:-1, :3] = anchor - self.model.rest
+        self.push(self.anchor)
+
+    def set_time_step(self, dt: float) -> None:
+        """k = m/Δt²."""
         self.inertia = self.model.mass / (dt * dt)
         self.vertices.inertia[:] = self._by_batch(self.vertices.own)
-        self.anchor[:-1, :3] = anchor - self.model.rest
         self.push(self.vertices.inertia)
-        self.push(self.anchor)
+
+    def set_velocities(self, velocities: np.ndarray) -> None:
+        """Start a motion with velocities (n, 3) [m/s]."""
+        self.velocity[:-1, :3] = velocities
+        self.push(self.velocity)
+        self._moving = False
+
+    def coast(self, dt: float, damping: float) -> None:
+        """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û =
+        uₙ + Δt v. What has been prescribed meanwhile counts as velocity."""
+        keep = 1.0 - damping if self._moving else -1.0
+        self.run(
+            coast_records, 1, self.u, self.last, self.velocity, self.anchor, self._no_drift, float(dt), keep
+        )
+        self._moving = True
+
+    def velocities(self, dt: float, damping: float) -> np.ndarray:
+        """(n, 3) at the end of a step [m/s]."""
+        for array in (self.u, self.last):
+            self.pull(array)
+        return (1.0 - damping) * (self.u[:-1, :3].astype(float) - self.last[:-1, :3]) / dt
 
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""
