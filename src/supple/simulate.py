@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -57,10 +58,18 @@ class Result:
     report: Report
     model: Model
     velocities: np.ndarray | None = None
+    on_device: Any = field(default=None, repr=False)
 
     def of(self, body: Body) -> np.ndarray:
         """The positions of one body's vertices."""
         return self.positions[body.vertices]
+
+    def positions_like(self, like: str) -> Any:
+        """The positions (n, 3) as an array of "torch" or "cupy"; where the solve ran on a CUDA device, on that
+        device in the solve's precision, without a copy through the host."""
+        from supple.interop import array_of
+
+        return array_of(like, self.positions, self.model.rest, self.on_device)
 
 
 @dataclass
@@ -98,7 +107,7 @@ def equilibrium(
         problem.positions = _start_positions(start, problem.model)
     problem.prescribe(np.inf)
     report = solve(problem, solver, stop, history, watch, began)
-    return Result(problem.positions, report, problem.model)
+    return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
 
 
 def simulate(
@@ -175,7 +184,8 @@ def _frames(
         if not np.isfinite(problem.positions).all():  # after substeps that nobody has looked at
             problem.positions = x
         v = (problem.positions - x) / dt if quasistatic else problem.velocities(step, damping)
-        yield Frame(problem.positions, _merge(reports), model, v, index, index * dt)
+        there = problem.displacements_on_device()
+        yield Frame(problem.positions, _merge(reports), model, v, there, index, index * dt)
 
 
 def _iterate(problem: Problem, solver: Solver, stop: Stop) -> Report:

@@ -113,6 +113,21 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(at_once):
         assert a.report.energy == pytest.approx(c.report.energy, rel=1e-9)
 
 
+@on_a_card
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_positions_reach_torch_on_the_device(precision):
+    pytest.importorskip("torch")
+    frames = list(
+        supple.simulate(
+            falling_block("corotated"), supple.PBNG(iterations=5), device="cuda", precision=precision
+        )
+    )
+    for frame in frames:
+        tensor = frame.positions_like("torch")
+        assert tensor.is_cuda
+        assert np.abs(tensor.cpu().numpy() - frame.positions).max() < 1e-6
+
+
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
 def test_a_missing_device_is_a_sentence():
     with pytest.raises(ValueError, match="device='cpu'"):

@@ -277,6 +277,13 @@ class Mirror:
         pointers = (self._entry(array)[1][POINTER] + first * row for array in (target, source))
         _check(driver.cuMemcpyDtoDAsync(*pointers, (last - first) * row, 0))
 
+    def duplicate(self, array: np.ndarray) -> Any:
+        """A further copy on the device, of which the mirror knows nothing."""
+        made = cuda.device_array(array.shape, array.dtype)
+        pointer = made.device_ctypes_pointer.value
+        _check(driver.cuMemcpyDtoD(pointer, self._entry(array)[1][POINTER], array.nbytes))
+        return made
+
     def on_device(self, value: Any) -> Any:
         """The same structure of tuples with every array replaced by its device copy."""
         if isinstance(value, np.ndarray):
