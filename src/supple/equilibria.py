@@ -52,7 +52,7 @@ def equilibria(
     memory, or `at_once`; everything else is solved one by one. The limits hold for each equilibrium; a time
     budget on a device for each batch.
     """
-    solver = solver or PBNG(acceleration="chebyshev")
+    solver = solver or PBNG(acceleration="anderson")
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     if at_once is not None and at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")

@@ -100,7 +100,7 @@ def equilibrium(
     energy after every iteration.
     """
     began = perf_counter()
-    solver = solver or PBNG(acceleration="chebyshev")
+    solver = solver or PBNG(acceleration="anderson")
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     problem = make_problem(scene, True, precision, device, threads)
     if start is not None:
@@ -136,7 +136,7 @@ def simulate(
     equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
     k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
     """
-    solver = solver or PBNG(acceleration="chebyshev")
+    solver = solver or PBNG(acceleration="anderson")
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     quasistatic = scene.quasistatic if quasistatic is None else quasistatic
     dt = scene.dt if dt is None else dt

@@ -220,3 +220,17 @@ def records_at_once(team):
 @records_at_once.of(Threads)
 def _records_at_once(team):
     return 256
+
+
+def lane_total(place: Any, value: float) -> float:
+    """The sum of a number over all threads at a place."""
+    return value
+
+
+@overload(lane_total, jit_options={"forceinline": True})
+def _lane_total(place, value):
+    if getattr(place, "instance_class", None) is Place:
+        from supple.kernels.cuda import sum_over_warp
+
+        return lambda place, value: sum_over_warp(value)
+    return lambda place, value: value

@@ -9,7 +9,6 @@ import numpy as np
 from supple.kernels import (
     copy_of,
     enter,
-    generic,
     inside,
     leave,
     number,
@@ -19,16 +18,11 @@ from supple.kernels import (
     records_at_once,
     strides,
 )
+from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
 
 GROWTH = 4.0
 """How far the residual may rise above its lowest before the acceleration starts over."""
-
-
-class NoAcceleration(NamedTuple):
-    """Sweeps as they are. phases: how many phases follow a sweep."""
-
-    phases: Any
 
 
 class ChebyshevRows(NamedTuple):
@@ -40,16 +34,6 @@ class ChebyshevRows(NamedTuple):
     gamma: Any
     current: Any
     previous: Any
-
-
-@generic
-def accelerate(acceleration, team, phase, iteration, u):
-    """Improve u after a sweep, in the phases from `phase` on."""
-
-
-@accelerate.of(NoAcceleration)
-def _nothing(acceleration, team, phase, iteration, u):
-    pass
 
 
 @accelerate.of(ChebyshevRows)

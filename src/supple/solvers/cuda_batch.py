@@ -12,7 +12,7 @@ from supple.kernels.cuda import sums
 from supple.model import Conditions, Model
 from supple.ordering import Links, batch_links
 from supple.solvers.cuda_problem import CudaProblem
-from supple.solvers.problem import evaluate_energy, evaluate_inversions
+from supple.solvers.problem import Balance, evaluate_energy, evaluate_inversions
 from supple.terms import TetElasticity
 
 
@@ -28,6 +28,7 @@ class CudaBatch(CudaProblem):
         super().__init__(_numbered(model) if varied else model, precision, len(conditions))
         self.model = model
         self._materials: list[tuple] = []
+        self._energies: np.ndarray | None = None
         n, copies = model.vertices + 1, self.copies
         self.u = np.zeros((copies * n, RECORD), self.dtype)
         self.net = np.zeros_like(self.u)
@@ -79,12 +80,28 @@ class CudaBatch(CudaProblem):
         return 1 / np.maximum(self._sums[:, :, 1], 1e-30)
 
     def energies(self) -> np.ndarray:
-        """(copies,) E(u) [J]."""
+        """(copies,) E(u) [J] of the active copies."""
+        stored = sum(self._summed(evaluate_energy, e) for e in self.elements)
+        if not self._loads.any():
+            return stored
         self.pull(self.u)
         moved = self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
         free = self.model.free
-        work = np.einsum("cni,cni->c", self.force[:, free], moved[:, free], dtype=float)
-        return sum(self._summed(evaluate_energy, e) for e in self.elements) - work
+        return stored - np.einsum("cni,cni->c", self.force[:, free], moved[:, free], dtype=float)
+
+    def balances(self) -> dict[int, Balance]:
+        self._energies = None
+        return super().balances()
+
+    def energy_of(self, copy: int) -> float:
+        if self._energies is None:
+            self._energies = self.energies()
+        return float(self._energies[copy])
+
+    def energy_rounding(self) -> float:
+        """For the copy with the most energy."""
+        energies = self.energies() if self._energies is None else self._energies
+        return 500 * float(np.finfo(self.dtype).eps) * float(np.abs(energies).max())
 
     def inversions(self) -> np.ndarray:
         """(copies,) number of elements with negative volume."""
@@ -102,10 +119,11 @@ class CudaBatch(CudaProblem):
 
 
 def bytes_per_copy(model: Model, precision: str, varied: bool) -> int:
-    """What each further copy needs on the device: records of u, net and of the acceleration, forces and sums by
-    vertex, and the parameters of every visit where materials differ."""
+    """What each further copy needs on the device: records of u, net and of Anderson's history, forces and sums
+    by vertex, energies, and the parameters of every visit where materials differ."""
     visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
-    numbers = 5 * RECORD * (model.vertices + 1) + 8 * model.vertices + (2 * visits if varied else 0)
+    numbers = 27 * RECORD * (model.vertices + 1) + 8 * model.vertices + model.elements
+    numbers += 2 * visits if varied else 0
     return int(1.1 * np.dtype(precision).itemsize * numbers)
 
 

@@ -28,7 +28,9 @@ from supple.kernels import (
     select,
     store,
 )
-from supple.solvers.chebyshev import Chebyshev, NoAcceleration, accelerate
+from supple.solvers.acceleration import NoAcceleration, accelerate
+from supple.solvers.anderson import Anderson
+from supple.solvers.chebyshev import Chebyshev
 from supple.solvers.links import link_rows, sweep_links
 from supple.solvers.problem import Balance, Problem, net_force
 from supple.terms import limit_step
@@ -78,7 +80,8 @@ class PBNG:
     """PBNG with its acceleration.
 
     acceleration: "none"; "sor", which takes `omega` times each vertex's step; or "chebyshev" with the
-    estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts.
+    estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts; or "anderson",
+    which combines the last `window` sweeps and needs no estimate.
     links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
     converge at the pace of the bodies they tie; False is the paper's method.
     iterations: sweeps per step when a call sets no other limit.
@@ -86,17 +89,22 @@ class PBNG:
 
     name: ClassVar[str] = "pbng"
 
-    acceleration: Literal["none", "sor", "chebyshev"] = "none"
+    acceleration: Literal["none", "sor", "chebyshev", "anderson"] = "none"
     omega: float = 1.7
     rho: float = 0.99
     gamma: float = 1.5
     start: int = 10
+    window: int = 10
     links: bool = True
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        if self.acceleration not in ("none", "sor", "chebyshev"):
-            raise ValueError(f"acceleration must be 'none', 'sor' or 'chebyshev', got {self.acceleration!r}")
+        if self.acceleration not in ("none", "sor", "chebyshev", "anderson"):
+            raise ValueError(
+                f"acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got {self.acceleration!r}"
+            )
+        if not 1 <= self.window <= 30:
+            raise ValueError(f"window must lie between 1 and 30, got {self.window}")
         if not 0 < self.omega < 2:
             raise ValueError(f"omega must lie between 0 and 2, got {self.omega}")
         if not 0 <= self.rho < 1:
@@ -122,11 +130,11 @@ class PBNGRun:
         self.problem = problem
         self.check_every = 10
         self.omega = options.omega if options.acceleration == "sor" else 1.0
-        self.chebyshev = (
-            Chebyshev(options.rho, options.gamma, options.start, problem)
-            if options.acceleration == "chebyshev"
-            else None
-        )
+        self.acceleration: Chebyshev | Anderson | None = None
+        if options.acceleration == "chebyshev":
+            self.acceleration = Chebyshev(options.rho, options.gamma, options.start, problem)
+        if options.acceleration == "anderson":
+            self.acceleration = Anderson(options.window, problem)
         tied = problem.shared("links", problem.batch_links) if options.links else None
         self.links = link_rows(problem, tied)
         self._rejected = np.zeros((problem.copies, *problem.vertices.inertia.shape), problem.dtype)
@@ -139,7 +147,7 @@ class PBNGRun:
 
     @property
     def guarded(self) -> bool:
-        return self.chebyshev is not None
+        return self.acceleration is not None
 
     @property
     def rejected(self) -> int:
@@ -155,12 +163,12 @@ class PBNGRun:
         return self.notes_of(0)
 
     def notes_of(self, copy: int) -> list[str]:
-        return self.chebyshev.notes(copy) if self.chebyshev else []
+        return self.acceleration.notes(copy) if self.acceleration else []
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times."""
         p = self.problem
-        acceleration = self.chebyshev.rows(iterations) if self.chebyshev else NoAcceleration(0)
+        acceleration = self.acceleration.rows(iterations) if self.acceleration else NoAcceleration(0)
         p.run(
             sweeps,
             iterations * (self.colours + acceleration.phases),
@@ -178,4 +186,4 @@ class PBNGRun:
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.chebyshev is not None and self.chebyshev.observe(balance, copy)
+        return self.acceleration is not None and self.acceleration.observe(balance, copy)

@@ -383,6 +383,10 @@ class Problem:
         total = sum(float(self._stored(elements).sum()) for elements in self.elements)
         return total + self._load_energy() + self._inertial_energy()
 
+    def energy_of(self, copy: int) -> float:
+        """E(u) of one copy of the state [J]."""
+        return self.energy()
+
     def energy_rounding(self) -> float:
         """What rounding alone may change in E(u) [J]: it is relative to the magnitudes of the parts of E, and
         to the stiffness of the elements, since large parts of ψ cancel near the rest."""
