@@ -1,9 +1,9 @@
-"""Sweeps and equilibria on a CUDA device: `python benchmarks/gpu.py --json benchmarks/results/gpu.json`.
+"""Sweeps, equilibria, batches and substeps on a CUDA device:
+`python benchmarks/gpu.py --json benchmarks/results/gpu.json --markdown benchmarks/results/gpu.md`.
 
-Besides the times, it measures what bounds them: the copy bandwidth of the card, the bytes that one sweep must
-move (each visit's rest data and ids once, positions once per vertex), and the cost of one grid-wide
-synchronisation.
-"""
+Besides the times, it measures what bounds them: the copy bandwidth of the card and the bytes that one sweep
+must move (each visit's rest data and ids once, positions once per vertex), the rate of its arithmetic, and
+the cost of one synchronisation of all its blocks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from numba import cuda
 
 import supple
 from supple.io.machine import machine
+from supple.kernels import kernel, leave
 from supple.kernels.cuda import require_device
 from supple.solvers import SOLVERS
 from supple.solvers.cuda_problem import CudaProblem
 
 TARGETS = {31: 25, 63: 100, 127: 900}
 """Microseconds per sweep to reach, by cells per side."""
+
+
+TWIST = Path(__file__).resolve().parents[1] / "scenes" / "twist.toml"
 
 
 def twisted_block(cells: int) -> supple.Scene:
@@ -55,19 +59,30 @@ def copy_bandwidth() -> float:
     return 2 * source.nbytes / seconds(lambda: target.copy_to_device(source))
 
 
-@cuda.jit
-def _synchronise(times, out):
-    grid = cuda.cg.this_grid()
-    for _ in range(times):
-        grid.sync()
-    if cuda.grid(1) == 0:
-        out[0] = times
+@kernel
+def _meet(team, phases):
+    for phase in range(phases):
+        leave(team, phase, 0, 0)
 
 
-def synchronisation() -> float:
-    """Seconds per grid-wide synchronisation of 264 blocks of 128 threads."""
-    out = cuda.device_array(1, np.int64)
-    return seconds(lambda: _synchronise[264, 128](1000, out)) / 1000
+def synchronisation(problem: CudaProblem) -> float:
+    """Seconds for all blocks of a launch to meet."""
+    return seconds(lambda: problem.run(_meet, 1000, 1000)) / 1000
+
+
+@cuda.jit(fastmath=True)
+def _multiply(out):
+    a, b, c, d = np.float32(cuda.grid(1)), np.float32(1.0), np.float32(2.0), np.float32(3.0)
+    for _ in range(4096):
+        a, b = a * c + d, b * c + d
+        c, d = c * a + b, d * a + b
+    out[cuda.grid(1) % out.size] = a + b + c + d
+
+
+def arithmetic() -> float:
+    """float32 operations per second, a multiplication with an addition counted as two."""
+    out = cuda.device_array(1024, np.float32)
+    return 132 * 16 * 128 * 4096 * 4 * 2 / seconds(lambda: _multiply[132 * 16, 128](out))
 
 
 def sweep_row(cells: int, precision: str, bandwidth: float) -> dict:
@@ -101,14 +116,60 @@ def method_row(name: str) -> dict:
     }
 
 
-def equilibrium_row(precision: str) -> dict:
-    model = supple.build_model(twisted_block(31))
+def cube_row(solver: supple.Solver) -> dict:
+    """One iteration on the stable neo-Hookean cube of GPBD Table 4."""
+    scene = supple.Scene(quasistatic=False, dt=1 / 60)
+    body = scene.add_solid(supple.block(25), supple.StableNeoHookean(young=1e6, poisson=0.45), density=1000)
+    scene.pin(body.where(lambda X: X[:, 1] >= 1))
+    problem = CudaProblem(supple.build_model(scene), "float32")
+    problem.set_inertia(scene.dt, problem.positions)
+    run = solver.begin(problem)
+    return {
+        "solver": solver.name,
+        "options": str(solver),
+        "tets": len(problem.model.tets),
+        "us_per_iteration": 1e6 * seconds(lambda: run.advance(50), 5) / 50,
+        "paper_us": {"pbng": 113, "gpbd": 102}[solver.name],
+    }
+
+
+def substeps_row(ordering: str) -> dict:
+    """A step of 0.01 s in 50 substeps of block XPBD on 56 thousand tetrahedra [BNH Table 2]."""
+    scene = supple.Scene(quasistatic=False, dt=0.01, frames=12)
+    body = scene.add_solid(
+        supple.block((22, 23, 22)), supple.NeoHookean(young=1e6, poisson=0.45), density=1000
+    )
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    solver = supple.BlockXPBD(ordering=ordering, iterations=1)
+    stamps, colours = [], 0
+    for frame in supple.simulate(scene, solver, substeps=50, device="cuda", precision="float32"):
+        stamps.append(time.perf_counter())
+        colours = frame.report.colours
+    return {
+        "ordering": ordering,
+        "tets": len(body.mesh.tets),
+        "colours": colours,
+        "ms_per_step": 1e3 * median(np.diff(stamps[2:])),
+        "target_ms": 6,
+        "inverted": frame.report.inverted,
+    }
+
+
+ACCELERATIONS = ("chebyshev", "anderson")
+
+
+def equilibrium_row(precision: str, acceleration: str) -> dict:
+    model = supple.build_model(supple.load_scene(TWIST).scene)
     reports = [
-        supple.equilibrium(model, tolerance=1e-4, precision=precision, device="cuda").report for _ in range(4)
+        supple.equilibrium(
+            model, supple.PBNG(acceleration), tolerance=1e-4, precision=precision, device="cuda"
+        ).report
+        for _ in range(4)
     ]
     best = min(reports[1:], key=lambda report: report.seconds)
     return {
         "precision": precision,
+        "acceleration": acceleration,
         "ms": 1e3 * best.seconds,
         "target_ms": 5 if precision == "float32" else None,
         "iterations": best.iterations,
@@ -116,26 +177,120 @@ def equilibrium_row(precision: str) -> dict:
     }
 
 
+def batch_row(precision: str, acceleration: str, count: int = 64) -> dict:
+    """Equilibria per second: the twisted block at as many moments of its motion, all solved together, each
+    from the undeformed inside."""
+    scene = supple.load_scene(TWIST).scene
+    variations = [supple.Variation(time=0.5 + 0.5 * k / count) for k in range(1, count + 1)]
+    rows = []
+    for _ in range(3):
+        start = time.perf_counter()
+        solver = supple.PBNG(acceleration)
+        results = list(supple.equilibria(scene, variations, solver, precision=precision, device="cuda"))
+        wall = time.perf_counter() - start
+        reports = [result.report for result in results]
+        solving = max(report.seconds for report in reports)
+        rows.append(
+            {
+                "precision": precision,
+                "acceleration": acceleration,
+                "equilibria": count,
+                "solve_seconds": solving,
+                "wall_seconds": wall,
+                "per_second": count / solving,
+                "per_second_with_setup": count / wall,
+                "target_per_second": 400 if precision == "float32" else None,
+                "iterations": sorted({report.iterations for report in reports}),
+                "converged": sum(report.ok for report in reports),
+            }
+        )
+    return min(rows, key=lambda row: row["solve_seconds"])
+
+
+def markdown(results: dict) -> str:
+    """The rows that have a target, beside it."""
+    rows = [
+        (
+            f"PBNG sweep, {row['vertices']:,} vertices, {row['tets']:,} tetrahedra",
+            f"{row['target_us']} µs",
+            f"{row['us_per_sweep']:.0f} µs",
+            f"{row['byte_floor_us']:.0f} µs",
+        )
+        for row in results["sweeps"]
+        if row["target_us"]
+    ]
+    rows += [
+        (
+            f"{row['solver']} iteration, 25³ cube",
+            f"{row['paper_us']} µs",
+            f"{row['us_per_iteration']:.0f} µs",
+            "",
+        )
+        for row in results["cube"]
+    ]
+    rows += [
+        (
+            f"twisted block, imbalance 1e-4, {row['acceleration']}",
+            f"{row['target_ms']} ms",
+            f"{row['ms']:.1f} ms",
+            "",
+        )
+        for row in results["equilibria"]
+        if row["target_ms"]
+    ]
+    rows += [
+        (
+            f"{row['equilibria']} of them together, {row['acceleration']}",
+            f"{row['target_per_second']} per second",
+            f"{row['per_second']:.0f} per second",
+            "",
+        )
+        for row in results["batches"]
+        if row["target_per_second"]
+    ]
+    best = min(results["substeps"], key=lambda row: row["ms_per_step"])
+    rows.append(
+        (
+            f"block XPBD, 50 substeps, {best['tets']:,} tetrahedra, {best['ordering']}",
+            f"{best['target_ms']} ms",
+            f"{best['ms_per_step']:.1f} ms",
+            "",
+        )
+    )
+    lines = ["| case, float32 | to reach | measured | bytes alone |", "|---|---|---|---|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return f"{results['card']}, {results['date']}\n\n" + "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
     bandwidth = copy_bandwidth()
+    small = CudaProblem(supple.build_model(twisted_block(8)), "float32")
     results = {
         "date": str(date.today()),
         "card": require_device(),
         "machine": machine(),
         "copy_bandwidth_tb_per_s": bandwidth / 1e12,
-        "synchronisation_us": 1e6 * synchronisation(),
+        "arithmetic_tflop_per_s": arithmetic() / 1e12,
+        "synchronisation_us": 1e6 * synchronisation(small),
         "sweeps": [sweep_row(c, p, bandwidth) for c in TARGETS for p in ("float32", "float64")],
         "methods": [method_row(name) for name in SOLVERS if name not in ("pbng", "newton")],
-        "equilibria": [equilibrium_row(p) for p in ("float32", "float64")],
+        "cube": [cube_row(supple.PBNG()), cube_row(supple.GPBD(sweep="jacobi"))],
+        "equilibria": [equilibrium_row(p, a) for p in ("float32", "float64") for a in ACCELERATIONS],
+        "batches": [batch_row(p, a) for p in ("float32", "float64") for a in ACCELERATIONS],
+        "substeps": [substeps_row(ordering) for ordering in ("colours", "clusters")],
     }
-    text = json.dumps(results, indent=2)
-    print(text)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(text + "\n")
+    for path, text in (
+        (options.json, json.dumps(results, indent=2) + "\n"),
+        (options.markdown, markdown(results)),
+    ):
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    print(markdown(results))
 
 
 if __name__ == "__main__":

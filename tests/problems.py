@@ -27,6 +27,7 @@ PBNGS = {
     "none": supple.PBNG(),
     "sor": supple.PBNG(acceleration="sor"),
     "chebyshev": supple.PBNG(acceleration="chebyshev"),
+    "anderson": supple.PBNG(acceleration="anderson"),
 }
 
 NEWTONS = {

@@ -89,14 +89,16 @@ def stress_test(
         if step >= MOVING and step % 20 == 0:
             energies.append(elastic(x) + 0.5 * float(np.sum(model.mass[:, None] * v**2)))
     J = jacobians(model, x)
-    growth, left = np.max(energies) / energies[0], energies[-1] / energies[0]
+    growth, left = np.nanmax(energies) / energies[0], energies[-1] / energies[0]
+    infinite = int(np.sum(~np.isfinite(energies)))  # at inverted elements with a barrier
     return {
         "iterations": sweeps,
         "Newton steps": getattr(solver, "newton_steps", 1),
         "steps": step,
-        "stable": bool(step == steps and growth <= 1.1 and left < 1),
+        "stable": bool(step == steps and not infinite and growth <= 1.1 and left < 1),
         "most energy after the ends rest": float(f"{growth:.4g}"),
         "energy left": float(f"{left:.4g}"),
+        "looks at which energy was infinite": infinite,
         "inverted at the end": int(np.sum(~(J > 0))),
         "most inverted": max(inverted),
         "imbalance at the end": float(f"{problem.balance().imbalance:.3g}"),

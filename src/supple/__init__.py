@@ -2,6 +2,7 @@
 
 from supple.compare import Comparison, Trial, compare
 from supple.embedding import Embedding, embed, surface_of
+from supple.equilibria import equilibria
 from supple.inspection import inspect
 from supple.io import export, save_frames
 from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
@@ -30,6 +31,7 @@ from supple.scene import (
     SceneFileError,
     Translate,
     Twist,
+    Variation,
     VertexSet,
     build_model,
     load_scene,
@@ -76,6 +78,7 @@ __all__ = [
     "TriMesh",
     "Trial",
     "Twist",
+    "Variation",
     "VertexSet",
     "ball",
     "bar",
@@ -83,6 +86,7 @@ __all__ = [
     "build_model",
     "compare",
     "embed",
+    "equilibria",
     "equilibrium",
     "export",
     "inspect",

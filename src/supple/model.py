@@ -48,3 +48,15 @@ class Model:
         mask = np.ones(self.vertices, bool)
         mask[self.pinned] = False
         return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices
+    [m]; external forces (n, 3) [N]; one material for each elasticity term, or None for the model's; where to
+    start, (n, 3) [m], or None for the rest positions."""
+
+    pinned: np.ndarray
+    force: np.ndarray
+    materials: tuple | None = None
+    start: np.ndarray | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from supple.kernels import compilation
+from supple.kernels.device import check_device
 from supple.model import Model
 from supple.report import History, Outcome, Report
 from supple.scene import Body, Scene, build_model
@@ -56,10 +58,18 @@ class Result:
     report: Report
     model: Model
     velocities: np.ndarray | None = None
+    on_device: Any = field(default=None, repr=False, kw_only=True)
 
     def of(self, body: Body) -> np.ndarray:
         """The positions of one body's vertices."""
         return self.positions[body.vertices]
+
+    def positions_like(self, like: str) -> Any:
+        """The positions (n, 3) as an array of "torch" or "cupy"; where the solve ran on a CUDA device, on
+        that device in the solve's precision, without a copy through the host."""
+        from supple.interop import array_of
+
+        return array_of(like, self.positions, self.model.rest, self.on_device)
 
 
 @dataclass
@@ -90,14 +100,14 @@ def equilibrium(
     energy after every iteration.
     """
     began = perf_counter()
-    solver = solver or PBNG(acceleration="chebyshev")
-    stop = _stop(solver, tolerance, max_iterations, time_budget)
-    problem = _problem(scene, True, precision, device, threads)
+    solver = solver or PBNG(acceleration="anderson")
+    stop = make_stop(solver, tolerance, max_iterations, time_budget)
+    problem = make_problem(scene, True, precision, device, threads)
     if start is not None:
         problem.positions = _start_positions(start, problem.model)
     problem.prescribe(np.inf)
     report = solve(problem, solver, stop, history, watch, began)
-    return Result(problem.positions, report, problem.model)
+    return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
 
 
 def simulate(
@@ -126,8 +136,8 @@ def simulate(
     equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
     k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
     """
-    solver = solver or PBNG(acceleration="chebyshev")
-    stop = _stop(solver, tolerance, max_iterations, time_budget)
+    solver = solver or PBNG(acceleration="anderson")
+    stop = make_stop(solver, tolerance, max_iterations, time_budget)
     quasistatic = scene.quasistatic if quasistatic is None else quasistatic
     dt = scene.dt if dt is None else dt
     frames = scene.frames if frames is None else frames
@@ -147,25 +157,59 @@ def _frames(
     history: bool, threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
     began: float | None = perf_counter()
-    problem = _problem(scene, quasistatic, precision, device, threads)
+    problem = make_problem(scene, quasistatic, precision, device, threads)
     model, step = problem.model, dt / substeps
     if start is None:
         problem.prescribe((first_frame - 1) * dt)
     else:
         problem.positions = _start_positions(start, model)
+    damping = getattr(solver, "damping", 0.0)
     v = np.zeros((model.vertices, 3)) if velocities is None else _start_positions(velocities, model)
+    problem.set_velocities(v)
+    if not quasistatic:
+        problem.set_time_step(step)
+    unseen = stop.tolerance is None and stop.time_budget is None and not history and watch is None
     for index in range(first_frame, frames + 1):
         reports = []
+        x = problem.positions
         for substep in range(1, substeps + 1):
-            x = problem.positions
             if not quasistatic:
-                problem.set_inertia(step, x + step * v)
-                problem.positions = x + step * v
+                problem.coast(step, damping)
             problem.prescribe((index - 1) * dt + substep * step)
-            reports.append(solve(problem, solver, stop, history, watch, began))
-            began = None
-            v = (1 - getattr(solver, "damping", 0.0)) * (problem.positions - x) / step
-        yield Frame(problem.positions, _merge(reports), model, v, index, index * dt)
+            if unseen and substep < substeps:
+                reports.append(_iterate(problem, solver, stop))
+            else:
+                reports.append(solve(problem, solver, stop, history, watch, began))
+                began = None
+        if not np.isfinite(problem.positions).all():  # after substeps that nobody has looked at
+            problem.positions = x
+        v = (problem.positions - x) / dt if quasistatic else problem.velocities(step, damping)
+        there = problem.displacements_on_device()
+        yield Frame(problem.positions, _merge(reports), model, v, index, index * dt, on_device=there)
+
+
+def _iterate(problem: Problem, solver: Solver, stop: Stop) -> Report:
+    """The iterations of a substep that nobody looks at: no residual is evaluated."""
+    assert stop.max_iterations is not None
+    with compilation() as compiled:
+        began = perf_counter()
+        run = solver.begin(problem)
+        every = run.check_every if run.guarded else stop.max_iterations
+        for done in range(0, stop.max_iterations, every):
+            run.advance(min(every, stop.max_iterations - done))
+            if run.guarded:
+                run.observe(problem.balance())
+    return Report(
+        outcome=Outcome.COMPLETED,
+        solver=solver.name,
+        iterations=stop.max_iterations,
+        imbalance=np.nan,
+        reduction=np.nan,
+        residual=np.nan,
+        energy=np.nan,
+        seconds=perf_counter() - began - compiled.seconds,
+        compile_seconds=compiled.seconds,
+    )
 
 
 def solve(
@@ -200,7 +244,7 @@ def solve(
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         while True:
             stuck = iteration - progress_at > run.patience
-            outcome = _outcome(balance, stop, iteration, limit, clock, stuck, problem, run)
+            outcome = outcome_of(balance, stop, iteration, limit, clock, stuck, problem, run)
             if outcome is not None:
                 break
             target = iteration + _next_look(run, stop, iteration, limit, clock)
@@ -221,7 +265,7 @@ def solve(
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
-            if _is_progress(balance, lowest):
+            if is_progress(balance, lowest):
                 lowest, progress_at = balance, iteration
         if iteration == 0 or outcome is Outcome.FAILED:
             problem.assign(problem.u, good)
@@ -251,7 +295,7 @@ def solve(
     )
 
 
-def _is_progress(balance: Balance, lowest: Balance) -> bool:
+def is_progress(balance: Balance, lowest: Balance) -> bool:
     """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
     vanish together; the imbalance, while forces build up from rest under a load and the residual rises."""
     if not lowest.finite:
@@ -268,7 +312,7 @@ def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -
     return count
 
 
-def _outcome(
+def outcome_of(
     balance: Balance,
     stop: Stop,
     iteration: int,
@@ -301,7 +345,7 @@ def _recovering(problem: Problem, run: Run) -> bool:
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
-def _stop(
+def make_stop(
     solver: Solver, tolerance: float | None, max_iterations: int | None, time_budget: float | None
 ) -> Stop:
     limit = max_iterations if max_iterations is not None else solver.iterations
@@ -313,11 +357,10 @@ def _stop(
     return Stop(tolerance, limit, time_budget)
 
 
-def _problem(
+def make_problem(
     scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
 ) -> Problem:
-    if device not in ("cpu", "cuda"):
-        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    check_device(device)
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
     if device == "cpu":
         return Problem(model, precision, threads)

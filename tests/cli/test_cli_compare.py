@@ -174,7 +174,7 @@ def refused(*arguments: str) -> str:
         (("--solvers", "pbng:omega"), "pbng:omega needs a value"),
         (("--solvers", "pbng:omega=fast"), "pbng:omega=fast: omega should be a valid number, got 'fast'"),
         (("--solvers", "pbng:omega=3"), "omega must lie between 0 and 2"),
-        (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor' or 'chebyshev'"),
+        (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor', 'chebyshev' or 'anderson'"),
         (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
         (("--iterations", "0"), "max_iterations must be at least 1"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),

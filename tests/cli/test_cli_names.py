@@ -38,7 +38,7 @@ def test_list_shows_the_options_of_solvers_with_defaults():
     options = {option["name"]: option for option in pbng["options"]}
     assert options["acceleration"] == {
         "name": "acceleration",
-        "type": "none | sor | chebyshev",
+        "type": "none | sor | chebyshev | anderson",
         "default": "none",
     }
     assert options["omega"]["default"] == library.PBNG().omega

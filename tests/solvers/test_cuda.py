@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from lanewise import LanewiseProblem
 
 import supple
+from supple.kernels.device import check_device
 from supple.materials import MATERIALS
 from supple.solvers import SOLVERS
 from supple.solvers.problem import Problem
@@ -11,6 +13,7 @@ from supple.solvers.problem import Problem
 
 def card() -> str | None:
     try:
+        check_device("cuda")
         from supple.kernels.cuda import require_device
 
         return require_device()
@@ -35,6 +38,18 @@ def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, flo
     run = solver.begin(problem)
     run.advance(sweeps)
     return problem.positions, problem.balance().residual / first, problem.energy()
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
+def test_solvers_agree_lane_by_lane(name):
+    """The kernels as a device's threads see them, one lane at a time, without a device."""
+    model = supple.build_model(falling_block("corotated"))
+    x, reduction, energy = after_sweeps(Problem(model, "float64"), SOLVERS[name](), 6)
+    y, reduction_there, energy_there = after_sweeps(LanewiseProblem(model, "float64"), SOLVERS[name](), 6)
+    assert np.abs(x - model.rest).max() > 1e-4
+    assert np.abs(x - y).max() < 1e-12
+    assert reduction_there == pytest.approx(reduction, rel=1e-3, abs=1e-11)
+    assert energy_there == pytest.approx(energy, rel=1e-6)
 
 
 @on_a_card
@@ -82,6 +97,36 @@ def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     assert there.report.ok
     assert np.abs(here.positions - there.positions).max() < 1e-6
     assert np.array_equal(there.positions, again.positions)
+
+
+@on_a_card
+@pytest.mark.parametrize("at_once", [None, 2])
+@pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
+def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, at_once):
+    from test_equilibria import check
+
+    solver = supple.PBNG(acceleration)
+    first, again = (check("cuda", solver, at_once=at_once) for _ in range(2))
+    single = check("cpu", solver)
+    for a, b, c in zip(first, again, single, strict=True):
+        assert np.array_equal(a.positions, b.positions)
+        assert abs(a.report.iterations - c.report.iterations) <= 10
+        assert a.report.energy == pytest.approx(c.report.energy, rel=1e-9)
+
+
+@on_a_card
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_positions_reach_torch_on_the_device(precision):
+    pytest.importorskip("torch")
+    frames = list(
+        supple.simulate(
+            falling_block("corotated"), supple.PBNG(iterations=5), device="cuda", precision=precision
+        )
+    )
+    for frame in frames:
+        tensor = frame.positions_like("torch")
+        assert tensor.is_cuda
+        assert np.abs(tensor.cpu().numpy() - frame.positions).max() < 1e-6
 
 
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")

@@ -53,6 +53,45 @@ def test_accelerations_accelerate():
     }
     assert counts["sor"] < 0.6 * counts["none"]
     assert counts["chebyshev"] < 0.6 * counts["none"]
+    assert counts["anderson"] < 0.3 * counts["none"]
+
+
+def test_anderson_minimises_as_least_squares_does():
+    """x = g - ΔG c with the c of least |f - ΔF c|, from the same sweeps."""
+    model, window = build_model(twisted(material("corotated"))), 3
+    problem, plain = (Problem(model, "float64") for _ in range(2))
+    for each in (problem, plain):
+        each.prescribe(np.inf)
+    run, sweep = PBNG(acceleration="anderson", window=window).begin(problem), PBNG().begin(plain)
+    x, xs, gs = plain.u.copy(), [], []
+    for _ in range(7):
+        plain.u[:] = x
+        sweep.advance(1)
+        xs, gs = [*xs, x], [*gs, plain.u.copy()]
+        F = [(g - x)[:, :3].ravel() for g, x in zip(gs, xs, strict=True)]
+        dF = np.diff(F[-window - 1 :], axis=0).T
+        dG = np.diff([g.ravel() for g in gs[-window - 1 :]], axis=0).T
+        x = gs[-1].copy()
+        if dF.size:
+            x -= (dG @ np.linalg.lstsq(dF, F[-1], rcond=None)[0]).reshape(x.shape)
+        run.advance(1)
+        np.testing.assert_allclose(problem.u, x, atol=1e-6)
+    assert np.abs(x - gs[-1]).max() > 1e-4
+
+
+def test_anderson_goes_back_when_the_energy_rises():
+    problem = Problem(build_model(twisted(material("corotated"))), "float64")
+    problem.prescribe(np.inf)
+    run = PBNGS["anderson"].begin(problem)
+    run.advance(10)
+    assert not run.observe(problem.balance())
+    good = problem.u.copy()
+    problem.u[problem.vertices.own[0, 0, 0], 0] += 0.5
+    assert run.observe(problem.balance())
+    np.testing.assert_array_equal(problem.u, good)
+    assert run.notes == ["Anderson acceleration started over 1 times because the energy rose"]
+    run.advance(10)
+    assert not run.observe(problem.balance())
 
 
 @ANY
@@ -227,12 +266,13 @@ def test_runs_can_be_repeated_bit_by_bit(solver):
     np.testing.assert_array_equal(first, second)
 
 
-def test_sweeps_in_one_call_or_several_are_the_same():
-    """Chebyshev's weights go on where they were."""
+@pytest.mark.parametrize("name", ["chebyshev", "anderson"])
+def test_sweeps_in_one_call_or_several_are_the_same(name):
+    """Chebyshev's weights and Anderson's history go on where they were."""
     problems = [Problem(build_model(twisted(material("corotated"))), "float64") for _ in range(2)]
     for problem, counts in zip(problems, ([30], [1, 4, 10, 15]), strict=True):
         problem.prescribe(np.inf)
-        run = PBNGS["chebyshev"].begin(problem)
+        run = PBNGS[name].begin(problem)
         for count in counts:
             run.advance(count)
     np.testing.assert_array_equal(problems[0].u, problems[1].u)
@@ -243,7 +283,7 @@ def test_chebyshev_weights():
     run = PBNG(acceleration="chebyshev", rho=0.9, start=2).begin(
         Problem(build_model(twisted(material("corotated"))), "float64")
     )
-    weights = run.chebyshev.rows(5).weights
+    weights = run.acceleration.rows(5).weights[0]
     third = 2 / (2 - 0.81)
     np.testing.assert_allclose(weights, [1, 1, 1, third, 4 / (4 - 0.81 * third)])
 
@@ -258,7 +298,8 @@ def test_pinned_vertices_stay_where_they_are_put():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"acceleration": "anderson"}, "acceleration must be 'none', 'sor' or 'chebyshev'"),
+        ({"acceleration": "cheby"}, "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson'"),
+        ({"acceleration": "anderson", "window": 0}, "window must lie between 1 and 30, got 0"),
         ({"omega": 2.0}, "omega must lie between 0 and 2"),
         ({"omega": 0.0}, "omega must lie between 0 and 2"),
         ({"rho": 1.0}, "rho must lie between 0 and 1"),

@@ -2,6 +2,7 @@
 
 import math
 
+from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
 from supple.kernels import physics, select
 
@@ -34,8 +35,9 @@ def stretch_trace(I1, II, J):
 
 
 @physics
-def rotation(F):
-    """R of the polar decomposition F = R S, a proper rotation (det R = 1) for inverted F too.
+def rotation_coefficients(F):
+    """R = a F + b cof F + c F Fᵀ F, R of the polar decomposition F = R S, a proper rotation
+    (det R = 1) for inverted F too.
 
     R = [(t² + I₁) F + 2 t cof F - 2 F Fᵀ F] / (t³ - I₁ t - 2 J), whose denominator is
     2 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁). Where that vanishes R is not unique and a bounded matrix is returned, which for
@@ -45,27 +47,19 @@ def rotation(F):
     I1 = contract(F, F)
     J = det(F)
     t = stretch_trace(I1, contract(C, C), J)
-    G = matmul(matmul(F, transpose(F)), F)
     denominator = (t * t - I1) * t - 2.0 * J
     floor = DEGENERATE * t * I1 + 1e-30
     kept = max(denominator, floor)
     size = t + 1e-6
     w = 1.0 / (kept * size)
     s = w * size
-    a = s * (t * t + I1) + w * (kept - denominator)
-    b = s * (t + t)
-    c = s * -2.0
-    return (
-        a * F[0] + b * C[0] + c * G[0],
-        a * F[1] + b * C[1] + c * G[1],
-        a * F[2] + b * C[2] + c * G[2],
-        a * F[3] + b * C[3] + c * G[3],
-        a * F[4] + b * C[4] + c * G[4],
-        a * F[5] + b * C[5] + c * G[5],
-        a * F[6] + b * C[6] + c * G[6],
-        a * F[7] + b * C[7] + c * G[7],
-        a * F[8] + b * C[8] + c * G[8],
-    )
+    return Cubic(s * (t * t + I1) + w * (kept - denominator), s * (t + t), s * -2.0)
+
+
+@physics
+def rotation(F):
+    """R of the polar decomposition F = R S."""
+    return matrix_of(rotation_coefficients(F), F)
 
 
 @physics

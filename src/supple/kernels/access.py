@@ -2,14 +2,17 @@
 
 Batched data has the shape (rows, fields, lanes), contiguous: field f of the lanes of row r lie side by
 side. A row is named by its number, which stands for all its lanes at once and gives packs as wide as the
-data; or by a tuple (row, lane, ...), which stands for one lane and gives packs of one: what a CUDA thread
-sees. Vertex records (positions, velocities) are rows of four numbers, x y z and one unused, so that one
-lane is one aligned load.
+data; or by a `Place` or `Lane`, which stand for one lane and give packs of one: what a CUDA thread sees.
+Vertex records (positions, velocities) are rows of four numbers, x y z and one unused, so that one lane is
+one aligned load.
+
+A device may hold several copies of a model's state. Places and lanes tell the copy that a thread works on:
+its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
@@ -21,7 +24,38 @@ from supple.kernels.pack import PackType, pack_of, vector_type
 RECORD = 4
 """Numbers stored per vertex."""
 
+WARP = 32
+"""Threads of a CUDA device that exchange values directly; one warp does one item."""
+
 _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
+
+
+class Place(NamedTuple):
+    """Where a CUDA thread is: item `number`, one of `width` lanes of it, and as the part-th of those that
+    share that lane; the copy of the state it works on, which is the slot-th, and where that copy's records
+    begin."""
+
+    number: Any
+    lane: Any
+    part: Any
+    width: Any
+    slot: Any
+    copy: Any
+    offset: Any
+
+
+class Lane(NamedTuple):
+    """One of the 32 lanes of a row, and the copy of the state."""
+
+    number: Any
+    lane: Any
+    copy: Any
+    offset: Any
+
+
+def _named(builder: Any, kind: Any, value: Any, name: str) -> Any:
+    """A field of a Place or Lane."""
+    return builder.extract_value(value, kind.instance_class._fields.index(name))
 
 
 def _pack(data: Any, row: Any) -> PackType:
@@ -34,14 +68,19 @@ def _handle(row: Any) -> Any:
 
 
 def _field_pointer(context, builder, array_type, array, row_type, row, field):
-    """Pointer to data[row, field], at lane 0 or at the lane that the row's tuple names."""
+    """Pointer to data[row, field], at lane 0 or at the lane that a Place or Lane names."""
     struct = context.make_array(array_type)(context, builder, array)
-    _, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
+    *_, rows, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
     lane = _INT64(0)
     if isinstance(row_type, types.BaseTuple):
-        row, lane = (builder.extract_value(row, i) for i in (0, 1))
-    offset = builder.mul(builder.add(builder.mul(row, fields), field), lanes)
-    offset = builder.add(offset, lane)
+        lane, copy = (_named(builder, row_type, row, name) for name in ("lane", "copy"))
+        if row_type.instance_class is Lane:
+            lanes = _INT64(WARP)
+        row = _named(builder, row_type, row, "number")
+        if array_type.ndim == 4:
+            row = builder.add(row, builder.mul(copy, rows))
+    first = builder.mul(builder.mul(row, fields), lanes)
+    offset = builder.add(builder.add(first, lane), builder.mul(field, lanes))
     return builder.gep(struct.data, [offset], source_etype=context.get_data_type(array_type.dtype))
 
 
@@ -85,6 +124,8 @@ def _record_pointers(context, builder, records_type, records, ids_type, ids, row
     base = context.make_array(records_type)(context, builder, records).data
     for lane in range(lanes):
         name = builder.sext(builder.extract_element(names, _INDEX(lane)), _INT64)
+        if isinstance(row_type, types.BaseTuple):
+            name = builder.add(name, _named(builder, row_type, row, "offset"))
         offset = builder.mul(name, _INT64(RECORD))
         yield builder.gep(base, [offset], source_etype=context.get_data_type(records_type.dtype))
 

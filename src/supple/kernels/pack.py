@@ -124,8 +124,11 @@ def _register(function: Callable, arity: int, build: Callable, to_mask: bool = F
 def _llvm_call(name: str) -> Callable:
     def build(builder: Any, pack: PackType, *args: Any) -> Any:
         vector = args[0].type
-        if name in ("log", "exp", "fabs") and "nvptx" in (builder.module.triple or ""):
-            return _libdevice_call(builder, pack, name, args[0])
+        if _for_cuda(builder) and name in ("log", "exp", "fabs"):
+            suffix = "f" if pack.dtype == types.float32 else ""
+            return _scalar_call(builder, f"__nv_{name}{suffix}", *args)
+        if _for_cuda(builder) and name == "sqrt" and pack.dtype == types.float32:
+            return _scalar_call(builder, "llvm.nvvm.sqrt.approx.ftz.f", *args)
         suffix = f"v{pack.lanes}f{pack.dtype.bitwidth}"
         function_type = ir.FunctionType(vector, [vector] * len(args))
         function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.{suffix}")
@@ -134,21 +137,31 @@ def _llvm_call(name: str) -> Callable:
     return build
 
 
-def _libdevice_call(builder: Any, pack: PackType, name: str, value: Any) -> Any:
-    """What the LLVM of CUDA has no intrinsic for; packs have one lane there."""
-    scalar, index = _FLOATS[pack.dtype], ir.IntType(32)(0)
-    suffix = "f" if pack.dtype == types.float32 else ""
+def _for_cuda(builder: Any) -> bool:
+    return "nvptx" in (builder.module.triple or "")
+
+
+def _scalar_call(builder: Any, name: str, *values: Any) -> Any:
+    """A function of CUDA, where packs have one lane, on their numbers."""
+    vector, index = values[0].type, ir.IntType(32)(0)
+    scalar = vector.element
     function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(scalar, [scalar]), f"__nv_{name}{suffix}"
+        builder.module, ir.FunctionType(scalar, [scalar] * len(values)), name
     )
-    result = builder.call(function, [builder.extract_element(value, index)])
-    return builder.insert_element(ir.Constant(value.type, ir.Undefined), result, index)
+    result = builder.call(function, [builder.extract_element(value, index) for value in values])
+    return builder.insert_element(ir.Constant(vector, ir.Undefined), result, index)
+
+
+def _divide(builder: Any, pack: PackType, x: Any, y: Any) -> Any:
+    if _for_cuda(builder) and pack.dtype == types.float32:
+        return _scalar_call(builder, "llvm.nvvm.div.approx.ftz.f", x, y)
+    return builder.fdiv(x, y, flags=FAST_FLAGS)
 
 
 _register(operator.add, 2, lambda b, pack, x, y: b.fadd(x, y, flags=FAST_FLAGS))
 _register(operator.sub, 2, lambda b, pack, x, y: b.fsub(x, y, flags=FAST_FLAGS))
 _register(operator.mul, 2, lambda b, pack, x, y: b.fmul(x, y, flags=FAST_FLAGS))
-_register(operator.truediv, 2, lambda b, pack, x, y: b.fdiv(x, y, flags=FAST_FLAGS))
+_register(operator.truediv, 2, _divide)
 _register(operator.neg, 1, lambda b, pack, x: b.fsub(ir.Constant(x.type, [-0.0] * pack.lanes), x))
 for _function, _name in ((math.sqrt, "sqrt"), (math.log, "log"), (math.exp, "exp"), (abs, "fabs")):
     _register(_function, 1, _llvm_call(_name))
@@ -207,6 +220,16 @@ def _select(condition, yes, no):
     if isinstance(condition, MaskType):
         return lambda condition, yes, no: _select_lanes(condition, yes, no)
     return lambda condition, yes, no: yes if condition else no
+
+
+@intrinsic
+def pack_like(typingctx, number, example):
+    """A plain number in every lane of a pack like the example."""
+
+    def codegen(context, builder, sig, args):
+        return scalar_to_pack(context, builder, number, example, args[0])
+
+    return example(number, example), codegen
 
 
 @intrinsic

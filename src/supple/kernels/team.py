@@ -7,8 +7,8 @@
     leave(team, phase, first, last)             # everybody is done
 
 A place names an item among first, ..., last - 1: by its number where one thread does all lanes of it at
-once, by a tuple (number, lane, part, parts, width) where a thread does one of `width` lanes and, of what has
-to be summed up for it, every parts-th share. Which thread does an item never changes a result.
+once, by a `Place` where a thread does one of its lanes and, where several share a lane, a part of what has to
+be summed up for it. Which thread does an item never changes a result.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from supple.kernels.access import WARP, Lane, Place
 from supple.kernels.compile import generic
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
@@ -81,7 +82,7 @@ def inside(place: Any, last: int) -> bool:
 @overload(inside, jit_options={"forceinline": True})
 def _inside(place, last):
     if isinstance(place, types.BaseTuple):
-        return lambda place, last: place[0] < last
+        return lambda place, last: place.number < last
     return lambda place, last: place < last
 
 
@@ -93,20 +94,8 @@ def number(place: Any) -> int:
 @overload(number, jit_options={"forceinline": True})
 def _number(place):
     if isinstance(place, types.BaseTuple):
-        return lambda place: place[0]
+        return lambda place: place.number
     return lambda place: place
-
-
-def shares(place: Any) -> tuple[int, int]:
-    """(first, step): which of the rows to be summed up at a place are this thread's."""
-    return 0, 1
-
-
-@overload(shares, jit_options={"forceinline": True})
-def _shares(place):
-    if isinstance(place, types.BaseTuple):
-        return lambda place: (place[2], place[3])
-    return lambda place: (0, 1)
 
 
 def strides(place: Any) -> tuple[int, int]:
@@ -117,7 +106,7 @@ def strides(place: Any) -> tuple[int, int]:
 @overload(strides, jit_options={"forceinline": True})
 def _strides(place):
     if isinstance(place, types.BaseTuple):
-        return lambda place: (place[1] + place[2] * place[4], place[3] * place[4])
+        return lambda place: (place.lane + place.part * place.width, WARP)
     return lambda place: (0, 1)
 
 
@@ -129,7 +118,7 @@ def row_at(place: Any, row: int) -> Any:
 @overload(row_at, jit_options={"forceinline": True})
 def _row_at(place, row):
     if isinstance(place, types.BaseTuple):
-        return lambda place, row: (row, place[1])
+        return lambda place, row: Lane(row, place.lane + place.part * place.width, place.copy, place.offset)
     return lambda place, row: row
 
 
@@ -141,7 +130,7 @@ def lane_range(row: Any, lanes: int) -> tuple[int, int]:
 @overload(lane_range, jit_options={"forceinline": True})
 def _lane_range(row, lanes):
     if isinstance(row, types.BaseTuple):
-        return lambda row, lanes: (row[1], lanes)
+        return lambda row, lanes: (row.lane, lanes)
     return lambda row, lanes: (0, 1)
 
 
@@ -153,7 +142,7 @@ def leads(place: Any) -> bool:
 @overload(leads, jit_options={"forceinline": True})
 def _leads(place):
     if isinstance(place, types.BaseTuple):
-        return lambda place: place[2] == 0
+        return lambda place: place.part == 0
     return lambda place: True
 
 
@@ -164,7 +153,7 @@ def sum_shares(place: Any, value: Any) -> Any:
 
 @overload(sum_shares, jit_options={"forceinline": True})
 def _sum_shares(place, value):
-    if isinstance(place, types.BaseTuple):
+    if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda import sum_nine, sum_one
 
         if len(value) == 1:
@@ -180,8 +169,66 @@ def least_share(place: Any, value: Any) -> Any:
 
 @overload(least_share, jit_options={"forceinline": True})
 def _least_share(place, value):
-    if isinstance(place, types.BaseTuple):
+    if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda import least_over_parts
 
         return lambda place, value: least_over_parts(place, value)
+    return lambda place, value: value
+
+
+def copy_of(place: Any) -> int:
+    """The number of the copy of the state that a place belongs to."""
+    return 0
+
+
+@overload(copy_of, jit_options={"forceinline": True})
+def _copy_of(place):
+    if isinstance(place, types.BaseTuple):
+        return lambda place: place.copy
+    return lambda place: 0
+
+
+def offset_of(place: Any) -> int:
+    """Where that copy's records begin."""
+    return 0
+
+
+@overload(offset_of, jit_options={"forceinline": True})
+def _offset_of(place):
+    if isinstance(place, types.BaseTuple):
+        return lambda place: place.offset
+    return lambda place: 0
+
+
+@generic
+def records(team, array):
+    """How many records one copy of the state has."""
+
+
+@records.of(Threads)
+def _records(team, array):
+    return len(array)
+
+
+@generic
+def records_at_once(team):
+    """How many records make a good item of work."""
+
+
+@records_at_once.of(Threads)
+def _records_at_once(team):
+    return 256
+
+
+def lane_total(place: Any, value: float) -> float:
+    """The sum of a number over all threads at a place."""
+    return value
+
+
+@overload(lane_total, jit_options={"forceinline": True})
+def _lane_total(place, value):
+    if getattr(place, "instance_class", None) is Place:
+        from supple.kernels.cuda import sum_over_warp
+
+        return lambda place, value: sum_over_warp(value)
     return lambda place, value: value

@@ -11,7 +11,9 @@ from supple.materials.material import (
     psi,
     step_limit,
     stress,
+    stress_coefficients,
     stress_differential,
+    traction,
 )
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.stable_neo_hookean import StableNeoHookean
@@ -42,5 +44,7 @@ __all__ = [
     "psi",
     "step_limit",
     "stress",
+    "stress_coefficients",
     "stress_differential",
+    "traction",
 ]

@@ -2,6 +2,7 @@
 
 import math
 
+from supple.algebra.isotropic import Cubic
 from supple.algebra.matrix3 import (
     cofactor,
     cofactor_differential,
@@ -10,9 +11,15 @@ from supple.algebra.matrix3 import (
     det,
     scaled,
 )
-from supple.algebra.rotation import rotation, rotation_differential
+from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
 from supple.kernels import select
-from supple.materials.material import Isotropic, constraint_pair, psi, stress, stress_differential
+from supple.materials.material import (
+    Isotropic,
+    constraint_pair,
+    psi,
+    stress_coefficients,
+    stress_differential,
+)
 
 
 class Corotated(Isotropic):
@@ -32,11 +39,12 @@ def _psi(material, F):
     return material.mu * shear + 0.5 * material.lam * volume_change * volume_change
 
 
-@stress.of(Corotated)
-def _stress(material, F):
+@stress_coefficients.of(Corotated)
+def _stress_coefficients(material, F):
     """P = 2μ (F - R) + λ (J - 1) cof F."""
-    D = combine(1.0, F, -1.0, rotation(F))
-    return combine(2.0 * material.mu, D, material.lam * (det(F) - 1.0), cofactor(F))
+    R = rotation_coefficients(F)
+    stiffness = 2.0 * material.mu
+    return Cubic(stiffness * (1.0 - R.a), material.lam * (det(F) - 1.0) - stiffness * R.b, -(stiffness * R.c))
 
 
 @stress_differential.of(Corotated)

@@ -1,8 +1,8 @@
 """Linear elasticity [PBNG eq. 38]: the model all others agree with at rest. Not invariant to rotation."""
 
-from supple.algebra.matrix3 import add_diagonal, combine, contract, dot, outer, scaled, transpose
+from supple.algebra.matrix3 import add_diagonal, combine, contract, dot, matvec, outer, scaled, transpose
 from supple.kernels import physics
-from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential
+from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential, traction
 
 
 class LinearElastic(Isotropic):
@@ -32,6 +32,11 @@ def _psi(material, F):
 def _stress(material, F):
     """P = 2μ ε + λ tr(ε) I."""
     return _stress_of(material, add_diagonal(_symmetric(F), -1.0))
+
+
+@traction.of(LinearElastic)
+def _traction(material, F, g):
+    return matvec(stress(material, F), g)
 
 
 @stress_differential.of(LinearElastic)

@@ -2,6 +2,7 @@
 
 import math
 
+from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import (
     cofactor,
     cofactor_differential,
@@ -16,7 +17,7 @@ from supple.materials.material import (
     bound_coefficients,
     psi,
     step_limit,
-    stress,
+    stress_coefficients,
     stress_differential,
 )
 
@@ -34,11 +35,11 @@ def _psi(material, F):
     return 0.5 * material.mu * (contract(F, F) - 3.0) + (0.5 * material.lam * L - material.mu) * L
 
 
-@stress.of(LogNeoHookean)
-def _stress(material, F):
+@stress_coefficients.of(LogNeoHookean)
+def _stress_coefficients(material, F):
     """P = μ F + (λ log J - μ)/J cof F."""
     J = det(F)
-    return combine(material.mu, F, (material.lam * math.log(J) - material.mu) / J, cofactor(F))
+    return Quadratic(material.mu, (material.lam * math.log(J) - material.mu) / J)
 
 
 @stress_differential.of(LogNeoHookean)

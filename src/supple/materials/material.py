@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from supple.algebra.isotropic import matrix_of, times
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.kernels import generic
 
@@ -73,6 +74,27 @@ def psi(material, F):
 @generic
 def stress(material, F):
     """First Piola-Kirchhoff stress P = ∂ψ/∂F [Pa], a 9-tuple."""
+
+
+@generic
+def stress_coefficients(material, F):
+    """P = a F + b cof F + c F Fᵀ F as `Quadratic` or `Cubic` coefficients [Pa]; every isotropic stress is of
+    this form."""
+
+
+@stress.of(Isotropic)
+def _stress(material, F):
+    return matrix_of(stress_coefficients(material, F), F)
+
+
+@generic
+def traction(material, F, g):
+    """P g: with a vertex's shape gradient g [1/m], minus the force density [N/m³] on it."""
+
+
+@traction.of(Isotropic)
+def _traction(material, F, g):
+    return times(stress_coefficients(material, F), F, g)
 
 
 @generic

@@ -2,6 +2,7 @@
 
 import math
 
+from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import (
     cofactor,
     cofactor_differential,
@@ -15,7 +16,7 @@ from supple.materials.material import (
     bound_coefficients,
     constraint_pair,
     psi,
-    stress,
+    stress_coefficients,
     stress_differential,
 )
 
@@ -36,11 +37,11 @@ def _psi(material, F):
     return shear + (0.5 * (material.lam + material.mu) * growth - material.mu) * growth
 
 
-@stress.of(NeoHookean)
-def _stress(material, F):
+@stress_coefficients.of(NeoHookean)
+def _stress_coefficients(material, F):
     """P = μ F + (λ̂ (J - 1) - μ) cof F."""
     pressure = (material.lam + material.mu) * (det(F) - 1.0) - material.mu
-    return combine(material.mu, F, pressure, cofactor(F))
+    return Quadratic(material.mu, pressure)
 
 
 @stress_differential.of(NeoHookean)

@@ -2,6 +2,7 @@
 
 import math
 
+from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import (
     cofactor,
     cofactor_differential,
@@ -10,7 +11,13 @@ from supple.algebra.matrix3 import (
     det,
 )
 from supple.kernels import physics
-from supple.materials.material import Isotropic, bound_coefficients, psi, stress, stress_differential
+from supple.materials.material import (
+    Isotropic,
+    bound_coefficients,
+    psi,
+    stress_coefficients,
+    stress_differential,
+)
 
 
 class StableNeoHookean(Isotropic):
@@ -40,12 +47,12 @@ def _psi(material, F):
     return shear + 0.5 * l * growth * (growth - 2.0 * shift)
 
 
-@stress.of(StableNeoHookean)
-def _stress(material, F):
+@stress_coefficients.of(StableNeoHookean)
+def _stress_coefficients(material, F):
     """P = m (1 - 1/(1 + |F|²)) F + l (J - α) cof F."""
     m, l, shift = _constants(material)
     shear = m - m / (1.0 + contract(F, F))
-    return combine(shear, F, l * (det(F) - 1.0 - shift), cofactor(F))
+    return Quadratic(shear, l * (det(F) - 1.0 - shift))
 
 
 @stress_differential.of(StableNeoHookean)

@@ -2,6 +2,7 @@
 
 import math
 
+from supple.algebra.isotropic import Cubic
 from supple.algebra.matrix3 import (
     add_diagonal,
     combine,
@@ -19,7 +20,7 @@ from supple.materials.material import (
     bound_coefficients,
     hessian_bound,
     psi,
-    stress,
+    stress_coefficients,
     stress_differential,
 )
 
@@ -48,10 +49,11 @@ def _psi(material, F):
     return material.mu * contract(E, E) + 0.5 * material.lam * trace * trace
 
 
-@stress.of(StVK)
-def _stress(material, F):
-    """P = F S."""
-    return matmul(F, _second_piola(material, _green_strain(F)))
+@stress_coefficients.of(StVK)
+def _stress_coefficients(material, F):
+    """P = F S = (λ tr(E) - μ) F + μ F Fᵀ F."""
+    trace = 0.5 * (contract(F, F) - 3.0)
+    return Cubic(material.lam * trace - material.mu, 0.0 * trace, material.mu)
 
 
 @stress_differential.of(StVK)

@@ -26,10 +26,11 @@ class VertexBatches:
 
 
 def batch_vertices(
-    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None
+    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None, parts: int = 1
 ) -> VertexBatches:
     """Batches of the free vertices (n,) bool. Within a colour, vertices are sorted by how many stencils
-    touch them, rarer terms first, so that the lanes of a batch have nearly equally many visits."""
+    touch them, rarer terms first, so that the lanes of a batch have nearly equally many visits. The rows of a
+    term have `parts` times as many lanes: each holds that many visits of every vertex."""
     n, lanes = len(free), lanes or lanes_of(dtype)
     stencils = [term.vertices for term in terms]
     colour = colour_vertices(stencils, np.flatnonzero(free), n)
@@ -50,24 +51,28 @@ def batch_vertices(
     position[order] = place
     own = own.reshape(-1, lanes)
     rows = tuple(
-        _rows_by_vertex(term, found, own, position, dtype)
+        _rows_by_vertex(term, found, own, position, dtype, parts)
         for term, found in zip(terms, incidences, strict=True)
     )
     return VertexBatches(own[:, None, :].copy(), colour_start, rows)
 
 
-def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, position: np.ndarray, dtype: np.dtype):
+def _rows_by_vertex(
+    term: Term, found: tuple, own: np.ndarray, position: np.ndarray, dtype: np.dtype, parts: int
+):
     first, element, slot = found
     n, lanes = len(position), own.shape[1]
     valence = np.append(np.diff(first), 0)  # the padding vertex n is touched by nothing
-    start = np.concatenate([[0], np.cumsum(valence[own].max(axis=1))]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(-(-valence[own].max(axis=1) // parts))]).astype(np.int64)
     vertex = np.repeat(np.arange(n), np.diff(first))
     rank = np.arange(len(vertex)) - first[vertex]
     kept = position[vertex] >= 0
     vertex, rank, element, slot = vertex[kept], rank[kept], element[kept], slot[kept]
     batch, lane = np.divmod(position[vertex], lanes)
-    own_of_row = np.repeat(own, np.diff(start), axis=0)
-    return term.rows(Visits(element, slot, start[batch] + rank, lane, own_of_row, np.dtype(dtype)), start)
+    own_of_row = np.repeat(np.tile(own, parts), np.diff(start), axis=0)
+    row, part = np.divmod(rank, parts)
+    visits = Visits(element, slot, start[batch] + row, part * lanes + lane, own_of_row, np.dtype(dtype))
+    return term.rows(visits, start)
 
 
 def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None = None) -> Elements:

@@ -82,7 +82,7 @@ def _neighbours(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np
 
 
 def batch_links(
-    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None
+    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None, parts: int = 1
 ) -> Links | None:
     """The links of a model by colour: groups of one colour share no stencil. None when there are none."""
     groups, n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
@@ -103,12 +103,12 @@ def batch_links(
     table = np.full((colour_start[-1] * lanes, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
     members = np.where(table < 0, n, table).reshape(-1, lanes, groups.shape[1]).transpose(0, 2, 1)
-    rows = [_rows_of_links(term, table, n, lanes, np.dtype(dtype)) for term in terms]
+    rows = [_rows_of_links(term, table, n, lanes, parts, np.dtype(dtype)) for term in terms]
     term_rows, own, share = zip(*rows, strict=True)
     return Links(np.ascontiguousarray(members, np.int32), colour_start, term_rows, own, share)
 
 
-def _rows_of_links(term: Term, table: np.ndarray, n: int, lanes: int, dtype: np.dtype) -> tuple:
+def _rows_of_links(term: Term, table: np.ndarray, n: int, lanes: int, parts: int, dtype: np.dtype) -> tuple:
     """The visits of every group's members to a term's stencils, those left out that a common translation
     does not deform because the whole stencil moves."""
     first, element, slot = incidence(term.vertices, n)
@@ -127,10 +127,11 @@ def _rows_of_links(term: Term, table: np.ndarray, n: int, lanes: int, dtype: np.
 
     rank = np.arange(len(group)) - np.searchsorted(group, group)
     valence = np.bincount(group, minlength=len(table)).reshape(-1, lanes)
-    start = np.concatenate([[0], np.cumsum(valence.max(axis=1))]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(-(-valence.max(axis=1) // parts))]).astype(np.int64)
     batch, lane = np.divmod(group, lanes)
-    row = start[batch] + rank
-    own = np.full((start[-1], lanes), n, np.int32)
+    row, part = np.divmod(rank, parts)
+    row, lane = start[batch] + row, part * lanes + lane
+    own = np.full((start[-1], parts * lanes), n, np.int32)
     own[row, lane] = member
     visits = Visits(element, slot, row, lane, own, dtype)
     return term.rows(visits, start), own[:, None, :].copy(), visits.place(share[:, None].astype(dtype))

@@ -7,6 +7,7 @@ from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
+from supple.scene.variations import Variation
 
 __all__ = [
     "Body",
@@ -20,6 +21,7 @@ __all__ = [
     "SceneFileError",
     "Translate",
     "Twist",
+    "Variation",
     "VertexSet",
     "build_model",
     "load_scene",

@@ -115,12 +115,19 @@ def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:
+    return tuple(
+        TetElasticity.from_mesh(rest, _tets(group), merged_material(group))
+        for group in elastic_groups(bodies)
+    )
+
+
+def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
+    """Bodies of the same kind of material, which make one elasticity term each."""
     kinds = dict.fromkeys(type(body.material) for body in bodies)
-    alike = ([body for body in bodies if type(body.material) is kind] for kind in kinds)
-    return tuple(TetElasticity.from_mesh(rest, _tets(group), _merged(group)) for group in alike)
+    return [[body for body in bodies if type(body.material) is kind] for kind in kinds]
 
 
-def _merged(bodies: list[Body]) -> Any:
+def merged_material(bodies: list[Body]) -> Any:
     """One material for several bodies: numbers where all are the same, else one value for each tet."""
     first = bodies[0].material
     if len(bodies) == 1 or all(not any(map(np.ndim, b.material)) and b.material == first for b in bodies):

@@ -6,45 +6,54 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import enter, inside, leave, number, physics, proceed, strides
+from supple.kernels import (
+    copy_of,
+    enter,
+    inside,
+    leave,
+    number,
+    offset_of,
+    proceed,
+    records,
+    records_at_once,
+    strides,
+)
+from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
-
-BLOCK = 256
-"""Vertices that are one item of work."""
 
 GROWTH = 4.0
 """How far the residual may rise above its lowest before the acceleration starts over."""
 
 
-class Acceleration(NamedTuple):
-    """weights (iterations,): ω of each sweep, 0 for none; gamma; current xˡ and previous xˡ⁻¹ records."""
+class ChebyshevRows(NamedTuple):
+    """phases: how many follow a sweep; weights (copies, iterations): ω of each sweep; gamma (copies,);
+    current xˡ and previous xˡ⁻¹ records."""
 
+    phases: Any
     weights: Any
     gamma: Any
     current: Any
     previous: Any
 
 
-def no_acceleration(iterations: int, u: np.ndarray) -> Acceleration:
-    return Acceleration(np.zeros(iterations), 1.0, u, u)
-
-
-@physics
-def extrapolate(team, phase, acceleration, iteration, u):
+@accelerate.of(ChebyshevRows)
+def _extrapolate(acceleration, team, phase, iteration, u):
     """x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
-    omega, gamma = acceleration.weights[iteration], acceleration.gamma
     current, previous = acceleration.current, acceleration.previous
-    blocks = -(-len(u) // BLOCK)
+    count, size = records(team, u), records_at_once(team)
+    blocks = -(-count // size)
     block = enter(team, phase, 0, blocks)
     while inside(block, blocks):
+        omega, gamma = acceleration.weights[copy_of(block), iteration], acceleration.gamma[copy_of(block)]
         first, step = strides(block)
-        start = number(block) * BLOCK
-        i, last = start + first, min(len(u), start + BLOCK)
+        start = number(block) * size
+        i, last = start + first, min(count, start + size)
         while i < last:
+            k = i + offset_of(block)
             for axis in range(3):
-                here, before = current[i, axis], previous[i, axis]
-                x = omega * (gamma * (u[i, axis] - here) + here - before) + before
-                previous[i, axis], current[i, axis], u[i, axis] = here, x, x
+                here, before = current[k, axis], previous[k, axis]
+                x = omega * (gamma * (u[k, axis] - here) + here - before) + before
+                previous[k, axis], current[k, axis], u[k, axis] = here, x, x
             i += step
         block = proceed(team, phase, block, 0, blocks)
     leave(team, phase, 0, blocks)
@@ -53,50 +62,60 @@ def extrapolate(team, phase, acceleration, iteration, u):
 class Chebyshev:
     """The weights ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ) from sweep `start` on, and a safeguard:
     when the residual rises, the weights start over with an estimate ρ further from 1; once ρ is 0, which is
-    no acceleration, it may rise as it does without one."""
+    no acceleration, it may rise as it does without one. Every copy of the state has its own."""
 
     def __init__(self, rho: float, gamma: float, start: int, problem: Problem) -> None:
-        self.rho, self.gamma, self.start = rho, gamma, start
-        self.problem, u = problem, problem.u
-        problem.pull(u)
-        self.current, self.previous = u.copy(), u.copy()
-        self._best, self._best_residual = u.copy(), np.inf
-        self._sweep = 0
-        self._omega = 1.0
-        self.restarts = 0
+        self.problem, self.start = problem, start
+        copies, u = problem.copies, problem.u
+        self.rho, self.gamma = np.full(copies, rho), np.full(copies, gamma)
+        self.restarts = np.zeros(copies, int)
+        self._sweep = np.zeros(copies, int)
+        self._best_residual = np.full(copies, np.inf)
+        self._rows: ChebyshevRows | None = None
+        self._known: dict[float, list[float]] = {}
+        self.current, self.previous, self._best = (np.empty_like(u) for _ in range(3))
+        for array in (self.current, self.previous, self._best):
+            problem.assign(array, u)
 
-    @property
-    def notes(self) -> list[str]:
-        if not self.restarts:
+    def notes(self, copy: int = 0) -> list[str]:
+        if not self.restarts[copy]:
             return []
-        return [f"Chebyshev acceleration started over {self.restarts} times because the residual rose"]
+        return [f"Chebyshev acceleration started over {self.restarts[copy]} times because the residual rose"]
 
-    def rows(self, iterations: int) -> Acceleration:
+    def rows(self, iterations: int) -> ChebyshevRows:
         """The acceleration of the next sweeps."""
-        weights = np.ones(iterations)
-        for i in range(iterations):
-            if self._sweep > self.start:
-                square = self.rho * self.rho
-                self._omega = (
-                    2 / (2 - square) if self._sweep == self.start + 1 else 4 / (4 - square * self._omega)
-                )
-                weights[i] = self._omega
-            self._sweep += 1
-        return Acceleration(weights, self.gamma, self.current, self.previous)
+        if self._rows is None or self._rows.weights.shape[1] < iterations:
+            weights = np.ones((len(self.rho), iterations))
+            self._rows = ChebyshevRows(1, weights, self.gamma, self.current, self.previous)
+        for state in set(zip(self.rho, self._sweep, strict=True)):
+            alike = (self.rho == state[0]) & (self._sweep == state[1])
+            self._rows.weights[alike, :iterations] = self._omegas(*state, iterations)
+        self._sweep += iterations
+        self.problem.push(self._rows.weights)
+        return self._rows
 
-    def observe(self, balance: Balance) -> bool:
+    def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
+        """ω of `count` sweeps from a sweep on."""
+        known = self._known.setdefault(rho, [1.0] * (self.start + 1) + [2 / (2 - rho * rho)])
+        while len(known) < sweep + count:
+            known.append(4 / (4 - rho * rho * known[-1]))
+        return known[sweep : sweep + count]
+
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
-        if balance.finite and balance.residual < self._best_residual:
-            self.problem.assign(self._best, self.problem.u)
-            self._best_residual = balance.residual
+        if balance.finite and balance.residual < self._best_residual[copy]:
+            self.problem.assign(self._best, self.problem.u, copy)
+            self._best_residual[copy] = balance.residual
             return False
-        harmless = balance.residual < GROWTH * self._best_residual or self._sweep <= self.start
-        if balance.finite and (harmless or self.rho == 0):
+        harmless = balance.residual < GROWTH * self._best_residual[copy] or self._sweep[copy] <= self.start
+        if balance.finite and (harmless or self.rho[copy] == 0):
             return False
         for array in (self.problem.u, self.current, self.previous):
-            self.problem.assign(array, self._best)
-        self._sweep, self._omega = 0, 1.0
-        self.rho = max(0.0, 1 - 4 * (1 - self.rho))
-        self.gamma = 0.5 * (self.gamma + 1.0) if self.gamma > 1 else self.gamma
-        self.restarts += 1
+            self.problem.assign(array, self._best, copy)
+        self._sweep[copy] = 0
+        self.rho[copy] = max(0.0, 1 - 4 * (1 - self.rho[copy]))
+        if self.gamma[copy] > 1:
+            self.gamma[copy] = 0.5 * (self.gamma[copy] + 1.0)
+        self.problem.push(self.gamma)
+        self.restarts[copy] += 1
         return True

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from supple.kernels.cuda import Mirror, launch, measure, require_device
+from supple.kernels.access import WARP
+from supple.kernels.cuda import (
+    FAT,
+    REDUCE_BLOCKS,
+    SPACIOUS,
+    WIDE,
+    Arrivals,
+    Mirror,
+    launch,
+    measure,
+    multiprocessors,
+    require_device,
+)
 from supple.model import Model
 from supple.solvers.problem import Balance, Problem, evaluate_balance
 
-LANES = 4
-"""Vertices that a warp works on at the same time, with eight threads each."""
+
+def lanes_for(vertices: int) -> int:
+    """Vertices that a warp works on at the same time: the fewer there are in all, the more threads share
+    one."""
+    return next(
+        (lanes for lanes, most in ((4, 48_000), (8, 160_000), (16, 1_000_000)) if vertices < most), 32
+    )
 
 
 class CudaProblem(Problem):
@@ -22,13 +40,26 @@ class CudaProblem(Problem):
 
     device = "cuda"
 
-    def __init__(self, model: Model, precision: str) -> None:
+    def __init__(self, model: Model, precision: str, copies: int = 1) -> None:
         self.card = require_device()
-        self._mirror = Mirror()
-        super().__init__(model, precision, threads=1, lanes=LANES)
+        self.copies = copies
+        self._mirror, self._arrivals = Mirror(), Arrivals()
+        self.active = np.arange(copies, dtype=np.int32)
+        lanes = lanes_for(copies * model.vertices)
+        super().__init__(model, precision, threads=1, lanes=lanes, parts=WARP // lanes)
+        items = copies * int(np.diff(self.colour_start).max(initial=0))
+        small = items <= 3 * multiprocessors() * FAT.threads // WARP
+        self._shape = (SPACIOUS if self.dtype == np.float64 else FAT) if small else WIDE
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        launch(kernel, self.lanes, *(self._mirror.of(arg) for arg in args))
+        self._launch(self.lanes, kernel, phases, *args)
+
+    def run_elements(self, kernel: Callable, phases: int, *args: Any) -> None:
+        self._launch(self.element_lanes, kernel, phases, *args)
+
+    def _launch(self, lanes: int, kernel: Callable, phases: int, *args: Any) -> None:
+        grid = lanes.bit_length() - 1, self.active, self.model.vertices + 1
+        launch(self._mirror, self._arrivals, kernel, phases, self._shape, grid, *args)
 
     def pull(self, array: np.ndarray) -> None:
         self._mirror.pull(array)
@@ -36,24 +67,57 @@ class CudaProblem(Problem):
     def push(self, array: np.ndarray) -> None:
         self._mirror.push(array)
 
-    def assign(self, target: np.ndarray, source: np.ndarray) -> None:
-        self._mirror.assign(target, source)
+    def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
+        n = self.model.vertices + 1
+        first, last = (0, len(target)) if copy is None else (copy * n, (copy + 1) * n)
+        self._mirror.assign(target, source, first, last)
+
+    def displacements_on_device(self) -> Any:
+        return self._mirror.duplicate(self.u)
 
     def balance(self) -> Balance:
         """The same figures as on the CPU, measured on the device."""
-        m = self._mirror.of
-        if not hasattr(self, "_device_sizes"):
-            stiffness = self._rest_stiffness + 3 * self.vertices.inertia[:, 0]
-            self._softness = 1 / np.maximum(stiffness, 1e-30)
-            self._device_sizes = np.empty((len(self.vertices.own), 2, self.lanes), self.dtype)
-        self.run(
-            evaluate_balance, 1, self.terms, self.vertices, self.u, self.anchor, self.net, self._device_sizes
-        )
-        r2, s2, a2, reach, ratio = measure(m(self.net), m(self._device_sizes), m(self._softness), m(self.u))
+        return self.balances()[0]
+
+    def balances(self) -> dict[int, Balance]:
+        """The figures of every active copy."""
+        softness = self._softness  # which evaluates forces at rest the first time
+        self.run_balance()
+        figures = measure(self._mirror, self.active, self.net, self._sums, softness, self.u, self._measured)
+        return {int(copy): self._balance(int(copy), *figures[copy]) for copy in self.active}
+
+    def run_balance(self) -> None:
+        """Evaluate the net forces, and s and tr A of every vertex."""
+        self.run(evaluate_balance, 1, self.terms, self.vertices, self.u, self.anchor, self.net, self._sums)
+
+    def _balance(self, copy: int, r2: float, s2: float, a2: float, reach: float, ratio: float) -> Balance:
         length = float(np.finfo(self.dtype).eps) * (reach + self._edge)
-        at_rest = not self._loaded and ratio <= 4 * length
+        at_rest = not self.is_loaded(copy) and ratio <= 4 * length
         return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
 
-    def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
-        super().set_inertia(dt, anchor)
-        self.__dict__.pop("_device_sizes", None)
+    def is_loaded(self, copy: int) -> bool:
+        """Whether external forces act on free vertices."""
+        return self._loaded
+
+    def set_time_step(self, dt: float) -> None:
+        super().set_time_step(dt)
+        self._softness[:] = self._rest_softness()
+        self.push(self._softness)
+
+    def _rest_softness(self) -> np.ndarray:
+        """1 / tr A of every vertex at rest, by copy, batch and lane."""
+        return 1 / np.maximum(self._rest_stiffness + 3 * self.vertices.inertia[:, 0], 1e-30)
+
+    @cached_property
+    def _softness(self) -> np.ndarray:
+        shape = self.copies, len(self.vertices.own), self.lanes
+        return np.array(np.broadcast_to(self._rest_softness(), shape))
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        """s and tr A by copy, batch and lane."""
+        return np.empty((self.copies, len(self.vertices.own), 2, self.lanes), self.dtype)
+
+    @cached_property
+    def _measured(self) -> np.ndarray:
+        return np.zeros((self.copies, REDUCE_BLOCKS, 5))

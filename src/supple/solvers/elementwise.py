@@ -68,12 +68,15 @@ class ElementOptions:
 
 
 class Workplace(NamedTuple):
-    """What a method needs for all steps with the same W (n + 1,): its projections, and what they remember
-    beside as many zeros."""
+    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: its
+    projections, what they remember beside as many zeros, and the external forces with the displacement W f by
+    them."""
 
+    inertia: np.ndarray
     weights: np.ndarray
     projections: tuple
     memory: list[tuple[np.ndarray, np.ndarray]]
+    drift: list[np.ndarray]
 
 
 class ElementRun:
@@ -91,10 +94,11 @@ class ElementRun:
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self.dynamic = bool(problem.inertia.any())
-        self._workplace = self._find_workplace(self._weights())
+        self._workplace = self._find_workplace()
         self._phases = sum(len(projection.colour_start) - 1 for projection in self.projections)
-        problem.pull(problem.u)
-        self._start = problem.u.copy()
+        if not self.dynamic:
+            problem.pull(problem.u)
+            self._start = problem.u.copy()
         self._begin_step()
 
     @property
@@ -134,7 +138,7 @@ class ElementRun:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
-            p.run(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
+            p.run_elements(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -150,10 +154,17 @@ class ElementRun:
         p = self.problem
         for memory, zeros in self._workplace.memory:
             p.assign(memory, zeros)
-        p.pull(p.u)
-        p.u[:-1, :3] += (self.weights[:-1, None] * p.model.force).astype(p.dtype)
-        p.push(p.u)
+        p.displace(self._drift())
         self._sweeps_in_step = 0
+
+    def _drift(self) -> np.ndarray:
+        """W f_ext, records; remembered, since it is the same in every step."""
+        p, known = self.problem, self._workplace.drift
+        if not known or known[0] is not p.force:
+            drift = np.zeros_like(p.u)
+            drift[:-1, :3] = self.weights[:-1, None] * p.force
+            known[:] = p.force, drift
+        return known[1]
 
     def _resume_step(self) -> None:
         """The next step of pseudo-time with the forces f of the last, which has led from x₀ to x = x₀ + W f:
@@ -166,13 +177,17 @@ class ElementRun:
         self._start = start
         self._sweeps_in_step = 0
 
-    def _find_workplace(self, weights: np.ndarray) -> Workplace:
+    def _find_workplace(self) -> Workplace:
         """That of an earlier run of this method on the problem, if it had the same W."""
         known = self.problem.shared("workplaces of element-wise methods", dict)
         found = known.get(self.method)
+        if found is not None and found.inertia is self.problem.inertia:
+            return found
+        weights = self._weights()
         if found is None or not np.array_equal(found.weights, weights):
-            found = known[self.method] = self._make_workplace(weights)
-        return found
+            found = self._make_workplace(weights)
+        known[self.method] = found._replace(inertia=self.problem.inertia)
+        return known[self.method]
 
     def _make_workplace(self, weights: np.ndarray) -> Workplace:
         p, method = self.problem, self.method
@@ -183,14 +198,17 @@ class ElementRun:
             make: Any = method.weak if weak[k] else method.elastic
             projections += make(p.model.terms[k], batches, batches.gather_corners(weights, p.dtype))
         memory = [getattr(q, name) for q in projections for name in REMEMBERED if hasattr(q, name)]
-        return Workplace(weights, tuple(projections), [(m, np.zeros(m.shape, m.dtype)) for m in memory])
+        zeros = [(m, np.zeros(m.shape, m.dtype)) for m in memory]
+        return Workplace(p.inertia, weights, tuple(projections), zeros, [])
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
         size = method.cluster_size if method.ordering == "clusters" else 1
         return p.shared(
             f"elements of term {k} in clusters of {size}",
-            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
+            lambda: batch_coloured_elements(
+                p.model.terms[k], p.model.vertices, p.dtype, size, p.element_lanes
+            ),
         )
 
     def _weights(self) -> np.ndarray:

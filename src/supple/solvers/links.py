@@ -22,7 +22,7 @@ from supple.kernels import (
     select,
 )
 from supple.ordering import Links
-from supple.solvers.problem import Problem, sum_forces
+from supple.solvers.problem import Problem, padded, sum_forces
 from supple.terms import add_group_forces, limit_group_step
 
 
@@ -52,7 +52,7 @@ def link_rows(problem: Problem, links: Links | None) -> LinkRows | NoLinks:
     if links is None:
         return NoLinks(np.zeros(1, np.int64))
     members, dtype = links.members, problem.dtype
-    force = np.vstack([problem.model.force, np.zeros((1, 3))])[members].sum(axis=1).transpose(0, 2, 1)
+    force = np.swapaxes(padded(problem.force)[..., members, :].sum(axis=-3), -1, -2)
     return LinkRows(
         links.colour_start,
         members,

@@ -28,7 +28,9 @@ from supple.kernels import (
     select,
     store,
 )
-from supple.solvers.chebyshev import Chebyshev, extrapolate, no_acceleration
+from supple.solvers.acceleration import NoAcceleration, accelerate
+from supple.solvers.anderson import Anderson
+from supple.solvers.chebyshev import Chebyshev
 from supple.solvers.links import link_rows, sweep_links
 from supple.solvers.problem import Balance, Problem, net_force
 from supple.terms import limit_step
@@ -51,23 +53,26 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
 
 
 @kernel
-def sweeps(team, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration):
-    """One sweep per entry of acceleration.weights, each followed by a Chebyshev update where it is not 0;
-    rejected (batches, 1, lanes) counts the steps that were not finite."""
+def sweeps(team, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, iterations):
+    """That many sweeps with their acceleration; rejected (batches, 1, lanes) counts the steps that were not
+    finite."""
     colours = len(colour_start) - 1
-    phases = colours + len(links.colour_start)
-    for iteration in range(len(acceleration.weights)):
+    link_colours = len(links.colour_start) - 1
+    phases = colours + link_colours + acceleration.phases
+    first, last = colour_start[0], colour_start[1]
+    for iteration in range(iterations):
         for colour in range(colours):
             phase = iteration * phases + colour
-            first, last = colour_start[colour], colour_start[colour + 1]
             batch = enter(team, phase, first, last)
             while inside(batch, last):
                 visit(terms, vertices, batch, u, anchor, omega, rejected)
                 batch = proceed(team, phase, batch, first, last)
+            following = colour + 1 if colour + 1 < colours else 0
+            bounds = colour_start[following], colour_start[following + 1]  # read while others still work
             leave(team, phase, first, last)
+            first, last = bounds
         sweep_links(links, team, iteration * phases + colours, u, anchor, omega)
-        if acceleration.weights[iteration] != 0.0:
-            extrapolate(team, iteration * phases + phases - 1, acceleration, iteration, u)
+        accelerate(acceleration, team, iteration * phases + colours + link_colours, iteration, u)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class PBNG:
     """PBNG with its acceleration.
 
     acceleration: "none"; "sor", which takes `omega` times each vertex's step; or "chebyshev" with the
-    estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts.
+    estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts; or "anderson",
+    which combines the last `window` sweeps and needs no estimate.
     links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
     converge at the pace of the bodies they tie; False is the paper's method.
     iterations: sweeps per step when a call sets no other limit.
@@ -83,17 +89,22 @@ class PBNG:
 
     name: ClassVar[str] = "pbng"
 
-    acceleration: Literal["none", "sor", "chebyshev"] = "none"
+    acceleration: Literal["none", "sor", "chebyshev", "anderson"] = "none"
     omega: float = 1.7
     rho: float = 0.99
     gamma: float = 1.5
     start: int = 10
+    window: int = 10
     links: bool = True
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        if self.acceleration not in ("none", "sor", "chebyshev"):
-            raise ValueError(f"acceleration must be 'none', 'sor' or 'chebyshev', got {self.acceleration!r}")
+        if self.acceleration not in ("none", "sor", "chebyshev", "anderson"):
+            raise ValueError(
+                f"acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got {self.acceleration!r}"
+            )
+        if not 1 <= self.window <= 30:
+            raise ValueError(f"window must lie between 1 and 30, got {self.window}")
         if not 0 < self.omega < 2:
             raise ValueError(f"omega must lie between 0 and 2, got {self.omega}")
         if not 0 <= self.rho < 1:
@@ -117,16 +128,18 @@ class PBNGRun:
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem = problem
-        self.check_every = 10 if problem.device == "cpu" else 40  # a launch costs as much as a few sweeps
+        self.check_every = 10
         self.omega = options.omega if options.acceleration == "sor" else 1.0
-        self.chebyshev = (
-            Chebyshev(options.rho, options.gamma, options.start, problem)
-            if options.acceleration == "chebyshev"
-            else None
-        )
+        self.acceleration: Chebyshev | Anderson | None = None
+        if options.acceleration == "chebyshev":
+            self.acceleration = Chebyshev(options.rho, options.gamma, options.start, problem)
+        if options.acceleration == "anderson":
+            self.acceleration = Anderson(options.window, problem)
         tied = problem.shared("links", problem.batch_links) if options.links else None
         self.links = link_rows(problem, tied)
-        self._rejected = np.zeros_like(problem.vertices.inertia)
+        self._rejected = np.zeros((problem.copies, *problem.vertices.inertia.shape), problem.dtype)
+        if problem.device == "cpu":
+            self._rejected = self._rejected[0]
 
     @property
     def colours(self) -> int:
@@ -134,26 +147,31 @@ class PBNGRun:
 
     @property
     def guarded(self) -> bool:
-        return self.chebyshev is not None
+        return self.acceleration is not None
 
     @property
     def rejected(self) -> int:
         """Vertex steps that were not finite and therefore not taken."""
+        return self.rejected_of(0)
+
+    def rejected_of(self, copy: int) -> int:
         self.problem.pull(self._rejected)
-        return int(self._rejected.sum())
+        return int(self._rejected.reshape(self.problem.copies, -1)[copy].sum())
 
     @property
     def notes(self) -> list[str]:
-        return self.chebyshev.notes if self.chebyshev else []
+        return self.notes_of(0)
+
+    def notes_of(self, copy: int) -> list[str]:
+        return self.acceleration.notes(copy) if self.acceleration else []
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times."""
         p = self.problem
-        phases = iterations * (p.colours + len(self.links.colour_start))
-        acceleration = self.chebyshev.rows(iterations) if self.chebyshev else no_acceleration(iterations, p.u)
+        acceleration = self.acceleration.rows(iterations) if self.acceleration else NoAcceleration(0)
         p.run(
             sweeps,
-            phases,
+            iterations * (self.colours + acceleration.phases),
             p.terms,
             p.vertices,
             p.colour_start,
@@ -163,8 +181,9 @@ class PBNGRun:
             self.omega,
             self._rejected,
             acceleration,
+            iterations,
         )
 
-    def observe(self, balance: Balance) -> bool:
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.chebyshev is not None and self.chebyshev.observe(balance)
+        return self.acceleration is not None and self.acceleration.observe(balance, copy)

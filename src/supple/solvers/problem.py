@@ -26,17 +26,22 @@ from supple.kernels import (
     leads,
     leave,
     load,
+    number,
+    offset_of,
     physics,
     proceed,
+    records,
+    records_at_once,
     run,
     scatter,
     store,
+    strides,
     sum_shares,
     threads_for,
 )
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
-from supple.terms import Elements, add_forces, energy
+from supple.terms import Elements, add_forces, energy, inversion
 
 MIN_BATCHES_PER_THREAD = 16
 """Below this many batches per colour and thread, waiting costs more than a further thread gains."""
@@ -62,13 +67,13 @@ def sum_forces(batch, f, A):
 def net_force(terms, vertices, batch, u, anchor, ui):
     """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's share
     of the sum s of the magnitudes of the terms' forces; anchor holds û."""
-    zero = 0.0 * ui[0]
-    nothing = (zero, zero, zero)
-    r, A, s = add_forces(terms, batch, u, ui, nothing, (zero, zero, zero, zero, zero, zero), zero)
-    r, A = sum_forces(batch, r, A)
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d = sub(gather(anchor, vertices.own, batch, 0), ui)
+    zero = 0.0 * ui[0]
+    empty = (zero, zero, zero), (zero, zero, zero, zero, zero, zero), zero
+    r, A, s = add_forces(terms, batch, u, ui, empty)
+    r, A = sum_forces(batch, r, A)
     r = (r[0] + f[0] + k * d[0], r[1] + f[1] + k * d[1], r[2] + f[2] + k * d[2])
     return r, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5]), s
 
@@ -109,6 +114,81 @@ def evaluate_energy(team, term, own, u, energies):
     leave(team, 0, 0, last)
 
 
+@kernel
+def evaluate_inversions(team, term, own, u, flags):
+    """1 for every inverted element of a term, 0 for others, into flags (rows, 1, lanes)."""
+    last = len(own)
+    row = enter(team, 0, 0, last)
+    while inside(row, last):
+        store(flags, row, 0, inversion(term, row, u, gather(u, own, row, 0)))
+        row = proceed(team, 0, row, 0, last)
+    leave(team, 0, 0, last)
+
+
+@kernel
+def coast_records(team, u, last, velocity, anchor, dt, keep):
+    """From one step of time to the next without forces: v = keep (u - last)/Δt, or what `velocity` says where
+    keep < 0; last = u; û = u + Δt v; u = û."""
+    count, size = records(team, u), records_at_once(team)
+    blocks = -(-count // size)
+    block = enter(team, 0, 0, blocks)
+    while inside(block, blocks):
+        first, step = strides(block)
+        start = number(block) * size
+        i, end = start + first, min(count, start + size)
+        while i < end:
+            k = i + offset_of(block)
+            for axis in range(3):
+                x = u[k, axis]
+                v = velocity[k, axis] if keep < 0.0 else keep * (x - last[k, axis]) / dt
+                y = x + dt * v
+                velocity[k, axis], last[k, axis], anchor[k, axis], u[k, axis] = v, x, y, y
+            i += step
+        block = proceed(team, 0, block, 0, blocks)
+    leave(team, 0, 0, blocks)
+
+
+@kernel
+def displace_records(team, u, drift):
+    """u += drift."""
+    count, size = records(team, u), records_at_once(team)
+    blocks = -(-count // size)
+    block = enter(team, 0, 0, blocks)
+    while inside(block, blocks):
+        first, step = strides(block)
+        start = number(block) * size
+        i, end = start + first, min(count, start + size)
+        while i < end:
+            for axis in range(3):
+                u[i + offset_of(block), axis] += drift[i, axis]
+            i += step
+        block = proceed(team, 0, block, 0, blocks)
+    leave(team, 0, 0, blocks)
+
+
+@kernel
+def place_records(team, ids, targets, u):
+    """u[ids] = targets."""
+    size = records_at_once(team)
+    blocks = -(-len(ids) // size)
+    block = enter(team, 0, 0, blocks)
+    while inside(block, blocks):
+        first, step = strides(block)
+        start = number(block) * size
+        i, end = start + first, min(len(ids), start + size)
+        while i < end:
+            for axis in range(3):
+                u[ids[i] + offset_of(block), axis] = targets[i, axis]
+            i += step
+        block = proceed(team, 0, block, 0, blocks)
+    leave(team, 0, 0, blocks)
+
+
+def padded(vectors: np.ndarray) -> np.ndarray:
+    """Vectors (..., n, 3) of the vertices with a zero for the padding vertex n."""
+    return np.concatenate([vectors, np.zeros((*vectors.shape[:-2], 1, 3))], axis=-2)
+
+
 def norm(values: np.ndarray) -> float:
     """|values|, summed in a fixed order; BLAS would bring its own threads, which stall on a busy machine."""
     return math.sqrt(float(np.square(values).sum()))
@@ -140,35 +220,58 @@ class Balance:
 class Problem:
     """The potential of one step of a model in working precision, with its unknown u.
 
-    u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding.
+    u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding. So are
+    `last`, u at the beginning of the step, and `velocity`.
     """
 
     device = "cpu"
+    copies = 1
 
     def __init__(
-        self, model: Model, precision: str, threads: int | None = None, lanes: int | None = None
+        self,
+        model: Model,
+        precision: str,
+        threads: int | None = None,
+        lanes: int | None = None,
+        parts: int = 1,
     ) -> None:
         if precision not in ("float32", "float64"):
             raise ValueError(f"precision must be 'float32' or 'float64', got {precision!r}")
         self.model = model
         self.dtype = np.dtype(precision)
-        self.lanes = lanes or lanes_of(self.dtype)
-        batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes)
+        self.lanes, self.parts = lanes or lanes_of(self.dtype), parts
+        self.element_lanes = self.lanes * parts
+        batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, parts)
         self.terms = batches.terms
         self.colour_start = batches.colour_start
-        self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
-        force = np.zeros((len(batches.own), 3, self.lanes), self.dtype)
-        force[:] = np.vstack([model.force, np.zeros((1, 3))])[batches.own[:, 0]].transpose(0, 2, 1)
+        self.elements = [
+            batch_elements(term, self.dtype, model.vertices, self.element_lanes) for term in model.terms
+        ]
         self.inertia = np.zeros(model.vertices)
+        self.force, self._loaded = model.force, bool(model.force[model.free].any())
+        force = np.ascontiguousarray(self._force_by_batch(batches.own))
         self.vertices = VertexRows(batches.own, force, self._by_batch(batches.own))
-        self.u, self.anchor, self.net = (np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(3))
+        self.u, self.anchor, self.net, self.last, self.velocity = (
+            np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(5)
+        )
+        self._targets = np.zeros((len(model.pinned), RECORD), self.dtype)
+        self._moving = False
         self._shared: dict[str, Any] = {}
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
         edges = model.rest[model.tets[:, 1]] - model.rest[model.tets[:, 0]]
-        self._loaded = bool(model.force[model.free].any())
         self._edge = float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
+
+    def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
+        """External forces (batches, 3, lanes) [N]."""
+        return np.swapaxes(padded(self.force)[..., own[:, 0], :], -1, -2).astype(self.dtype)
+
+    def set_force(self, force: np.ndarray) -> None:
+        """Replace the external forces of the model by others (n, 3) [N]."""
+        self.force, self._loaded = force, bool(force[self.model.free].any())
+        self.vertices.force[:] = self._force_by_batch(self.vertices.own)
+        self.push(self.vertices.force)
 
     def _by_batch(self, own: np.ndarray) -> np.ndarray:
         """k of every batch; lanes that stand for no vertex get a tiny one, so that their step is 0."""
@@ -176,11 +279,15 @@ class Problem:
 
     def batch_links(self) -> Links | None:
         """The vertices that weak constraints tie together."""
-        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes)
+        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self.parts)
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        """Run a kernel of that many phases on all threads of this problem."""
+        """Run a kernel of that many phases, whose items are batches of vertices, on all threads."""
         run(kernel, self.threads, threads_for(phases), *args)
+
+    def run_elements(self, kernel: Callable, phases: int, *args: Any) -> None:
+        """The same for a kernel whose items are rows of elements."""
+        self.run(kernel, phases, *args)
 
     def pull(self, array: np.ndarray) -> None:
         """Bring an array that kernels have written to the host; it is there already on the CPU."""
@@ -188,8 +295,8 @@ class Problem:
     def push(self, array: np.ndarray) -> None:
         """Let kernels see what the host has written into an array."""
 
-    def assign(self, target: np.ndarray, source: np.ndarray) -> None:
-        """target[:] = source, where the kernels' copies of both live."""
+    def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
+        """target[:] = source, where the kernels' copies of both live; of one copy of the state or all."""
         target[:] = source
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -213,20 +320,55 @@ class Problem:
         self.u[:-1, :3] = positions - self.model.rest
         self.push(self.u)
 
+    def displacements_on_device(self) -> Any:
+        """A copy of the records u where the kernels' is, None on the CPU."""
+        return None
+
     def prescribe(self, time: float) -> None:
         """Move the pinned vertices to where they are at a time [s]."""
-        pinned = self.model.pinned
-        self.pull(self.u)
-        self.u[pinned, :3] = self.model.prescribed(time) - self.model.rest[pinned]
-        self.push(self.u)
+        self.pin(self.model.prescribed(time))
+
+    def pin(self, positions: np.ndarray) -> None:
+        """Move the pinned vertices to positions (k, 3) [m]."""
+        if len(self.model.pinned):
+            self._targets[:, :3] = positions - self.model.rest[self.model.pinned]
+            self.push(self._targets)
+            self.run(place_records, 1, self.model.pinned, self._targets, self.u)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
+        self.set_time_step(dt)
+        self.anchor[:-1, :3] = anchor - self.model.rest
+        self.push(self.anchor)
+
+    def set_time_step(self, dt: float) -> None:
+        """k = m/Δt²."""
         self.inertia = self.model.mass / (dt * dt)
         self.vertices.inertia[:] = self._by_batch(self.vertices.own)
-        self.anchor[:-1, :3] = anchor - self.model.rest
         self.push(self.vertices.inertia)
-        self.push(self.anchor)
+
+    def set_velocities(self, velocities: np.ndarray) -> None:
+        """Start a motion with velocities (n, 3) [m/s]."""
+        self.velocity[:-1, :3] = velocities
+        self.push(self.velocity)
+        self._moving = False
+
+    def coast(self, dt: float, damping: float) -> None:
+        """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
+        = uₙ + Δt v. What has been prescribed meanwhile counts as velocity."""
+        keep = 1.0 - damping if self._moving else -1.0
+        self.run(coast_records, 1, self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self._moving = True
+
+    def displace(self, drift: np.ndarray) -> None:
+        """u += drift, records."""
+        self.run(displace_records, 1, self.u, drift)
+
+    def velocities(self, dt: float, damping: float) -> np.ndarray:
+        """(n, 3) at the end of a step [m/s]."""
+        for array in (self.u, self.last):
+            self.pull(array)
+        return (1.0 - damping) * (self.u[:-1, :3].astype(float) - self.last[:-1, :3]) / dt
 
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""
@@ -260,26 +402,34 @@ class Problem:
         total = sum(float(self._stored(elements).sum()) for elements in self.elements)
         return total + self._load_energy() + self._inertial_energy()
 
+    def energy_of(self, copy: int) -> float:
+        """E(u) of one copy of the state [J]."""
+        return self.energy()
+
     def energy_rounding(self) -> float:
         """What rounding alone may change in E(u) [J]: it is relative to the magnitudes of the parts of E, and
         to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         parts = [np.abs(self._stored(elements)).sum() for elements in self.elements]
-        work = self.model.force[self.model.free] * self.u[:-1, :3][self.model.free]
+        work = self.force[self.model.free] * self.u[:-1, :3][self.model.free]
         scale = float(sum(parts) + np.abs(work).sum() + self._inertial_energy())
         eps = float(np.finfo(self.dtype).eps)
         return eps * (500 * scale + 10 * self._edge**2 * norm(self._rest_stiffness))
 
     def _stored(self, elements: Elements) -> np.ndarray:
         """Energy of each element of a term, by row and lane, in float64."""
-        energies = np.empty_like(elements.own, self.dtype)
-        self.run(evaluate_energy, 1, elements.rows, elements.own, self.u, energies)
-        self.pull(energies)
         self.pull(self.u)
-        return energies.astype(float)
+        return self._evaluated(evaluate_energy, elements)
+
+    def _evaluated(self, kernel: Callable, elements: Elements) -> np.ndarray:
+        """What a kernel says of each element of a term, by row and lane, in float64."""
+        values = np.empty_like(elements.own, self.dtype)
+        self.run_elements(kernel, 1, elements.rows, elements.own, self.u, values)
+        self.pull(values)
+        return values.astype(float)
 
     def _load_energy(self) -> float:
         free = self.model.free
-        return -float(np.sum(self.model.force[free] * self.u[:-1, :3][free]))
+        return -float(np.sum(self.force[free] * self.u[:-1, :3][free]))
 
     def _inertial_energy(self) -> float:
         free = self.model.free
@@ -287,6 +437,8 @@ class Problem:
         return 0.5 * float(np.sum(self.inertia[free] * np.sum(offset**2, axis=1)))
 
     def inverted(self) -> int:
-        """Number of tetrahedra with negative volume."""
-        corners = self.positions[self.model.tets]
-        return int(np.count_nonzero(np.linalg.det(corners[:, 1:] - corners[:, :1]) < 0))
+        """Number of elements with negative volume."""
+        return int(sum(self._evaluated(evaluate_inversions, e).sum() for e in self._with_volume()))
+
+    def _with_volume(self) -> list[Elements]:
+        return [elements for elements in self.elements if inversion.known(type(elements.rows))]

@@ -22,8 +22,7 @@ from supple.kernels import (
     scatter,
     store,
 )
-from supple.terms.term import parameters_at
-from supple.terms.tet import deformation_gradient, own_gradient, shape_gradients
+from supple.terms.tet import deformation_gradient, material_at, own_gradient, shape_gradients
 
 REMEMBERED = ("multipliers", "totals", "stresses", "displacements")
 """Fields in which projections remember what they have done in a step; they start at 0."""
@@ -102,7 +101,7 @@ def tetrahedron(projection, row, u):
     """(x, W, g, V, material): displacements, W and shape gradients of the four corners, volume [m³] and
     material."""
     x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    return x, W, g, load(projection.term.rest, row, 9), parameters_at(projection.term.material, row)
+    return x, W, g, load(projection.term.rest, row, 9), material_at(projection.term, row)
 
 
 @physics

@@ -35,7 +35,8 @@ class Run(Protocol):
 
     @property
     def recovers(self) -> bool:
-        """Whether the method unfolds inverted elements of materials with a barrier, where forces are infinite."""
+        """Whether the method unfolds inverted elements of materials with a barrier, where forces are
+        infinite."""
 
     @property
     def guarded(self) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numba import types
 from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot
-from supple.kernels import gather, load, number, physics, row_at, shares
+from supple.kernels import gather, load, number, physics, row_at
 from supple.terms.term import step_fraction, vertex_force
 
 
@@ -22,27 +23,55 @@ def add_symmetric(A, B):
     return (A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5])
 
 
-def add_forces(terms: Any, batch: int, u: Any, ui: Any, f: Any, A: Any, s: Any) -> Any:
-    """(f, A, s) plus what all terms add for the vertices of a batch: forces f [N], Hessian bounds A [N/m] and
-    force magnitudes s [N]."""
+@physics
+def forces_at(term, row, u, ui):
+    """(f, A, s) of the visits in a row: forces f [N], Hessian bounds A [N/m] and force magnitudes s [N]."""
+    f, A = vertex_force(term, row, u, ui)
+    return f, A, math.sqrt(dot(f, f))
+
+
+@physics
+def plus(a, b):
+    """The sum of two (f, A, s)."""
+    return add(a[0], b[0]), add_symmetric(a[1], b[1]), a[2] + b[2]
+
+
+def add_forces(terms: Any, batch: Any, u: Any, ui: Any, total: Any) -> Any:
+    """total = (f, A, s) plus what all terms add for the vertices of a batch."""
 
 
 @overload(add_forces)
-def _add_forces(terms, batch, u, ui, f, A, s):
+def _add_forces(terms, batch, u, ui, total):
     if len(terms) == 0:
-        return lambda terms, batch, u, ui, f, A, s: (f, A, s)
+        return lambda terms, batch, u, ui, total: total
 
-    def first_then_rest(terms, batch, u, ui, f, A, s):
+    def one_by_one(terms, batch, u, ui, total):
         term = terms[0]
-        mine, step = shares(batch)
-        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
-        while k < last:
-            df, dA = vertex_force(term, row_at(batch, k), u, ui)
-            f, A, s = add(f, df), add_symmetric(A, dA), s + math.sqrt(dot(df, df))
-            k += step
-        return add_forces(terms[1:], batch, u, ui, f, A, s)
+        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
+            total = plus(total, forces_at(term, row_at(batch, k), u, ui))
+        return add_forces(terms[1:], batch, u, ui, total)
 
-    return first_then_rest
+    def four_by_four(terms, batch, u, ui, total):
+        term = terms[0]
+        k, last = term.start[number(batch)], term.start[number(batch) + 1]
+        while k + 3 < last:
+            a = forces_at(term, row_at(batch, k), u, ui)
+            b = forces_at(term, row_at(batch, k + 1), u, ui)
+            c = forces_at(term, row_at(batch, k + 2), u, ui)
+            d = forces_at(term, row_at(batch, k + 3), u, ui)
+            total = plus(total, plus(plus(a, b), plus(c, d)))
+            k += 4
+        if k + 1 < last:
+            a = forces_at(term, row_at(batch, k), u, ui)
+            b = forces_at(term, row_at(batch, k + 1), u, ui)
+            total = plus(total, plus(a, b))
+            k += 2
+        if k < last:
+            total = plus(total, forces_at(term, row_at(batch, k), u, ui))
+        return add_forces(terms[1:], batch, u, ui, total)
+
+    # A thread of a device waits for the data of four visits at once; packs would no longer fit in registers.
+    return four_by_four if isinstance(batch, types.BaseTuple) else one_by_one
 
 
 def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any) -> Any:
@@ -64,11 +93,8 @@ def _limit_step(terms, batch, u, ui, step, fraction):
 
     def first_then_rest(terms, batch, u, ui, step, fraction):
         term = terms[0]
-        mine, stride = shares(batch)
-        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
-        while k < last:
+        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
             fraction = min(fraction, step_fraction(term, row_at(batch, k), u, ui, step))
-            k += stride
         return limit_step(terms[1:], batch, u, ui, step, fraction)
 
     return first_then_rest
@@ -86,11 +112,8 @@ def _add_group_forces(terms, owns, counts, batch, u, f, A):
 
     def first_then_rest(terms, owns, counts, batch, u, f, A):
         term = terms[0]
-        mine, step = shares(batch)
-        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
-        while k < last:
+        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
             row = row_at(batch, k)
-            k += step
             df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
             n = load(counts[0], row, 0)
             dA = (n * dA[0], n * dA[1], n * dA[2], n * dA[3], n * dA[4], n * dA[5])
@@ -115,11 +138,8 @@ def _limit_group_step(terms, owns, batch, u, step, fraction):
 
     def first_then_rest(terms, owns, batch, u, step, fraction):
         term = terms[0]
-        mine, stride = shares(batch)
-        k, last = term.start[number(batch)] + mine, term.start[number(batch) + 1]
-        while k < last:
+        for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
             row = row_at(batch, k)
-            k += stride
             ui = gather(u, owns[0], row, 0)
             fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, step))
         return limit_group_step(terms[1:], owns[1:], batch, u, step, fraction)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from supple.kernels import generic, like, load
+from supple.kernels import generic, like, load, pack_like
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,31 @@ class Term(Protocol):
         """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
 
 
-def parameters_at(parameters: Any, row: int) -> Any:
-    """The parameters that hold in a row: the same NamedTuple with its arrays replaced by packs."""
-    return parameters
+def packed(values: Any, row: Any, example: Any) -> Any:
+    """A NamedTuple of parameters as packs like the example: arrays are loaded at a row, numbers repeated."""
+    return values
 
 
-@overload(parameters_at, jit_options={"forceinline": True})
-def _parameters_at(parameters, row):
-    fields = tuple(parameters)
-    if not any(isinstance(field, types.Array) for field in fields):
-        return lambda parameters, row: parameters
-    if len(fields) == 2:
-        return lambda parameters, row: like(
-            parameters, (load(parameters[0], row, 0), load(parameters[1], row, 0))
+@overload(packed, jit_options={"forceinline": True})
+def _packed(values, row, example):
+    return lambda values, row, example: like(values, _packs(values, row, example))
+
+
+def _packs(values: Any, row: Any, example: Any) -> Any:
+    """The same as a plain tuple."""
+
+
+@overload(_packs, jit_options={"forceinline": True})
+def _overload_packs(values, row, example):
+    if len(values) == 0:
+        return lambda values, row, example: ()
+    if isinstance(values[0], types.Array):
+        return lambda values, row, example: (
+            (load(values[0], row, 0),) + _packs(values[1:], row, example)  # noqa: RUF005
         )
-    return None
+    return lambda values, row, example: (
+        (pack_like(values[0], example),) + _packs(values[1:], row, example)  # noqa: RUF005
+    )
 
 
 @generic
@@ -99,6 +109,12 @@ def vertex_force(term, row, u, ui):
 @generic
 def energy(term, row, u, ui):
     """Energy [J] of the stencils in one row of visits."""
+
+
+@generic
+def inversion(term, row, u, ui):
+    """1 where the stencils in one row of visits are turned inside out, 0 elsewhere; for terms with a
+    volume."""
 
 
 @generic

@@ -7,22 +7,23 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from supple.algebra.matrix3 import matvec
+from supple.algebra.matrix3 import det
 from supple.kernels import (
     counters_for,
     gather,
     kernel,
     lanes_of,
     load,
+    pack_like,
     physics,
     run,
     select,
     store,
     take_chunk,
 )
-from supple.materials import hessian_bound, psi, step_limit, stress, stress_differential
+from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
 from supple.terms.tensors import contract_tensors, project_tensors
-from supple.terms.term import Elements, Visits, energy, parameters_at, step_fraction, vertex_force
+from supple.terms.term import Elements, Visits, energy, inversion, packed, step_fraction, vertex_force
 
 # The other three vertices as seen from each slot, in an order that keeps the tet positively oriented.
 _OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
@@ -100,6 +101,12 @@ def shape_gradients(term, row):
 
 
 @physics
+def material_at(term, row):
+    """The material of the elements in a row."""
+    return packed(term.material, row, load(term.rest, row, 9))
+
+
+@physics
 def deformation_gradient(ui, a, b, c, g, h, k):
     """F = I + Σ (u_a - u_i) g_aᵀ over the three others [PBNG eq. 15]; with displacements u instead of
     positions its rounding error does not grow with the distance from the origin."""
@@ -138,8 +145,8 @@ def _vertex_force(term, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     F, g = _deformation(u, term, row, ui)
     V = load(term.rest, row, 9)
-    material = parameters_at(term.material, row)
-    f = matvec(stress(material, F), g)
+    material = material_at(term, row)
+    f = traction(material, F, g)
     A = hessian_bound(material, F, g, g)
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
@@ -151,13 +158,19 @@ def _vertex_force(term, row, u, ui):
 def _energy(term, row, u, ui):
     F, _ = _deformation(u, term, row, ui)
     V = load(term.rest, row, 9)
-    return select(V > 0.0, V * psi(parameters_at(term.material, row), F), V)
+    return select(V > 0.0, V * psi(material_at(term, row), F), V)
+
+
+@inversion.of(TetRows)
+def _inversion(term, row, u, ui):
+    J = det(_deformation(u, term, row, ui)[0])
+    return select(J < 0.0, pack_like(1.0, J), pack_like(0.0, J))
 
 
 @step_fraction.of(TetRows)
 def _step_fraction(term, row, u, ui, step):
     F, g = _deformation(u, term, row, ui)
-    return step_limit(parameters_at(term.material, row), F, g, step)
+    return step_limit(material_at(term, row), F, g, step)
 
 
 @physics
@@ -182,7 +195,7 @@ def exact_tensors(term, own, u, units, out, counters):
     row = take_chunk(counters, 0, rows)
     while row >= 0:
         F, _ = _deformation(u, term, row, gather(u, own, row, 0))
-        material = parameters_at(term.material, row)
+        material = material_at(term, row)
         for q in range(9):
             dP = stress_differential(material, F, _matrix_at(units, q))
             for p in range(9):
@@ -197,7 +210,7 @@ def bound_tensors(term, own, u, units, out, counters):
     row = take_chunk(counters, 0, rows)
     while row >= 0:
         F, _ = _deformation(u, term, row, gather(u, own, row, 0))
-        material = parameters_at(term.material, row)
+        material = material_at(term, row)
         for j in range(3):
             for l in range(3):
                 g, h = _matrix_at(units, j), _matrix_at(units, l)

@@ -1,0 +1,26 @@
+"""Positions as arrays of other libraries."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+LIBRARIES = ("torch", "cupy")
+
+
+def array_of(like: str, positions: np.ndarray, rest: np.ndarray, records: Any) -> Any:
+    """Positions (n, 3) as an array of a library: from the device's displacement records (n + 1, 4), if there
+    are any, through the CUDA array interface; else from the host's positions."""
+    if like not in LIBRARIES:
+        raise ValueError(f"like must be {' or '.join(map(repr, LIBRARIES))}, got {like!r}")
+    try:
+        library = import_module(like)
+    except ImportError as error:
+        raise ValueError(f"positions like {like!r} need that library: pip install {like}") from error
+    if records is None:
+        return library.asarray(positions)
+    there = {"device": "cuda"} if like == "torch" else {}
+    moved = library.asarray(records, **there)[:-1, :3]
+    return moved + library.asarray(rest.astype(records.dtype), **there)

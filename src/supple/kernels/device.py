@@ -1,0 +1,19 @@
+"""What can be said of devices without touching one."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+DEVICES = ("cpu", "cuda")
+
+
+class DeviceError(ValueError):
+    """A device cannot be used; the message says what to do."""
+
+
+def check_device(device: str) -> None:
+    """Refuse unknown devices, and CUDA without the package for it."""
+    if device not in DEVICES:
+        raise DeviceError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    if device == "cuda" and not find_spec("numba_cuda"):
+        raise DeviceError("device='cuda' needs numba-cuda: pip install 'supple[cuda]'; or use device='cpu'")

@@ -1,0 +1,126 @@
+"""Variations of a scene: other pins, loads, materials or starts for the same bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.model import Conditions, Model
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.build import elastic_groups, merged_material
+from supple.scene.checks import array, shown, vector
+from supple.scene.errors import SceneError
+from supple.scene.scene import Scene
+
+Vertices = VertexSet | Body
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """How one of many equilibria differs from the scene; what is not given is as in the scene.
+
+    time: when to take the scene's own motions [s], at their end unless given. pins: vertices that the scene
+    pins, with a motion, taken at that time, or positions (k, 3) [m]. forces: forces [N] in addition to the
+    scene's, (3,) in total or (k, 3). gravity (3,) [m/s²]. materials: other parameters of the same kind of
+    material for a body. start: positions (n, 3) [m] to begin from.
+    """
+
+    time: float = np.inf
+    pins: Mapping[Vertices, Any] = field(default_factory=dict)
+    forces: Mapping[Vertices, ArrayLike] = field(default_factory=dict)
+    gravity: ArrayLike | None = None
+    materials: Mapping[Body, Any] = field(default_factory=dict)
+    start: ArrayLike | None = None
+
+
+def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
+    """What a variation means for the scene's model."""
+    if not isinstance(variation, Variation):
+        raise SceneError(f"A variation is a supple.Variation(...); got {shown(variation)}.")
+    return Conditions(
+        _pinned(scene, model, variation),
+        _force(scene, model, variation),
+        _materials(scene, variation),
+        _start(model, variation),
+    )
+
+
+def _pinned(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
+    positions = model.prescribed(variation.time).copy()
+    for chosen, target in variation.pins.items():
+        on = _in_scene(scene, chosen)
+        known = np.isin(on.vertices, model.pinned)
+        if not np.all(known):
+            raise SceneError(
+                f"A variation moves {np.count_nonzero(~known)} vertices of {on.body.name!r} that the scene "
+                "does not pin; pin them with scene.pin(...), so that all variations have the same free "
+                "vertices."
+            )
+        place = np.searchsorted(model.pinned, on.vertices)
+        at = variation.time
+        moved = target(on.points, at) if callable(target) else array(target, "positions of pins [m]")
+        if np.shape(moved) != (len(on), 3) or not np.all(np.isfinite(moved)):
+            raise SceneError(
+                f"The pins of {on.body.name!r} need a motion or finite positions of shape ({len(on)}, 3) [m]; "
+                f"got {shown(target)}."
+            )
+        positions[place] = moved
+    return positions
+
+
+def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
+    if not variation.forces and variation.gravity is None:
+        return model.force
+    varied = replace(scene)
+    varied.bodies, varied.loads = scene.bodies, list(scene.loads)
+    for chosen, force in variation.forces.items():
+        varied.add_force(_in_scene(scene, chosen), force)
+    force = model.force.copy()
+    for load in varied.loads[len(scene.loads) :]:
+        force[load.on.vertices] += load.force
+    if variation.gravity is not None:
+        change = np.array(vector(variation.gravity, "gravity")) - np.array(scene.gravity)
+        force += model.mass[:, None] * change
+    return force
+
+
+def _materials(scene: Scene, variation: Variation) -> tuple | None:
+    if not variation.materials:
+        return None
+    for body, material in variation.materials.items():
+        if body not in scene.bodies:
+            raise SceneError(f"materials of a variation: {shown(body)} is not a body of the scene.")
+        if type(material) is not type(body.material):
+            raise SceneError(
+                f"A variation changes the parameters of {body.name!r}, not the kind of its material, which is "
+                f"{type(body.material).__name__}; got {shown(material)}."
+            )
+    return tuple(
+        merged_material(
+            [replace(body, material=variation.materials.get(body, body.material)) for body in group]
+        )
+        for group in elastic_groups(scene.bodies)
+    )
+
+
+def _start(model: Model, variation: Variation) -> np.ndarray | None:
+    if variation.start is None:
+        return None
+    start = array(variation.start, "start positions [m]")
+    if start.shape != model.rest.shape:
+        raise SceneError(
+            f"start of a variation has one row of three numbers per vertex, {model.rest.shape}; "
+            f"got {start.shape}."
+        )
+    return start
+
+
+def _in_scene(scene: Scene, chosen: Vertices) -> VertexSet:
+    on = chosen.all if isinstance(chosen, Body) else chosen
+    if not isinstance(on, VertexSet) or on.body not in scene.bodies:
+        raise SceneError(f"A variation names vertices of a body of the scene; got {shown(chosen)}.")
+    return on

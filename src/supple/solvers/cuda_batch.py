@@ -1,0 +1,150 @@
+"""Many equilibria of one model on a CUDA device: copies of the state that share everything constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from supple.kernels import RECORD
+from supple.kernels.cuda import sums
+from supple.model import Conditions, Model
+from supple.ordering import Links, batch_links
+from supple.solvers.cuda_problem import CudaProblem
+from supple.solvers.problem import Balance, evaluate_energy, evaluate_inversions
+from supple.terms import TetElasticity
+
+
+class CudaBatch(CudaProblem):
+    """The potentials of several equilibria of a model, each under its own conditions.
+
+    u and net are (copies (n + 1), 4), copy after copy; forces and, where they differ, material parameters
+    have a block for each copy. Only the `active` copies are worked on."""
+
+    def __init__(self, model: Model, precision: str, conditions: Sequence[Conditions]) -> None:
+        varied = any(c.materials is not None for c in conditions)
+        super().__init__(_numbered(model) if varied else model, precision, len(conditions))
+        self.model = model
+        self._materials: list[tuple] = []
+        self._energies: np.ndarray | None = None
+        n, copies = model.vertices + 1, self.copies
+        self.u = np.zeros((copies * n, RECORD), self.dtype)
+        self.net = np.zeros_like(self.u)
+        self.anchor = self.u  # without inertia nothing pulls towards it
+        self.force = np.stack([c.force for c in conditions])
+        self._loads = np.array([force[model.free].any() for force in self.force])
+        self.vertices = self.vertices._replace(
+            force=np.ascontiguousarray(self._force_by_batch(self.vertices.own))
+        )
+        by_copy = self.u.reshape(copies, n, RECORD)
+        for u, c in zip(by_copy, conditions, strict=True):
+            if c.start is not None:
+                u[:-1, :3] = c.start - model.rest
+            u[model.pinned, :3] = c.pinned - model.rest[model.pinned]
+        if varied:
+            unchanged = tuple(term.material for term in model.terms if isinstance(term, TetElasticity))
+            self._materials = [c.materials or unchanged for c in conditions]
+            self.terms = self._varied(self.terms)
+            rows = self._varied(tuple(e.rows for e in self.elements))
+            self.elements = [replace(e, rows=r) for e, r in zip(self.elements, rows, strict=True)]
+
+    def batch_links(self) -> Links | None:
+        if not self._materials:
+            return super().batch_links()
+        links = batch_links(_numbered(self.model).terms, self.model.free, self.dtype, self.lanes, self.parts)
+        return links and replace(links, terms=self._varied(links.terms))
+
+    def _varied(self, rows: tuple) -> tuple:
+        """Rows of all terms whose material parameters are the numbers of their elements, with the parameters
+        of every copy there instead."""
+        found, varied = 0, list(rows)
+        for k, term in enumerate(self.model.terms):
+            if isinstance(term, TetElasticity):
+                of_copies = [materials[found] for materials in self._materials]
+                varied[k] = _with_parameters(rows[k], of_copies, len(term.volume), self.dtype)
+                found += 1
+        return tuple(varied)
+
+    def is_loaded(self, copy: int) -> bool:
+        return bool(self._loads[copy])
+
+    def _rest_softness(self) -> np.ndarray:
+        u, self.u = self.u, np.zeros_like(self.u)
+        try:
+            self.run_balance()
+        finally:
+            self.u = u
+        self.pull(self._sums)
+        return 1 / np.maximum(self._sums[:, :, 1], 1e-30)
+
+    def energies(self) -> np.ndarray:
+        """(copies,) E(u) [J] of the active copies."""
+        stored = np.sum([self._summed(evaluate_energy, e) for e in self.elements], axis=0)
+        if not self._loads.any():
+            return stored
+        self.pull(self.u)
+        moved = self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
+        free = self.model.free
+        return stored - np.einsum("cni,cni->c", self.force[:, free], moved[:, free], dtype=float)
+
+    def balances(self) -> dict[int, Balance]:
+        self._energies = None
+        return super().balances()
+
+    def energy_of(self, copy: int) -> float:
+        if self._energies is None:
+            self._energies = self.energies()
+        return float(self._energies[copy])
+
+    def energy_rounding(self) -> float:
+        """For the copy with the most energy."""
+        energies = self.energies() if self._energies is None else self._energies
+        return 500 * float(np.finfo(self.dtype).eps) * float(np.abs(energies).max())
+
+    def inversions(self) -> np.ndarray:
+        """(copies,) number of elements with negative volume."""
+        counts = [self._summed(evaluate_inversions, e) for e in self._with_volume()]
+        return np.rint(np.sum(counts, axis=0)).astype(int)
+
+    def _summed(self, kernel: Callable, elements) -> np.ndarray:
+        values = np.empty((self.copies, *elements.own.shape), self.dtype)
+        self.run_elements(kernel, 1, elements.rows, elements.own, self.u, values)
+        return sums(self._mirror, self.active, values)
+
+    def all_positions(self) -> np.ndarray:
+        """(copies, n, 3) float64."""
+        self.pull(self.u)
+        return self.model.rest + self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
+
+
+def bytes_per_copy(model: Model, precision: str, varied: bool) -> int:
+    """What each further copy needs on the device: records of u, net and of Anderson's history, forces and
+    sums by vertex, energies, and the parameters of every visit where materials differ."""
+    visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
+    numbers = 27 * RECORD * (model.vertices + 1) + 8 * model.vertices + model.elements
+    numbers += 2 * visits if varied else 0
+    return int(1.1 * np.dtype(precision).itemsize * numbers)
+
+
+def _numbered(model: Model) -> Model:
+    """The model with the number of its element in place of every material parameter."""
+
+    def numbered(term):
+        if not isinstance(term, TetElasticity):
+            return term
+        numbers = np.arange(len(term.volume), dtype=float)
+        return replace(term, material=type(term.material)._make([numbers] * len(term.material)))
+
+    return replace(model, terms=tuple(numbered(term) for term in model.terms))
+
+
+def _with_parameters(rows, materials: Sequence, elements: int, dtype: np.dtype):
+    """Rows whose parameters are element numbers, with those of each copy there instead."""
+    number = np.rint(rows.material[0]).astype(np.int64)
+    tables = [
+        np.stack([np.broadcast_to(material[k], elements) for material in materials]).astype(dtype)
+        for k in range(len(rows.material))
+    ]
+    placed = (np.ascontiguousarray(table[:, number]) for table in tables)
+    return rows._replace(material=type(rows.material)._make(placed))
