@@ -17,8 +17,8 @@ from supple.meshes import block
 from supple.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
 from supple.scene.checks import closest
+from supple.simulate import make_problem
 from supple.solvers import SOLVERS, Solver
-from supple.solvers.problem import Problem
 
 SWEEPS = 5
 """Sweeps per sample for solvers that look at the residual only now and then."""
@@ -32,6 +32,7 @@ def sweep(
     solver: str | Solver = "pbng",
     material: str = "corotated",
     precision: str = "float32",
+    device: str = "cpu",
     threads: int | None = None,
     repeats: int = 20,
 ) -> dict[str, Any]:
@@ -49,27 +50,30 @@ def sweep(
     began = perf_counter()
     with compilation() as compiled:
         model = twisted_block(cells, kind)
-        problem = Problem(model, precision, threads)
+        problem = make_problem(model, True, precision, device, threads)
         problem.set_inertia(DT, model.rest)
         problem.prescribe(np.inf)
-        start = problem.u.copy()
+        start = problem.positions
         run = method.begin(problem)
         setup = perf_counter() - began - compiled.seconds
         run.advance(1)
     count = SWEEPS if run.check_every > 1 else 1
     samples = []
     for _ in range(repeats):
-        problem.u[:] = start
+        problem.positions = start
         run = method.begin(problem)
         run.advance(1)
+        problem.wait()
         tick = perf_counter()
         run.advance(count)
+        problem.wait()
         samples.append(1e3 * (perf_counter() - tick) / count)
     return {
         "solver": method.name,
         "options": asdict(method),  # type: ignore[call-overload]
         "material": material,
         "precision": precision,
+        "device": device,
         "cells": cells,
         "vertices": model.vertices,
         "tets": len(model.tets),

@@ -13,7 +13,7 @@ from supple.model import Model
 from supple.report import Outcome, Report
 from supple.scene import Scene, build_model
 from supple.scene.checks import closest
-from supple.simulate import Stop, Watcher, solve
+from supple.simulate import Stop, Watcher, make_problem, solve
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.problem import Problem
 
@@ -60,6 +60,7 @@ def compare(
     max_iterations: int | None = None,
     time_budget: float | None = None,
     precision: str = "float64",
+    device: str = "cpu",
     start: np.ndarray | None = None,
     velocities: np.ndarray | None = None,
     frame: int = 1,
@@ -73,8 +74,8 @@ def compare(
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
     velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
     any limit every solver does 40 iterations. A solver that cannot treat the scene is listed with the reason.
-    Newton works in float64 whatever the precision, and stops when nothing but rounding is left. progress is
-    called with each trial before and after it.
+    Newton works in float64 on the CPU whatever precision and device are, and stops when nothing but rounding
+    is left. progress is called with each trial before and after it.
     """
     trials = _trials(solvers)
     stops = [_stop(trial.solver, tolerance, max_iterations, time_budget) for trial in trials]
@@ -83,17 +84,17 @@ def compare(
     model = build_model(scene)
     x = model.rest.copy() if start is None else _rows(start, "start", model)
     v = np.zeros_like(model.rest) if velocities is None else _rows(velocities, "velocities", model)
-    problems: dict[str, Problem] = {}
+    problems: dict[tuple[str, str], Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
-        dtype = "float64" if (trial.solver.name, precision) == ("newton", "float32") else precision
-        if dtype not in problems:
-            problems[dtype] = Problem(model, dtype, threads)
+        kind = ("float64", "cpu") if trial.solver.name == "newton" else (precision, device)
+        if kind not in problems:
+            problems[kind] = make_problem(model, scene.quasistatic, *kind, threads)
         if progress is not None:
             progress(trial)
-        place = partial(place_step, problems[dtype], scene, x, v, frame)
+        place = partial(place_step, problems[kind], scene, x, v, frame)
         place()
         try:
-            _run(trial, problems[dtype], place, stop, watch)
+            _run(trial, problems[kind], place, stop, watch)
         except ValueError as error:
             trial.error = str(error)
         if progress is not None:

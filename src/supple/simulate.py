@@ -252,6 +252,8 @@ def solve(
                 count = 1 if record else target - iteration
                 compiling, tick = compiled.seconds, perf_counter()
                 run.advance(count)
+                if record:
+                    problem.wait()
                 iteration += count
                 if record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)

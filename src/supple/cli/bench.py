@@ -24,6 +24,7 @@ def sweep(
     ] = "pbng",
     material: Annotated[str, typer.Option(help="A material of `supple list materials`.")] = "corotated",
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     repeats: Annotated[int, typer.Option(help="Samples; the median counts.")] = 20,
     json: Json = False,
@@ -34,12 +35,12 @@ def sweep(
         from supple.cli.solvers import parse_solver
         from supple.io.results import to_json
 
-        figures = measure(cells, parse_solver(solver), material, precision, threads, repeats)
+        figures = measure(cells, parse_solver(solver), material, precision, device, threads, repeats)
         if json:
             typer.echo(to_json(figures))
             return
         typer.echo(
-            f"{solver}, {material}, {precision}: {figures['ms_per_sweep']:.2f} ms per sweep "
+            f"{solver}, {material}, {precision}, {device}: {figures['ms_per_sweep']:.2f} ms per sweep "
             f"(best {figures['ms_min']:.2f}), threads: {figures['threads']}\n"
             f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colours']} colours, "
             f"{figures['visits']:,} visits; set up in {figures['setup_seconds']:.2f} s, "

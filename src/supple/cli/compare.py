@@ -38,6 +38,7 @@ def compare(
         int, typer.Option(help="Frames of a dynamic scene to simulate before the step that is compared.")
     ] = 0,
     precision: Annotated[str, typer.Option(help="float32 or float64; Newton has only float64.")] = "float64",
+    device: Annotated[str, typer.Option(help="cpu or cuda; Newton runs on the CPU.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder for results; results/<scene name>_compare unless given.")
@@ -74,11 +75,13 @@ def compare(
         try:
             with announcing_compilation():
                 start, velocities, settled = _warm_up(file, warmup, threads)
-                comparison = _run(file, methods, stop, precision, threads, start, velocities, warmup + 1)
+                comparison = _run(
+                    file, methods, stop, precision, device, threads, start, velocities, warmup + 1
+                )
         except KeyboardInterrupt:
             errors.print("Interrupted; nothing was written.")
             raise typer.Exit(INTERRUPTED) from None
-        record = new_record(file, comparison, stop, precision, warmup, settled)
+        record = new_record(file, comparison, stop, precision, device, warmup, settled)
         begin_results(folder, file)
         _illustrate(comparison, file, record, folder, pictures)
         folder.write_report(record)
@@ -147,6 +150,7 @@ def _run(
     methods: list[Any],
     stop: Any,
     precision: str,
+    device: str,
     threads: int | None,
     start: np.ndarray | None,
     velocities: np.ndarray | None,
@@ -163,6 +167,7 @@ def _run(
             max_iterations=stop.max_iterations,
             time_budget=stop.time_budget,
             precision=precision,
+            device=device,
             start=start,
             velocities=velocities,
             frame=frame,

@@ -14,12 +14,19 @@ from supple.simulate import Stop
 
 
 def new_record(
-    file: SceneFile, comparison: Comparison, stop: Stop, precision: str, warmup: int, settled: bool
+    file: SceneFile,
+    comparison: Comparison,
+    stop: Stop,
+    precision: str,
+    device: str,
+    warmup: int,
+    settled: bool,
 ) -> dict[str, Any]:
     return {
         "scene": scene_facts(file),
         "stop": asdict(stop),
         "precision": precision,
+        "device": device,
         "warmup": {"frames": warmup, "ok": settled},
         "trials": [_entry(trial) for trial in comparison.trials],
         "plots": {},

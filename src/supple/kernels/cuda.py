@@ -215,6 +215,11 @@ def multiprocessors() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
+def synchronise() -> None:
+    """Wait for all that has been started on the device."""
+    _check(driver.cuCtxSynchronize())
+
+
 def free_memory() -> int:
     """Bytes that can still be allocated on the device."""
     return int(cuda.current_context().get_memory_info()[0])

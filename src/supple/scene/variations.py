@@ -65,7 +65,7 @@ def _pinned(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
         moved = target(on.points, at) if callable(target) else array(target, "positions of pins [m]")
         if np.shape(moved) != (len(on), 3) or not np.all(np.isfinite(moved)):
             raise SceneError(
-                f"The pins of {on.body.name!r} need a motion or finite positions of shape ({len(on)}, 3) [m]; "
+                f"The pins of {on.body.name!r} need a motion or finite positions ({len(on)}, 3) [m]; "
                 f"got {shown(target)}."
             )
         positions[place] = moved
@@ -96,8 +96,8 @@ def _materials(scene: Scene, variation: Variation) -> tuple | None:
             raise SceneError(f"materials of a variation: {shown(body)} is not a body of the scene.")
         if type(material) is not type(body.material):
             raise SceneError(
-                f"A variation changes the parameters of {body.name!r}, not the kind of its material, which is "
-                f"{type(body.material).__name__}; got {shown(material)}."
+                f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
+                f"which is {type(body.material).__name__}; got {shown(material)}."
             )
     return tuple(
         merged_material(

@@ -21,6 +21,7 @@ from supple.kernels.cuda import (
     measure,
     multiprocessors,
     require_device,
+    synchronise,
 )
 from supple.model import Model
 from supple.solvers.problem import Balance, Problem, evaluate_balance
@@ -60,6 +61,9 @@ class CudaProblem(Problem):
     def _launch(self, lanes: int, kernel: Callable, phases: int, *args: Any) -> None:
         grid = lanes.bit_length() - 1, self.active, self.model.vertices + 1
         launch(self._mirror, self._arrivals, kernel, phases, self._shape, grid, *args)
+
+    def wait(self) -> None:
+        synchronise()
 
     def pull(self, array: np.ndarray) -> None:
         self._mirror.pull(array)

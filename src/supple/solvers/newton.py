@@ -60,6 +60,8 @@ class NewtonRun:
     rejected = 0
 
     def __init__(self, options: Newton, problem: Problem) -> None:
+        if problem.device != "cpu":
+            raise ValueError("Newton runs on device='cpu' only; PBNG offers 'cuda'")
         if problem.dtype != np.float64:
             raise ValueError("Newton works in precision='float64' only; PBNG offers float32")
         self.options, self.problem = options, problem

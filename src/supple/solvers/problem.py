@@ -289,6 +289,9 @@ class Problem:
         """The same for a kernel whose items are rows of elements."""
         self.run(kernel, phases, *args)
 
+    def wait(self) -> None:
+        """Return when all kernels are done; on the CPU they are."""
+
     def pull(self, array: np.ndarray) -> None:
         """Bring an array that kernels have written to the host; it is there already on the CPU."""
 
