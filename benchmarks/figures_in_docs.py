@@ -20,6 +20,7 @@ def main() -> None:
     write("docs/design/links.md", table(machine, links(figures["gravity"]["hanging_blocks"])))
     newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
     write("docs/design/newton.md", table(machine, newton))
+    write("docs/design/acceleration.md", accelerations())
 
 
 def write(page: str, lines: Iterable[str]) -> None:
@@ -68,6 +69,31 @@ def cuda() -> Iterator[str]:
         for run in measured["sweeps"]:
             if run["precision"] == "float32":
                 yield f"| PBNG sweep, {size(run)}, float32 | {run['us_per_sweep']:.0f} µs |"
+        for run in measured["equilibria"]:
+            what = f"twisted and stretched block, imbalance 1e-4, {run['precision']}"
+            yield f"| {what} | {run['ms']:.0f} ms, {run['iterations']} sweeps |"
+        for run in measured["batches"]:
+            what = f"{run['equilibria']} such equilibria solved together, {run['precision']}"
+            yield f"| {what} | {run['per_second']:.0f} per second, without set-up |"
+
+
+def accelerations() -> Iterator[str]:
+    """A row for each scene, a column for each acceleration."""
+    measured = json.loads((RESULTS / "accelerations.json").read_text())
+    names = list(next(iter(measured["scenes"].values())))
+    cores, cpu = measured["machine"]["cores"], measured["machine"]["cpu"]
+    yield f"Sweeps to an imbalance of 1e-4 in float64, and seconds on {cores} cores of an {cpu}:"
+    yield ""
+    yield "| | " + " | ".join(names) + " |"
+    yield "|---" * (len(names) + 1) + "|"
+    for scene, runs in measured["scenes"].items():
+        cells = (
+            f"{run['iterations']:,}, {run['seconds']:.2g} s"
+            if run["outcome"] == "converged"
+            else f"{run['outcome'].replace('_', ' ')}, {run['imbalance']:.0e}"
+            for run in runs.values()
+        )
+        yield f"| {scene} | " + " | ".join(cells) + " |"
 
 
 def links(runs: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -7,23 +7,28 @@ import numpy as np
 import supple
 
 
-def twisted(mesh: supple.TetMesh, angle: float) -> supple.Scene:
+def main(
+    cells: int = 10,
+    samples: int = 100,
+    path: Path = Path("equilibria.npz"),
+    seed: int = 0,
+    device: str = "cpu",
+) -> Path:
+    mesh = supple.block(cells)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.4))
-    scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
-    scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn)
-    return scene
+    left, right = body.where(lambda X: X[:, 0] <= 0), body.where(lambda X: X[:, 0] >= 1)
+    scene.pin(left)
+    scene.pin(right)
 
-
-def main(cells: int = 10, samples: int = 100, path: Path = Path("equilibria.npz"), seed: int = 0) -> Path:
-    mesh = supple.block(cells)
     angles = np.random.default_rng(seed).uniform(-1.5, 1.5, samples)
+    turns = (supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle) for angle in angles)
+    variations = (supple.Variation(pins={right: turn}) for turn in turns)
+
     positions = np.empty((samples, *mesh.points.shape), np.float32)
-    for i, angle in enumerate(angles):
-        result = supple.equilibrium(twisted(mesh, angle), tolerance=1e-4)
+    for i, result in enumerate(supple.equilibria(scene, variations, tolerance=1e-4, device=device)):
         if not result.report.ok:
-            raise RuntimeError(f"angle {angle:.3f}: {result.report.outcome.value}")
+            raise RuntimeError(f"angle {angles[i]:.3f}: {result.report.outcome.value}")
         positions[i] = result.positions
     np.savez_compressed(path, angles=angles, positions=positions, rest=mesh.points, tets=mesh.tets)
     print(f"{samples} equilibria of {len(mesh.points):,} vertices in {path}")

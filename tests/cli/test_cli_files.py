@@ -33,6 +33,16 @@ def test_export_writes_beside_the_frames_unless_told_otherwise(results):
     assert supple("export", "results", "--to", "npz", "--quiet").stdout == ""
 
 
+def test_run_writes_further_formats(tmp_path):
+    scene = write_scene(tmp_path, STRETCH)
+    supple_json("run", scene, "--output", "results", "--no-picture", "--no-film", "--write", "glb,npz")
+    assert {"final.glb", "positions.npz"} <= {path.name for path in (tmp_path / "results").iterdir()}
+    refused = supple("run", scene, "--output", "other", "--write", "gltf")
+    assert refused.exit_code == 2
+    assert "there is no format 'gltf'" in refused.stderr
+    assert not (tmp_path / "other").exists()
+
+
 def test_render_surfaces_of_a_run_are_exported(tmp_path):
     fine = ball(0.7, 4).translated((0.5, 0.5, 0.5))
     trimesh.Trimesh(fine.points, fine.surface, process=False).export(tmp_path / "skin.ply")

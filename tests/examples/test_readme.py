@@ -9,8 +9,7 @@ README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 
 
 def shown(language: str) -> str:
-    (code,) = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
-    return code
+    return "\n".join(re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL))
 
 
 def test_python():

@@ -48,6 +48,9 @@ def run(
         str | None,
         typer.Option(help="What to colour by, instead of what the file says; see `supple render`."),
     ] = None,
+    write: Annotated[
+        str | None, typer.Option(help="Further formats to write, e.g. usd,glb; see `supple export`.")
+    ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -60,8 +63,10 @@ def run(
         from supple.cli.job import Job, check_threads, load_file, make_solver, make_stop
         from supple.cli.record import new_record
         from supple.cli.saved import SavedRun
-        from supple.io import ResultsFolder
+        from supple.io import ResultsFolder, export
+        from supple.io.export import parse_formats
 
+        formats = [f.name for f in parse_formats(write)] if write else []
         file = load_file(scene)
         method = make_solver(file, solver)
         budget = None if time_budget is None else parse_seconds(time_budget)
@@ -77,6 +82,8 @@ def run(
         last = _prepare(folder, record, resume, overwrite)
         try:
             _perform(job, folder, record, last, quiet)
+            if formats:
+                export(folder.path, formats)
             _illustrate(SavedRun(folder, record, file), look, picture, film and count > 1, gif, quiet)
             code = 0 if record["totals"]["ok"] else DID_NOT_CONVERGE
         except KeyboardInterrupt:
