@@ -1,4 +1,4 @@
-"""Sweeps and seconds of PBNG to an imbalance of 1e-4 with each acceleration: `python benchmarks/accelerations.py`.
+"""Sweeps and seconds of PBNG to an imbalance of 1e-4, by acceleration: python benchmarks/accelerations.py
 
 Writes benchmarks/results/accelerations.json; figures_in_docs.py shows it in docs/design/acceleration.md.
 """

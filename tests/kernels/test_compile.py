@@ -56,6 +56,21 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert "compiling" not in log
 
 
+OWN_MATERIAL = """
+import json, supple
+class Mine(supple.LinearElastic):
+    __slots__ = ()
+""" + SOLVE.split("import supple\n")[1].replace("supple.LinearElastic", "Mine")
+
+
+@needs_xdg
+def test_a_class_of_a_script_does_not_spoil_the_cache(tmp_path):
+    """The index of a kernel names the classes it was compiled for; another program has no such class."""
+    assert compile_seconds(SOLVE, tmp_path)[0] > 0
+    assert compile_seconds(OWN_MATERIAL, tmp_path)[0] > 0
+    assert compile_seconds(SOLVE, tmp_path)[0] == 0
+
+
 @needs_xdg
 def test_kernels_work_where_nothing_can_be_kept(tmp_path):
     """A file stands where the cache folder should be."""

@@ -123,6 +123,25 @@ def _can_keep() -> bool:
     return os.access(cache_directory(), os.W_OK)
 
 
+def _keep_only_own_types(cache: Any) -> None:
+    """Do not keep what was compiled for classes from outside of supple, such as a material in a script: other
+    programs could not read the cache any more, since it names their modules."""
+    save = cache.save_overload
+
+    def save_if_own(signature: Any, data: Any) -> None:
+        if not any(_is_foreign(kind) for kind in getattr(signature, "args", signature)):
+            save(signature, data)
+
+    cache.save_overload = save_if_own
+
+
+def _is_foreign(kind: Any) -> bool:
+    if not isinstance(kind, types.BaseTuple):
+        return False
+    owner = getattr(kind, "instance_class", tuple).__module__.split(".")[0]
+    return owner not in ("supple", "builtins") or any(_is_foreign(part) for part in tuple(kind))
+
+
 _kernels: set[str] = set()
 
 
@@ -133,6 +152,8 @@ def kernel(function: Callable) -> Any:
         dispatcher = njit(nogil=True, cache=_can_keep(), **_OPTIONS)(function)
     finally:
         numba_config.CACHE_DIR = previous
+    if _can_keep():
+        _keep_only_own_types(dispatcher._cache)
     _kernels.add(f"{function.__module__}.{function.__qualname__}")
     return dispatcher
 

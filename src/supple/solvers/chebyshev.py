@@ -6,20 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import (
-    copy_of,
-    enter,
-    inside,
-    leave,
-    number,
-    offset_of,
-    proceed,
-    records,
-    records_at_once,
-    strides,
-)
+from supple.kernels import copy_of, offset_of, records
 from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
+from supple.solvers.records import act, for_each
 
 GROWTH = 4.0
 """How far the residual may rise above its lowest before the acceleration starts over."""
@@ -36,27 +26,27 @@ class ChebyshevRows(NamedTuple):
     previous: Any
 
 
-@accelerate.of(ChebyshevRows)
-def _extrapolate(acceleration, team, phase, iteration, u):
+class Extrapolate(NamedTuple):
     """x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
-    current, previous = acceleration.current, acceleration.previous
-    count, size = records(team, u), records_at_once(team)
-    blocks = -(-count // size)
-    block = enter(team, phase, 0, blocks)
-    while inside(block, blocks):
-        omega, gamma = acceleration.weights[copy_of(block), iteration], acceleration.gamma[copy_of(block)]
-        first, step = strides(block)
-        start = number(block) * size
-        i, last = start + first, min(count, start + size)
-        while i < last:
-            k = i + offset_of(block)
-            for axis in range(3):
-                here, before = current[k, axis], previous[k, axis]
-                x = omega * (gamma * (u[k, axis] - here) + here - before) + before
-                previous[k, axis], current[k, axis], u[k, axis] = here, x, x
-            i += step
-        block = proceed(team, phase, block, 0, blocks)
-    leave(team, phase, 0, blocks)
+
+    rows: Any
+    iteration: Any
+    u: Any
+
+
+@act.of(Extrapolate)
+def _extrapolate(operation, place, i):
+    rows, u, k = operation.rows, operation.u, i + offset_of(place)
+    omega, gamma = rows.weights[copy_of(place), operation.iteration], rows.gamma[copy_of(place)]
+    for axis in range(3):
+        here, before = rows.current[k, axis], rows.previous[k, axis]
+        x = omega * (gamma * (u[k, axis] - here) + here - before) + before
+        rows.previous[k, axis], rows.current[k, axis], u[k, axis] = here, x, x
+
+
+@accelerate.of(ChebyshevRows)
+def _chebyshev(acceleration, team, phase, iteration, u):
+    for_each(team, phase, records(team, u), Extrapolate(acceleration, iteration, u))
 
 
 class Chebyshev:

@@ -26,21 +26,17 @@ from supple.kernels import (
     leads,
     leave,
     load,
-    number,
-    offset_of,
     physics,
     proceed,
-    records,
-    records_at_once,
     run,
     scatter,
     store,
-    strides,
     sum_shares,
     threads_for,
 )
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
+from supple.solvers.records import Coast, Displace, Put, on_records
 from supple.terms import Elements, add_forces, energy, inversion
 
 MIN_BATCHES_PER_THREAD = 16
@@ -123,65 +119,6 @@ def evaluate_inversions(team, term, own, u, flags):
         store(flags, row, 0, inversion(term, row, u, gather(u, own, row, 0)))
         row = proceed(team, 0, row, 0, last)
     leave(team, 0, 0, last)
-
-
-@kernel
-def coast_records(team, u, last, velocity, anchor, dt, keep):
-    """From one step of time to the next without forces: v = keep (u - last)/Δt, or what `velocity` says where
-    keep < 0; last = u; û = u + Δt v; u = û."""
-    count, size = records(team, u), records_at_once(team)
-    blocks = -(-count // size)
-    block = enter(team, 0, 0, blocks)
-    while inside(block, blocks):
-        first, step = strides(block)
-        start = number(block) * size
-        i, end = start + first, min(count, start + size)
-        while i < end:
-            k = i + offset_of(block)
-            for axis in range(3):
-                x = u[k, axis]
-                v = velocity[k, axis] if keep < 0.0 else keep * (x - last[k, axis]) / dt
-                y = x + dt * v
-                velocity[k, axis], last[k, axis], anchor[k, axis], u[k, axis] = v, x, y, y
-            i += step
-        block = proceed(team, 0, block, 0, blocks)
-    leave(team, 0, 0, blocks)
-
-
-@kernel
-def displace_records(team, u, drift):
-    """u += drift."""
-    count, size = records(team, u), records_at_once(team)
-    blocks = -(-count // size)
-    block = enter(team, 0, 0, blocks)
-    while inside(block, blocks):
-        first, step = strides(block)
-        start = number(block) * size
-        i, end = start + first, min(count, start + size)
-        while i < end:
-            for axis in range(3):
-                u[i + offset_of(block), axis] += drift[i, axis]
-            i += step
-        block = proceed(team, 0, block, 0, blocks)
-    leave(team, 0, 0, blocks)
-
-
-@kernel
-def place_records(team, ids, targets, u):
-    """u[ids] = targets."""
-    size = records_at_once(team)
-    blocks = -(-len(ids) // size)
-    block = enter(team, 0, 0, blocks)
-    while inside(block, blocks):
-        first, step = strides(block)
-        start = number(block) * size
-        i, end = start + first, min(len(ids), start + size)
-        while i < end:
-            for axis in range(3):
-                u[ids[i] + offset_of(block), axis] = targets[i, axis]
-            i += step
-        block = proceed(team, 0, block, 0, blocks)
-    leave(team, 0, 0, blocks)
 
 
 def padded(vectors: np.ndarray) -> np.ndarray:
@@ -336,7 +273,7 @@ class Problem:
         if len(self.model.pinned):
             self._targets[:, :3] = positions - self.model.rest[self.model.pinned]
             self.push(self._targets)
-            self.run(place_records, 1, self.model.pinned, self._targets, self.u)
+            self._on_records(Put(self.u, self.model.pinned, self._targets), len(self._targets))
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
@@ -360,12 +297,15 @@ class Problem:
         """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
         = uₙ + Δt v. What has been prescribed meanwhile counts as velocity."""
         keep = 1.0 - damping if self._moving else -1.0
-        self.run(coast_records, 1, self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self._on_records(Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep))
         self._moving = True
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records."""
-        self.run(displace_records, 1, self.u, drift)
+        self._on_records(Displace(self.u, drift))
+
+    def _on_records(self, operation: Any, count: int | None = None) -> None:
+        self.run(on_records, 1, self.model.vertices + 1 if count is None else count, operation)
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(n, 3) at the end of a step [m/s]."""

@@ -1,0 +1,64 @@
+"""A device of one thread, which does lane after lane: what a CUDA thread does, compiled for the CPU.
+
+Tests run every kernel on it where there is no device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.kernels.access import WARP
+from supple.kernels.team import enter, leave, proceed, records, records_at_once
+
+
+class LanePlace(NamedTuple):
+    """The fields of `Place`; its own class, since nothing is shared by several threads here."""
+
+    number: Any
+    lane: Any
+    part: Any
+    width: Any
+    slot: Any
+    copy: Any
+    offset: Any
+
+
+class Lanewise(NamedTuple):
+    """active (k,): copies to work on; size: records of each."""
+
+    active: Any
+    size: Any
+
+
+@enter.of(Lanewise)
+def _enter(team, phase, first, last):
+    copy = np.int64(team.active[0])
+    return LanePlace(np.int64(first), 0, 0, WARP, 0, copy, copy * team.size)
+
+
+@proceed.of(Lanewise)
+def _proceed(team, phase, place, first, last):
+    number, lane, slot = place.number, place.lane + 1, place.slot
+    if lane == WARP:
+        number, lane = number + 1, 0
+    if number == last and slot + 1 < len(team.active):
+        number, slot = np.int64(first), slot + 1
+    copy = np.int64(team.active[slot])
+    return LanePlace(number, lane, 0, WARP, slot, copy, copy * team.size)
+
+
+@leave.of(Lanewise)
+def _leave(team, phase, first, last):
+    pass
+
+
+@records.of(Lanewise)
+def _records(team, array):
+    return team.size
+
+
+@records_at_once.of(Lanewise)
+def _records_at_once(team):
+    return WARP
