@@ -139,7 +139,7 @@ def _is_foreign(kind: Any) -> bool:
     if not isinstance(kind, types.BaseTuple):
         return False
     owner = getattr(kind, "instance_class", tuple).__module__.split(".")[0]
-    return owner not in ("supple", "builtins") or any(_is_foreign(part) for part in tuple(kind))
+    return owner not in ("supple", "builtins") or any(_is_foreign(part) for part in kind)  # type: ignore[attr-defined]
 
 
 _kernels: set[str] = set()
@@ -152,7 +152,7 @@ def kernel(function: Callable) -> Any:
         dispatcher = njit(nogil=True, cache=_can_keep(), **_OPTIONS)(function)
     finally:
         numba_config.CACHE_DIR = previous
-    if _can_keep():
+    if _can_keep() and hasattr(dispatcher, "_cache"):  # which it is not where compilation is switched off
         _keep_only_own_types(dispatcher._cache)
     _kernels.add(f"{function.__module__}.{function.__qualname__}")
     return dispatcher

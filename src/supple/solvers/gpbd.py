@@ -71,7 +71,7 @@ VERTICES_PER_ROW = 64
 SMALLEST_STRETCH = 0.05
 """Singular value that elements of a material with a barrier are unfolded to at least."""
 
-CAUTION = 0.3
+CAUTION = 0.2
 """Share of its step that an inverted element takes in a Gauss-Seidel sweep. With all of it neighbours keep
 folding each other: of cubes that start randomised at ν = 0.4995, many never recover."""
 
