@@ -88,25 +88,30 @@ def stress_test(
             inverted.append(int(np.sum(jacobians(model, x) <= 0)))
         if step >= MOVING and step % 20 == 0:
             energies.append(elastic(x) + 0.5 * float(np.sum(model.mass[:, None] * v**2)))
-    J = jacobians(model, x)
-    growth, left = np.nanmax(energies) / energies[0], energies[-1] / energies[0]
+    J, energies = jacobians(model, x), energies or [np.inf]
+    growth, left = rounded(np.nanmax(energies) / energies[0]), rounded(energies[-1] / energies[0])
     infinite = int(np.sum(~np.isfinite(energies)))  # at inverted elements with a barrier
     return {
         "iterations": sweeps,
         "Newton steps": getattr(solver, "newton_steps", 1),
         "steps": step,
         "stable": bool(step == steps and not infinite and growth <= 1.1 and left < 1),
-        "most energy after the ends rest": float(f"{growth:.4g}"),
-        "energy left": float(f"{left:.4g}"),
+        "most energy after the ends rest": growth,
+        "energy left": left,
         "looks at which energy was infinite": infinite,
         "inverted at the end": int(np.sum(~(J > 0))),
         "most inverted": max(inverted),
-        "imbalance at the end": float(f"{problem.balance().imbalance:.3g}"),
-        "fastest vertex at the end [m/s]": float(f"{np.abs(v).max():.3g}"),
+        "imbalance at the end": rounded(problem.balance().imbalance),
+        "fastest vertex at the end [m/s]": rounded(np.abs(v).max()),
         "volumes of elements at the end": [round(float(J.min()), 3), round(float(J.max()), 3)],
         "volume of the cube at the end": round(volume(model, x), 4),
         "seconds": round(time.perf_counter() - began, 1),
     }
+
+
+def rounded(value: float) -> float | None:
+    """A figure for JSON, which knows no infinity."""
+    return float(f"{value:.3g}") if np.isfinite(value) else None
 
 
 def stress(motion: str) -> Figures:
