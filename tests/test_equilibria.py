@@ -106,9 +106,32 @@ def test_no_variations_are_no_results():
         (lambda s, a, b, t: supple.Variation(start=np.zeros((2, 3))), "one row of three numbers"),
         (lambda s, a, b, t: supple.Variation(forces={b: (1, 2)}), "force must be"),
         (lambda s, a, b, t: {"gravity": 1}, "supple.Variation"),
+        (lambda s, a, b, t: supple.Variation(pins=[t]), "pins of a variation are a dictionary"),
+        (lambda s, a, b, t: supple.Variation(time=np.nan), "time"),
+        (lambda s, a, b, t: supple.Variation(time="end"), "time"),
+        (
+            lambda s, a, b, t: supple.Variation(materials={a: type(MATERIAL)(young=np.ones(7), poisson=0.3)}),
+            "one for each of its",
+        ),
     ],
 )
 def test_impossible_variations_are_refused(make, message):
     pair = hanging_pair()
     with pytest.raises(SceneError, match=message):
         list(supple.equilibria(pair[0], [make(*pair)]))
+
+
+def test_loads_on_what_nothing_holds_are_refused():
+    scene = supple.Scene(gravity=(0, 0, 0))
+    scene.add_solid(supple.block(1), MATERIAL)
+    with pytest.raises(SceneError, match="would fall forever"):
+        list(supple.equilibria(scene, [supple.Variation(gravity=(0, -1, 0))]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"precision": "half"}, "precision"), ({"device": "tpu"}, "device"), ({"at_once": 0}, "at_once")],
+)
+def test_bad_options_are_refused_at_the_call(options, message):
+    with pytest.raises(ValueError, match=message):
+        supple.equilibria(hanging_pair()[0], [], **options)

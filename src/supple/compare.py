@@ -9,13 +9,14 @@ from functools import partial
 import numpy as np
 
 from supple.kernels import compilation
+from supple.kernels.device import check_device
 from supple.model import Model
 from supple.report import Outcome, Report
 from supple.scene import Scene, build_model
 from supple.scene.checks import closest
 from supple.simulate import Stop, Watcher, make_problem, solve
 from supple.solvers import SOLVERS, Solver
-from supple.solvers.problem import Problem
+from supple.solvers.problem import Problem, check_precision
 
 DEFAULT_ITERATIONS = 40
 """Iterations of every solver where nothing says when to stop."""
@@ -77,6 +78,8 @@ def compare(
     Newton works in float64 on the CPU whatever precision and device are, and stops when nothing but rounding
     is left. progress is called with each trial before and after it.
     """
+    check_device(device)
+    check_precision(precision)
     trials = _trials(solvers)
     stops = [_stop(trial.solver, tolerance, max_iterations, time_budget) for trial in trials]
     if frame < 1:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,15 +23,22 @@ from supple.simulate import (
     is_progress,
     make_problem,
     make_stop,
+    next_look,
     outcome_of,
     solve,
 )
-from supple.solvers import PBNG, Solver
-from supple.solvers.problem import Balance
+from supple.solvers import PBNG, Solver, default_solver
+from supple.solvers.problem import check_precision
 from supple.terms import TetElasticity
+
+if TYPE_CHECKING:
+    from supple.solvers.cuda_batch import CudaBatch
 
 MOST_AT_ONCE = 1024
 """Equilibria solved together on a device, if its memory allows."""
+
+MOST_ROWS = 65_535
+"""Rows that a grid of a CUDA device may have, one for each equilibrium."""
 
 MEMORY_SHARE = 0.8
 """The part of a device's free memory that a batch may fill."""
@@ -57,15 +64,15 @@ def equilibria(
     """The equilibrium of a scene under each of many conditions, in the order given.
 
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
-    its own tolerance and has its own report. On a CUDA device PBNG solves as many together as fit into its
-    memory, or `at_once`; everything else is solved one by one. The limits hold for each equilibrium; a time
-    budget on a device for each batch.
-    """
-    solver = solver or PBNG(acceleration="anderson")
+    its own tolerance and has its own report. On a CUDA device PBNG solves up to 1024 together, or `at_once`,
+    as far as they fit into its memory; everything else is solved one by one. The limits hold for each
+    equilibrium; a time budget on a device for each batch."""
+    solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     if at_once is not None and at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
     check_device(device)
+    check_precision(precision)
     model = build_model(scene, quasistatic=True)
     every = (conditions(scene, model, variation) for variation in variations)
     if device == "cuda" and isinstance(solver, PBNG):
@@ -101,7 +108,8 @@ def _one_by_one(
         problem.positions = model.rest if c.start is None else c.start
         problem.pin(c.pinned)
         report = solve(problem, solver, stop, began=began)
-        yield Result(problem.positions, report, problem.model)
+        there = problem.displacements_on_device()
+        yield Result(problem.positions, report, problem.model, on_device=there)
 
 
 def _with_materials(model: Model, materials: tuple) -> Model:
@@ -122,77 +130,75 @@ def _together(
     from supple.solvers.cuda_batch import CudaBatch, bytes_per_copy
 
     require_device()
-    first = next(every, None)
-    chunk = [] if first is None else [first]
-    while chunk:
-        fitting = int(MEMORY_SHARE * free_memory() / bytes_per_copy(model, precision, varied=True))
-        size = max(1, min(fitting, at_once or MOST_AT_ONCE))
-        chunk += islice(every, size - len(chunk))
-        began = perf_counter()
-        problem = CudaBatch(model, precision, chunk)
-        yield from _solve_batch(problem, solver, stop, began)
-        del problem
-        chunk = list(islice(every, 1))
+    while chunk := list(islice(every, 1)):
+        fitting = int(MEMORY_SHARE * free_memory() / bytes_per_copy(model, precision, solver.window))
+        size = max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
+        chunk += islice(every, size - 1)
+        yield from _solve_batch(CudaBatch(model, precision, chunk), solver, stop)
 
 
-def _solve_batch(problem: Any, solver: PBNG, stop: Stop, began: float) -> Iterator[Result]:
+def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop) -> Iterator[Result]:
     """The loop of `solve` for all copies of a batch, each of which leaves it when it is done."""
     limit = stop.max_iterations or DEFAULT_ITERATIONS
     copies = range(problem.copies)
     with compilation() as compiled:
         first = problem.balances()
         latest, lowest = dict(first), dict(first)
-        progress_at, ended = dict.fromkeys(copies, 0), dict.fromkeys(copies, 0)
-        outcomes: dict[int, Outcome] = {}
+        good = np.zeros_like(problem.u)
+        problem.assign(good, problem.u)
+        progress_at = dict.fromkeys(copies, 0)
+        ended: dict[int, tuple[Outcome, int, float]] = {}
         run = solver.begin(problem)
-        setup = perf_counter() - began - compiled.seconds
         clock, iteration = 0.0, 0
-        seconds: dict[int, float] = {}
         while True:
-            for copy in problem.active:
+            for copy in map(int, problem.active):
                 stuck = iteration - progress_at[copy] > run.patience
                 outcome = outcome_of(latest[copy], stop, iteration, limit, clock, stuck, problem, run)
                 if outcome is not None:
-                    outcomes[copy], ended[copy], seconds[copy] = outcome, iteration, clock
-            problem.active = np.array([c for c in copies if c not in outcomes], np.int32)
+                    ended[copy] = outcome, iteration, clock
+            problem.active = np.array([c for c in copies if c not in ended], np.int32)
             if not len(problem.active):
                 break
             tick, compiling = perf_counter(), compiled.seconds
-            count = min(run.check_every, limit - iteration)
+            count = next_look(run, stop, iteration, limit, clock)
             run.advance(count)
             iteration += count
             latest.update(problem.balances())
-            for copy in problem.active:
-                if run.observe(latest[copy], int(copy)):
-                    latest[copy] = lowest[copy]
+            moved = [run.observe(latest[copy], copy) for copy in map(int, problem.active)]
+            if any(moved):
+                latest.update(problem.balances())
+            for copy in map(int, problem.active):
+                if latest[copy].finite:
+                    problem.assign(good, problem.u, copy)
                 if is_progress(latest[copy], lowest[copy]):
                     lowest[copy], progress_at[copy] = latest[copy], iteration
             clock += perf_counter() - tick - (compiled.seconds - compiling)
+        for copy, (outcome, _, _) in ended.items():
+            if outcome is Outcome.FAILED:
+                problem.assign(problem.u, good, copy)
         problem.active = np.arange(problem.copies, dtype=np.int32)
+        latest = problem.balances()
         positions, energies, inverted = problem.all_positions(), problem.energies(), problem.inversions()
     for copy in copies:
-        balance: Balance = latest[copy]
-        yield Result(
-            positions[copy],
-            Report(
-                outcome=outcomes[copy],
-                solver=solver.name,
-                iterations=ended[copy],
-                imbalance=balance.imbalance,
-                reduction=balance.residual / first[copy].residual if first[copy].residual else 0.0,
-                residual=balance.residual,
-                energy=float(energies[copy]),
-                seconds=seconds[copy],
-                tolerance=stop.tolerance,
-                compile_seconds=compiled.seconds,
-                setup_seconds=setup,
-                precision=str(problem.dtype),
-                vertices=problem.model.vertices,
-                elements=problem.model.elements,
-                colours=run.colours,
-                inverted=int(inverted[copy]),
-                rejected=run.rejected_of(copy),
-                notes=[*run.notes_of(copy), f"solved together with {problem.copies - 1} others"],
-            ),
-            problem.model,
+        outcome, iterations, seconds = ended[copy]
+        report = Report(
+            outcome=outcome,
+            solver=solver.name,
+            iterations=iterations,
+            imbalance=latest[copy].imbalance,
+            reduction=latest[copy].residual / first[copy].residual if first[copy].residual else 0.0,
+            residual=latest[copy].residual,
+            energy=float(energies[copy]),
+            seconds=seconds,
+            tolerance=stop.tolerance,
+            compile_seconds=compiled.seconds if copy == 0 else 0.0,
+            precision=str(problem.dtype),
+            vertices=problem.model.vertices,
+            elements=problem.model.elements,
+            colours=run.colours,
+            inverted=int(inverted[copy]),
+            rejected=run.rejected_of(copy),
+            notes=[*run.notes_of(copy), f"solved together with {problem.copies - 1} others"],
         )
+        there = problem.displacements_on_device(copy)
+        yield Result(positions[copy].copy(), report, problem.model, on_device=there)

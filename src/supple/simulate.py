@@ -14,7 +14,7 @@ from supple.kernels.device import check_device
 from supple.model import Model
 from supple.report import History, Outcome, Report
 from supple.scene import Body, Scene, build_model
-from supple.solvers import PBNG, Run, Solver
+from supple.solvers import Run, Solver, default_solver
 from supple.solvers.problem import Balance, Problem
 
 DEFAULT_ITERATIONS = 20_000
@@ -66,7 +66,8 @@ class Result:
 
     def positions_like(self, like: str) -> Any:
         """The positions (n, 3) as an array of "torch" or "cupy"; where the solve ran on a CUDA device, on
-        that device in the solve's precision, without a copy through the host."""
+        that device in the solve's precision, without a copy through the host. On the CPU it shares memory
+        with `positions`, where the library can."""
         from supple.interop import array_of
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
@@ -100,7 +101,7 @@ def equilibrium(
     energy after every iteration.
     """
     began = perf_counter()
-    solver = solver or PBNG(acceleration="anderson")
+    solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     problem = make_problem(scene, True, precision, device, threads)
     if start is not None:
@@ -136,7 +137,7 @@ def simulate(
     equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
     k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
     """
-    solver = solver or PBNG(acceleration="anderson")
+    solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     quasistatic = scene.quasistatic if quasistatic is None else quasistatic
     dt = scene.dt if dt is None else dt
@@ -177,28 +178,32 @@ def _frames(
                 problem.coast(step, damping)
             problem.prescribe((index - 1) * dt + substep * step)
             if unseen and substep < substeps:
-                reports.append(_iterate(problem, solver, stop))
+                reports.append(_iterate(problem, solver, stop, began))
             else:
                 reports.append(solve(problem, solver, stop, history, watch, began))
-                began = None
-        if not np.isfinite(problem.positions).all():  # after substeps that nobody has looked at
-            problem.positions = x
+            began = None
         v = (problem.positions - x) / dt if quasistatic else problem.velocities(step, damping)
+        if not np.isfinite(problem.positions).all():  # after substeps that nobody has looked at
+            problem.positions, v = x, np.zeros_like(x)
+            problem.set_velocities(v)
         there = problem.displacements_on_device()
         yield Frame(problem.positions, _merge(reports), model, v, index, index * dt, on_device=there)
 
 
-def _iterate(problem: Problem, solver: Solver, stop: Stop) -> Report:
-    """The iterations of a substep that nobody looks at: no residual is evaluated."""
+def _iterate(problem: Problem, solver: Solver, stop: Stop, began: float | None) -> Report:
+    """The iterations of a substep that nobody looks at: the residual is evaluated only for methods that need
+    it to stay stable."""
     assert stop.max_iterations is not None
     with compilation() as compiled:
-        began = perf_counter()
+        tick = perf_counter()
+        setup = 0.0 if began is None else tick - began
         run = solver.begin(problem)
         every = run.check_every if run.guarded else stop.max_iterations
         for done in range(0, stop.max_iterations, every):
             run.advance(min(every, stop.max_iterations - done))
             if run.guarded:
                 run.observe(problem.balance())
+        problem.wait()
     return Report(
         outcome=Outcome.COMPLETED,
         solver=solver.name,
@@ -207,8 +212,11 @@ def _iterate(problem: Problem, solver: Solver, stop: Stop) -> Report:
         reduction=np.nan,
         residual=np.nan,
         energy=np.nan,
-        seconds=perf_counter() - began - compiled.seconds,
+        seconds=perf_counter() - tick - compiled.seconds,
         compile_seconds=compiled.seconds,
+        setup_seconds=setup,
+        rejected=run.rejected,
+        notes=run.notes,
     )
 
 
@@ -247,7 +255,7 @@ def solve(
             outcome = outcome_of(balance, stop, iteration, limit, clock, stuck, problem, run)
             if outcome is not None:
                 break
-            target = iteration + _next_look(run, stop, iteration, limit, clock)
+            target = iteration + next_look(run, stop, iteration, limit, clock)
             while iteration < target:  # one by one when recording, which must change nothing else
                 count = 1 if record else target - iteration
                 compiling, tick = compiled.seconds, perf_counter()
@@ -305,7 +313,7 @@ def is_progress(balance: Balance, lowest: Balance) -> bool:
     return balance.residual < PROGRESS * lowest.residual or balance.imbalance < PROGRESS * lowest.imbalance
 
 
-def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
+def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
     """Iterations to do before deciding again whether to stop."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_budget is not None:
@@ -391,6 +399,7 @@ def _merge(reports: list[Report]) -> Report:
         last.iterations = sum(r.iterations for r in reports)
         last.seconds = sum(r.seconds for r in reports)
         last.compile_seconds = sum(r.compile_seconds for r in reports)
+        last.setup_seconds = sum(r.setup_seconds for r in reports)
         last.rejected = sum(r.rejected for r in reports)
         failed = [r for r in reports if not r.ok]
         if failed:

@@ -40,12 +40,16 @@ def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, flo
     return problem.positions, problem.balance().residual / first, problem.energy()
 
 
-@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
-def test_solvers_agree_lane_by_lane(name):
+METHODS = [SOLVERS[name]() for name in SOLVERS if name != "newton"]
+ACCELERATED = [supple.PBNG("chebyshev", start=2), supple.PBNG("anderson")]
+
+
+@pytest.mark.parametrize("solver", METHODS + ACCELERATED, ids=str)
+def test_solvers_agree_lane_by_lane(solver):
     """The kernels as a device's threads see them, one lane at a time, without a device."""
     model = supple.build_model(falling_block("corotated"))
-    x, reduction, energy = after_sweeps(Problem(model, "float64"), SOLVERS[name](), 6)
-    y, reduction_there, energy_there = after_sweeps(LanewiseProblem(model, "float64"), SOLVERS[name](), 6)
+    x, reduction, energy = after_sweeps(Problem(model, "float64"), solver, 6)
+    y, reduction_there, energy_there = after_sweeps(LanewiseProblem(model, "float64"), solver, 6)
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < 1e-12
     assert reduction_there == pytest.approx(reduction, rel=1e-3, abs=1e-11)

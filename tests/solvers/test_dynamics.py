@@ -169,3 +169,16 @@ def test_wrong_calls_are_refused_at_once(options, message):
 def test_wrong_velocities_are_refused():
     with pytest.raises(ValueError, match="one row of three numbers per vertex"):
         next(supple.simulate(flying(), PBNG(), dt=DT, frames=1, tolerance=1e-4, velocities=np.zeros((2, 3))))
+
+
+def test_substeps_that_fail_unseen_leave_the_last_good_frame():
+    """The frame says so, with finite positions and velocities, and the motion goes on from there."""
+    scene = cantilever(material("neo_hookean"), gravity=20)
+    scene.quasistatic, scene.dt = False, 0.01
+    start = supple.build_model(scene, False).rest
+    fast = np.zeros_like(start)
+    fast[-1] = 1e200
+    frames = list(supple.simulate(scene, PBNG(iterations=2), frames=2, substeps=3, velocities=fast))
+    for frame in frames:
+        assert np.isfinite(frame.positions).all()
+        assert np.isfinite(frame.velocities).all()

@@ -79,6 +79,35 @@ def test_anderson_minimises_as_least_squares_does():
     assert np.abs(x - gs[-1]).max() > 1e-4
 
 
+def test_anderson_is_sound_in_float32_beyond_convergence():
+    """Where all differences are rounding, their products still make a factorisation."""
+    result = supple.equilibrium(
+        twisted(material("corotated"), cells=2),
+        PBNGS["anderson"],
+        tolerance=None,
+        max_iterations=300,
+        precision="float32",
+    )
+    assert result.report.rejected == 0
+    assert result.report.notes == []
+
+
+def test_anderson_forgets_what_is_not_finite():
+    problem = Problem(build_model(twisted(material("corotated"))), "float64")
+    problem.prescribe(np.inf)
+    run = PBNGS["anderson"].begin(problem)
+    run.advance(10)
+    run.observe(problem.balance())
+    problem.u[problem.vertices.own[0, 0, 0], 0] = np.nan
+    run.advance(10)
+    assert run.observe(problem.balance())
+    run.advance(10)
+    assert np.isfinite(problem.u).all()
+    again = PBNGS["anderson"].begin(problem)
+    again.advance(10)
+    assert np.isfinite(problem.u).all()
+
+
 def test_anderson_goes_back_when_the_energy_rises():
     problem = Problem(build_model(twisted(material("corotated"))), "float64")
     problem.prescribe(np.inf)

@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Callable
 from functools import cache
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -222,6 +223,7 @@ def synchronise() -> None:
 
 def free_memory() -> int:
     """Bytes that can still be allocated on the device."""
+    cuda.current_context().deallocations.clear()  # Numba delays what has been freed
     return int(cuda.current_context().get_memory_info()[0])
 
 
@@ -273,9 +275,8 @@ class Mirror:
         entry = self._copies.get(id(array))
         if entry is None:
             copy = _to_device(array)
-            strides = np.empty(array.shape, array.dtype).strides
             pointer = copy.device_ctypes_pointer.value
-            fields = [0, 0, copy.size, array.itemsize, pointer, *copy.shape, *strides]
+            fields = [0, 0, copy.size, array.itemsize, pointer, *copy.shape, *copy.strides]
             entry = self._copies[id(array)] = copy, fields
             weakref.finalize(array, self._copies.pop, id(array), None)
         return entry
@@ -294,11 +295,11 @@ class Mirror:
         pointers = (self._entry(array)[1][POINTER] + first * row for array in (target, source))
         _check(driver.cuMemcpyDtoDAsync(*pointers, (last - first) * row, 0))
 
-    def duplicate(self, array: np.ndarray) -> Any:
-        """A further copy on the device, of which the mirror knows nothing."""
-        made = cuda.device_array(array.shape, array.dtype)
-        pointer = made.device_ctypes_pointer.value
-        _check(driver.cuMemcpyDtoD(pointer, self._entry(array)[1][POINTER], array.nbytes))
+    def duplicate(self, array: np.ndarray, first: int, last: int) -> Any:
+        """A further copy on the device of some rows, of which the mirror knows nothing."""
+        made = _to_device(array[first:last])
+        source = self._entry(array)[1][POINTER] + first * array.strides[0]
+        _check(driver.cuMemcpyDtoD(made.device_ctypes_pointer.value, source, array[first:last].nbytes))
         return made
 
     def on_device(self, value: Any) -> Any:
@@ -308,7 +309,7 @@ class Mirror:
         if isinstance(value, tuple):
             items = [self.on_device(item) for item in value]
             return type(value)._make(items) if hasattr(value, "_fields") else tuple(items)  # type: ignore[attr-defined]
-        return value
+        return int(value) if isinstance(value, Integral) else float(value)
 
     def flatten(self, value: Any, fields: list, kinds: list) -> None:
         """Append what a kernel is given for a value, and what its compilation depends on."""
@@ -326,8 +327,9 @@ class Mirror:
             fields += known[1]
             kinds += (*known[2], None)
         else:
-            fields.append(ctypes.c_int64(value) if isinstance(value, int) else ctypes.c_double(value))
-            kinds.append(type(value))
+            whole = isinstance(value, Integral)
+            fields.append(ctypes.c_int64(int(value)) if whole else ctypes.c_double(float(value)))
+            kinds.append(int if whole else float)
 
 
 class Shape(NamedTuple):

@@ -23,6 +23,9 @@ from supple.kernels.access import WARP, Lane, Place
 from supple.kernels.compile import generic
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
+NOTHING = 1 << 40
+"""Beyond every number of items."""
+
 CHUNK = 8
 """Items that a CPU thread takes at a time."""
 
@@ -105,8 +108,10 @@ def strides(place: Any) -> tuple[int, int]:
 
 @overload(strides, jit_options={"forceinline": True})
 def _strides(place):
-    if isinstance(place, types.BaseTuple):
+    if getattr(place, "instance_class", None) is Place:
         return lambda place: (place.lane + place.part * place.width, WARP)
+    if isinstance(place, types.BaseTuple):  # lane after lane: the first does everything
+        return lambda place: (0, 1) if place.lane == 0 else (NOTHING, 1)
     return lambda place: (0, 1)
 
 

@@ -45,12 +45,12 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     if scene.quasistatic if quasistatic is None else quasistatic:
-        _refuse_falling(scene, pinned)
+        mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
+        refuse_falling(scene, pinned, _forces(scene, mass))
 
 
-def _refuse_falling(scene: Scene, pinned: np.ndarray) -> None:
-    """A part that nothing holds has an equilibrium only where the forces on it add up to zero."""
-    force = _forces(scene, np.concatenate([body.mesh.masses(body.density) for body in scene.bodies]))
+def refuse_falling(scene: Scene, pinned: np.ndarray, force: np.ndarray) -> None:
+    """A part that nothing holds has an equilibrium only where the forces (n, 3) on it add up to zero."""
     if not force.any():
         return
     part = _connected_parts(scene)

@@ -35,6 +35,15 @@ class Load:
     force: np.ndarray
 
 
+def check_parameters(material: Any, mesh: TetMesh) -> None:
+    for parameter, value in zip(material._fields, material, strict=True):
+        if np.ndim(value) and np.shape(value) != (len(mesh.tets),):
+            raise SceneError(
+                f"A material has one number for the body or one for each of its {len(mesh.tets)} "
+                f"tetrahedra; {parameter} has shape {np.shape(value)}."
+            )
+
+
 @dataclass(eq=False)
 class Scene:
     """Solids with what holds, moves and loads them. SI units.
@@ -80,12 +89,7 @@ class Scene:
                 f"add_solid needs a material with its parameters, for example "
                 f"supple.Corotated(young=1e5, poisson=0.3); got {shown(material)}."
             )
-        for parameter, value in zip(material._fields, material, strict=True):
-            if np.ndim(value) and np.shape(value) != (len(mesh.tets),):
-                raise SceneError(
-                    f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                    f"tetrahedra; {parameter} has shape {np.shape(value)}."
-                )
+        check_parameters(material, mesh)
         if not isinstance(render, TriMesh | None):
             raise SceneError(
                 f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from supple.model import Conditions, Model
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups, merged_material
+from supple.scene.build import elastic_groups, merged_material, refuse_falling
 from supple.scene.checks import array, shown, vector
 from supple.scene.errors import SceneError
-from supple.scene.scene import Scene
+from supple.scene.scene import Scene, check_parameters
 
 Vertices = VertexSet | Body
 
@@ -41,9 +41,20 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     """What a variation means for the scene's model."""
     if not isinstance(variation, Variation):
         raise SceneError(f"A variation is a supple.Variation(...); got {shown(variation)}.")
+    for name in ("pins", "forces", "materials"):
+        if not isinstance(getattr(variation, name), Mapping):
+            raise SceneError(
+                f"{name} of a variation are a dictionary such as {{vertices: ...}}; "
+                f"got {shown(getattr(variation, name))}."
+            )
+    if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:
+        raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
+    force = _force(scene, model, variation)
+    if force is not model.force:
+        refuse_falling(scene, model.pinned, force)
     return Conditions(
         _pinned(scene, model, variation),
-        _force(scene, model, variation),
+        force,
         _materials(scene, variation),
         _start(model, variation),
     )
@@ -99,6 +110,7 @@ def _materials(scene: Scene, variation: Variation) -> tuple | None:
                 f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
                 f"which is {type(body.material).__name__}; got {shown(material)}."
             )
+        check_parameters(material, body.mesh)
     return tuple(
         merged_material(
             [replace(body, material=variation.materials.get(body, body.material)) for body in group]

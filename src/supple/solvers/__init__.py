@@ -13,6 +13,12 @@ SOLVERS: dict[str, type[Solver]] = {
 }
 """Every solver by the name it has in scene files and on the command line."""
 
+
+def default_solver() -> Solver:
+    """The method where none is asked for."""
+    return PBNG(acceleration="anderson")
+
+
 __all__ = [
     "BPXPBD",
     "FPXPBD",
@@ -25,4 +31,5 @@ __all__ = [
     "Newton",
     "Run",
     "Solver",
+    "default_solver",
 ]

@@ -83,7 +83,7 @@ def _remember(a, team, phase, u):
             for axis in range(3):
                 g = u[i, axis]
                 f = g - a.x[i, axis]
-                square += f * f
+                square += 1.0 * f * f  # 1.0 makes it float64
                 a.df[slot, i, axis], a.dg[slot, i, axis] = f - a.f[i, axis], g - a.g[i, axis]
                 a.f[i, axis], a.g[i, axis] = f, g
             i += step
@@ -95,7 +95,7 @@ def _remember(a, team, phase, u):
             i = start + first
             while i < end:
                 for axis in range(3):
-                    d = a.df[column, i, axis]
+                    d = 1.0 * a.df[column, i, axis]
                     square += d * a.df[slot, i, axis]
                     product += d * a.f[i, axis]
                 i += step
@@ -158,7 +158,7 @@ def _minimise(a, team, phase):
                     for k in range(j):
                         value -= L[copy, i, k] * L[copy, j, k]
                     if i == j:
-                        L[copy, i, i] = math.sqrt(max(value + REGULARISATION * trace, 1e-300))
+                        L[copy, i, i] = math.sqrt(max(value, 0.0) + REGULARISATION * trace)
                     else:
                         L[copy, i, j] = value / L[copy, j, j]
                 value = a.gram[copy, p, m]
@@ -192,7 +192,8 @@ def _mix(a, team, phase, u):
             for axis in range(3):
                 x = u[i, axis]
                 for column in range(m):
-                    x -= a.mix[copy, column] * a.dg[column, i, axis]
+                    if a.mix[copy, column] != 0.0:  # an unused difference may hold NaN
+                        x -= a.mix[copy, column] * a.dg[column, i, axis]
                 u[i, axis] = x
                 a.x[i, axis] = x
             i += step
@@ -250,7 +251,7 @@ class Anderson:
         energy = self.problem.energy_of(copy)
         window = self._rows.window
         if balance.finite and (
-            energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding()
+            energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
         ):
             self.problem.assign(self._best, self.problem.u, copy)
             self._least[copy] = min(energy, self._least[copy])

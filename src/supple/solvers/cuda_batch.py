@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from supple.kernels.cuda import sums
 from supple.model import Conditions, Model
 from supple.ordering import Links, batch_links
 from supple.solvers.cuda_problem import CudaProblem
-from supple.solvers.problem import Balance, evaluate_energy, evaluate_inversions
-from supple.terms import TetElasticity
+from supple.solvers.problem import Balance, evaluate_energy, evaluate_inversions, norm
+from supple.terms import Elements, TetElasticity
 
 
 class CudaBatch(CudaProblem):
@@ -28,6 +29,7 @@ class CudaBatch(CudaProblem):
         self.model = model
         self._materials: list[tuple] = []
         self._energies: np.ndarray | None = None
+        self._energy_scale = np.zeros(self.copies)
         n, copies = model.vertices + 1, self.copies
         self.u = np.zeros((copies * n, RECORD), self.dtype)
         self.net = np.zeros_like(self.u)
@@ -81,12 +83,15 @@ class CudaBatch(CudaProblem):
     def energies(self) -> np.ndarray:
         """(copies,) E(u) [J] of the active copies."""
         stored = np.sum([self._summed(evaluate_energy, e) for e in self.elements], axis=0)
+        self._energy_scale = np.abs(stored)
         if not self._loads.any():
             return stored
         self.pull(self.u)
         moved = self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
         free = self.model.free
-        return stored - np.einsum("cni,cni->c", self.force[:, free], moved[:, free], dtype=float)
+        work = self.force[:, free] * moved[:, free].astype(float)
+        self._energy_scale = self._energy_scale + np.abs(work).sum(axis=(1, 2))
+        return stored - work.sum(axis=(1, 2))
 
     def balances(self) -> dict[int, Balance]:
         self._energies = None
@@ -97,20 +102,25 @@ class CudaBatch(CudaProblem):
             self._energies = self.energies()
         return float(self._energies[copy])
 
-    def energy_rounding(self) -> float:
-        """For the copy with the most energy."""
-        energies = self.energies() if self._energies is None else self._energies
-        return 500 * float(np.finfo(self.dtype).eps) * float(np.abs(energies).max())
+    def energy_rounding(self, copy: int = 0) -> float:
+        stiffness = norm(1 / self._softness[copy])
+        eps = float(np.finfo(self.dtype).eps)
+        return eps * (500 * float(self._energy_scale[copy]) + 10 * self._edge**2 * stiffness)
 
     def inversions(self) -> np.ndarray:
         """(copies,) number of elements with negative volume."""
         counts = [self._summed(evaluate_inversions, e) for e in self._with_volume()]
         return np.rint(np.sum(counts, axis=0)).astype(int)
 
-    def _summed(self, kernel: Callable, elements) -> np.ndarray:
-        values = np.empty((self.copies, *elements.own.shape), self.dtype)
+    def _summed(self, kernel: Callable, elements: Elements) -> np.ndarray:
+        shape = self.copies, *elements.own.shape
+        values = self.shared(f"values of {id(elements)}", lambda: np.empty(shape, self.dtype))
         self.run_elements(kernel, 1, elements.rows, elements.own, self.u, values)
         return sums(self._mirror, self.active, values)
+
+    def displacements_on_device(self, copy: int = 0) -> Any:
+        n = self.model.vertices + 1
+        return self._mirror.duplicate(self.u, copy * n, (copy + 1) * n)
 
     def all_positions(self) -> np.ndarray:
         """(copies, n, 3) float64."""
@@ -118,12 +128,12 @@ class CudaBatch(CudaProblem):
         return self.model.rest + self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
 
 
-def bytes_per_copy(model: Model, precision: str, varied: bool) -> int:
+def bytes_per_copy(model: Model, precision: str, window: int) -> int:
     """What each further copy needs on the device: records of u, net and of Anderson's history, forces and
-    sums by vertex, energies, and the parameters of every visit where materials differ."""
+    sums by vertex, energies, and the parameters of every visit, in case materials differ."""
     visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
-    numbers = 27 * RECORD * (model.vertices + 1) + 8 * model.vertices + model.elements
-    numbers += 2 * visits if varied else 0
+    numbers = (9 + 2 * window) * RECORD * (model.vertices + 1) + 8 * model.vertices + model.elements
+    numbers += 2 * visits + 128 * (2 * window + 1)
     return int(1.1 * np.dtype(precision).itemsize * numbers)
 
 

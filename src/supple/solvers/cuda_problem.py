@@ -76,8 +76,8 @@ class CudaProblem(Problem):
         first, last = (0, len(target)) if copy is None else (copy * n, (copy + 1) * n)
         self._mirror.assign(target, source, first, last)
 
-    def displacements_on_device(self) -> Any:
-        return self._mirror.duplicate(self.u)
+    def displacements_on_device(self, copy: int = 0) -> Any:
+        return self._mirror.duplicate(self.u, 0, len(self.u))
 
     def balance(self) -> Balance:
         """The same figures as on the CPU, measured on the device."""

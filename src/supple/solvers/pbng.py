@@ -94,9 +94,9 @@ class PBNG:
     rho: float = 0.99
     gamma: float = 1.5
     start: int = 10
-    window: int = 10
     links: bool = True
     iterations: int | None = None
+    window: int = 10
 
     def __post_init__(self) -> None:
         if self.acceleration not in ("none", "sor", "chebyshev", "anderson"):

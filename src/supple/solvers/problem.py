@@ -121,6 +121,11 @@ def evaluate_inversions(team, term, own, u, flags):
     leave(team, 0, 0, last)
 
 
+def check_precision(precision: str) -> None:
+    if precision not in ("float32", "float64"):
+        raise ValueError(f"precision must be 'float32' or 'float64', got {precision!r}")
+
+
 def padded(vectors: np.ndarray) -> np.ndarray:
     """Vectors (..., n, 3) of the vertices with a zero for the padding vertex n."""
     return np.concatenate([vectors, np.zeros((*vectors.shape[:-2], 1, 3))], axis=-2)
@@ -172,8 +177,7 @@ class Problem:
         lanes: int | None = None,
         parts: int = 1,
     ) -> None:
-        if precision not in ("float32", "float64"):
-            raise ValueError(f"precision must be 'float32' or 'float64', got {precision!r}")
+        check_precision(precision)
         self.model = model
         self.dtype = np.dtype(precision)
         self.lanes, self.parts = lanes or lanes_of(self.dtype), parts
@@ -260,7 +264,7 @@ class Problem:
         self.u[:-1, :3] = positions - self.model.rest
         self.push(self.u)
 
-    def displacements_on_device(self) -> Any:
+    def displacements_on_device(self, copy: int = 0) -> Any:
         """A copy of the records u where the kernels' is, None on the CPU."""
         return None
 
@@ -349,7 +353,7 @@ class Problem:
         """E(u) of one copy of the state [J]."""
         return self.energy()
 
-    def energy_rounding(self) -> float:
+    def energy_rounding(self, copy: int = 0) -> float:
         """What rounding alone may change in E(u) [J]: it is relative to the magnitudes of the parts of E, and
         to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         parts = [np.abs(self._stored(elements)).sum() for elements in self.elements]
@@ -375,6 +379,10 @@ class Problem:
         return -float(np.sum(self.force[free] * self.u[:-1, :3][free]))
 
     def _inertial_energy(self) -> float:
+        if not self.inertia.any():
+            return 0.0
+        for array in (self.u, self.anchor):
+            self.pull(array)
         free = self.model.free
         offset = (self.u[:-1, :3].astype(float) - self.anchor[:-1, :3])[free]
         return 0.5 * float(np.sum(self.inertia[free] * np.sum(offset**2, axis=1)))
