@@ -172,6 +172,8 @@ def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop) -> Iterator[Resul
                     problem.assign(good, problem.u, copy)
                 if is_progress(latest[copy], lowest[copy]):
                     lowest[copy], progress_at[copy] = latest[copy], iteration
+                elif run.descends(copy):
+                    progress_at[copy] = iteration
             clock += perf_counter() - tick - (compiled.seconds - compiling)
         for copy, (outcome, _, _) in ended.items():
             if outcome is Outcome.FAILED:

@@ -277,6 +277,8 @@ def solve(
                 look()
             if is_progress(balance, lowest):
                 lowest, progress_at = balance, iteration
+            elif run.descends():
+                progress_at = iteration
         if iteration == 0 or outcome is Outcome.FAILED:
             problem.assign(problem.u, good)
             balance = problem.balance()

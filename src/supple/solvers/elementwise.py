@@ -125,6 +125,9 @@ class ElementRun:
             )
         return notes
 
+    def descends(self, copy: int = 0) -> bool:
+        return False
+
     def observe(self, balance: Balance) -> bool:
         """Nothing to adapt."""
         return False

@@ -83,6 +83,9 @@ class NewtonRun:
             )
         return notes
 
+    def descends(self, copy: int = 0) -> bool:
+        return False
+
     def observe(self, balance: Balance) -> bool:
         """Newton needs no advice."""
         return False

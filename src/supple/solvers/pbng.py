@@ -184,6 +184,9 @@ class PBNGRun:
             iterations,
         )
 
+    def descends(self, copy: int = 0) -> bool:
+        return isinstance(self.acceleration, Anderson) and bool(self.acceleration.descending[copy])
+
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
         return self.acceleration is not None and self.acceleration.observe(balance, copy)

@@ -53,5 +53,8 @@ class Run(Protocol):
     def advance(self, iterations: int) -> None:
         """Do that many iterations."""
 
+    def descends(self, copy: int = 0) -> bool:
+        """Whether the energy is known to fall, which is progress even while the residual does not."""
+
     def observe(self, balance: Balance) -> bool:
         """See how far the residual has come; True when that led the method to change u."""

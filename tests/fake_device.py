@@ -1,0 +1,107 @@
+"""A stand-in for supple.kernels.cuda: kernels run lane by lane on the CPU, on their own copies of all arrays.
+
+What drives a device (mirrors, batches, substeps) is then the very code that drives a card, and whoever
+forgets to push or pull an array gets a wrong result here too.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from supple.kernels.access import WARP
+from supple.kernels.lanewise import Lanewise
+
+REDUCE_BLOCKS = 1
+
+
+class Shape(NamedTuple):
+    registers: int
+    threads: int
+
+
+class Arrivals:
+    pass
+
+
+class Mirror:
+    def __init__(self) -> None:
+        self._copies: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def of(self, array: np.ndarray) -> np.ndarray:
+        known = self._copies.get(id(array))
+        if known is None or known[0] is not array:
+            known = self._copies[id(array)] = array, array.copy()
+        return known[1]
+
+    def on_device(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return self.of(value)
+        if isinstance(value, tuple):
+            items = [self.on_device(item) for item in value]
+            return type(value)._make(items) if hasattr(value, "_fields") else tuple(items)
+        return value
+
+    def pull(self, array: np.ndarray) -> None:
+        if id(array) in self._copies:
+            array[...] = self.of(array)
+
+    def push(self, array: np.ndarray) -> None:
+        if id(array) in self._copies:
+            self.of(array)[...] = array
+
+    def assign(self, target: np.ndarray, source: np.ndarray, first: int, last: int) -> None:
+        self.of(target)[first:last] = self.of(source)[first:last]
+
+    def duplicate(self, array: np.ndarray, first: int, last: int) -> np.ndarray:
+        return self.of(array)[first:last].copy()
+
+
+def launch(mirror, arrivals, kernel, phases, shape, grid, *args) -> None:
+    shift, active, size = grid
+    assert 1 << shift == WARP
+    kernel(Lanewise(active, np.int64(size)), *(mirror.on_device(arg) for arg in args))
+
+
+def measure(mirror, active, net, sums, softness, u, out) -> np.ndarray:
+    net, sums, u = (mirror.of(array).astype(float) for array in (net, sums, u))
+    copies = len(sums)
+    figures = np.zeros((copies, 5))
+    for copy in active:
+        r, x = (array.reshape(copies, -1, 4)[copy, :-1, :3] for array in (net, u))
+        s, stiffness = sums[copy, :, 0], sums[copy, :, 1]
+        ratio = (s * mirror.of(softness)[copy]).max()
+        figures[copy] = (r**2).sum(), (s**2).sum(), (stiffness**2).sum(), np.abs(x).max(), ratio
+    return figures
+
+
+def sums(mirror, active, values) -> np.ndarray:
+    total = np.zeros(len(values))
+    total[active] = mirror.of(values)[active].sum(axis=(1, 2, 3), dtype=float)
+    return total
+
+
+@pytest.fixture
+def fake_device(monkeypatch):
+    """Lets device="cuda" mean this."""
+    fake = ModuleType("supple.kernels.cuda")
+    names = ("Shape", "Arrivals", "Mirror", "launch", "measure", "sums", "REDUCE_BLOCKS")
+    for name in names:
+        setattr(fake, name, globals()[name])
+    fake.FAT = fake.WIDE = fake.SPACIOUS = Shape(0, WARP)
+    fake.require_device = lambda: "the CPU, lane by lane"
+    fake.multiprocessors = lambda: 1
+    fake.free_memory = lambda: 1 << 30
+    fake.synchronise = lambda: None
+    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: True)
+    drivers = ("supple.solvers.cuda_problem", "supple.solvers.cuda_batch")
+    for name in drivers:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "supple.kernels.cuda", fake)
+    monkeypatch.setattr(import_module(drivers[0]), "lanes_for", lambda vertices: WARP)
+    yield fake
+    for name in drivers:
+        sys.modules.pop(name, None)

@@ -1,0 +1,106 @@
+"""What drives a device, on a device that is the CPU: the same results, reports and refusals."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from problems import cantilever, material
+from test_equilibria import check, hanging_pair, variations
+
+import supple
+from supple import Outcome
+
+pytestmark = pytest.mark.usefixtures("fake_device")
+
+ACCELERATIONS = pytest.mark.parametrize("acceleration", ["none", "chebyshev", "anderson"])
+
+
+@pytest.mark.parametrize("at_once", [None, 2])
+@pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
+def test_batches_are_what_single_solves_are(acceleration, at_once):
+    solver = supple.PBNG(acceleration)
+    batch, single = check("cuda", solver, at_once=at_once), check("cpu", solver)
+    for a, b in zip(batch, single, strict=True):
+        assert a.report.iterations == b.report.iterations
+        assert a.report.energy == pytest.approx(b.report.energy, rel=1e-9)
+        assert a.report.imbalance == pytest.approx(b.report.imbalance, rel=1e-3)
+        assert any("solved together" in note for note in a.report.notes)
+
+
+@ACCELERATIONS
+def test_limits_hold_for_each_of_a_batch(acceleration):
+    pair = hanging_pair()
+    batch, single = (
+        list(
+            supple.equilibria(
+                pair[0],
+                variations(*pair),
+                supple.PBNG(acceleration),
+                tolerance=1e-12,
+                max_iterations=25,
+                device=device,
+            )
+        )
+        for device in ("cuda", "cpu")
+    )
+    for a, b in zip(batch, single, strict=True):
+        assert a.report.outcome is b.report.outcome is Outcome.BUDGET_ITERATIONS
+        assert a.report.iterations == 25
+        assert a.report.residual == pytest.approx(b.report.residual, rel=1e-6)
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
+
+
+def test_one_that_fails_leaves_the_others_alone():
+    """It returns the last state that had finite forces, or its start."""
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    body = scene.add_solid(supple.block(2), supple.LogNeoHookean(young=1e4, poisson=0.3), 10)
+    scene.pin(body.where(lambda X: X[:, 1] >= 1))
+    inverted = body.points * [1, 1, -1]
+    inverted[scene.pins[0].on.indices] = scene.pins[0].on.points
+    chosen = [supple.Variation(), supple.Variation(start=inverted), supple.Variation(gravity=(0, -5, 0))]
+    found = list(supple.equilibria(scene, chosen, supple.PBNG(), device="cuda"))
+    outcomes = [result.report.outcome for result in found]
+    assert outcomes == [Outcome.CONVERGED, Outcome.FAILED, Outcome.CONVERGED]
+    np.testing.assert_allclose(found[1].positions, inverted, atol=1e-12)
+    alone = supple.equilibrium(scene, supple.PBNG())
+    np.testing.assert_allclose(found[0].positions, alone.positions, atol=1e-12)
+
+
+def test_what_does_not_fit_is_split(fake_device):  # noqa: F811
+    pair = hanging_pair()
+    together = list(supple.equilibria(pair[0], variations(*pair), device="cuda"))
+    assert any("together with 4 others" in note for note in together[0].report.notes)
+    fake_device.free_memory = lambda: 1
+    split = list(supple.equilibria(pair[0], variations(*pair), device="cuda"))
+    for a, b in zip(together, split, strict=True):
+        assert any("together with 0 others" in note for note in b.report.notes)
+        assert np.array_equal(a.positions, b.positions)
+
+
+@pytest.mark.parametrize(
+    "solver", [supple.PBNG("anderson"), supple.BlockXPBD(), supple.FPXPBD(), supple.PBD(damping=0.1)], ids=str
+)
+@pytest.mark.parametrize("limits", [{"max_iterations": 6}, {"tolerance": 1e-6, "max_iterations": 40}])
+def test_motions_are_what_they_are_on_the_cpu(solver, limits):
+    """Over several frames and substeps, of which some are looked at, with a pin that moves."""
+    scene = cantilever(material("neo_hookean"), gravity=20)
+    motion = supple.Translate((0.0, 0.3, 0.0), duration=0.05)
+    scene.pins[0] = type(scene.pins[0])(scene.pins[0].on, motion)
+    scene.quasistatic, scene.dt = False, 0.02
+    there, here = (
+        list(supple.simulate(scene, solver, frames=3, substeps=3, device=device, **limits))
+        for device in ("cuda", "cpu")
+    )
+    for a, b in zip(there, here, strict=True):
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-10)
+        np.testing.assert_allclose(a.velocities, b.velocities, atol=1e-7)
+        assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
+        assert a.report.iterations == b.report.iterations
+        assert a.report.notes == b.report.notes
+    assert np.ptp(here[-1].velocities) > 1e-2
+
+
+def test_newton_says_that_it_runs_on_the_cpu():
+    with pytest.raises(ValueError, match="Newton runs on device='cpu' only"):
+        supple.equilibrium(hanging_pair()[0], supple.Newton(), device="cuda")
+    trials = supple.compare(hanging_pair()[0], ["pbng", "newton"], device="cuda", max_iterations=3).trials
+    assert [trial.error for trial in trials] == [None, None]
