@@ -19,9 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from figures_in_docs import table, write
 
-from supple import load_scene
+from supple import Keyframes, SceneFile, load_scene
 from supple.io.machine import machine, versions
 from supple.live.address import LOCAL, free_port
 from supple.live.page import Page
@@ -87,9 +88,19 @@ def rows(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield what, f"{figures['received_per_second']:.0f} updates per second reach the browser"
 
 
+def moving_scene() -> SceneFile:
+    """The twisted block, turned to and fro without end: a surface that has not changed is not sent."""
+    file = load_scene(SCENE)
+    times = np.arange(0.0, 1000.0, 0.1)
+    for k, pin in enumerate(file.scene.pins):
+        motion = Keyframes(pin.motion, times.tolist(), (0.5 + 0.5 * np.sin(times)).tolist())
+        file.scene.pins[k] = replace(pin, motion=motion)
+    return file
+
+
 def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
     """Updates per second that were computed and that a client received."""
-    session = Session(load_scene(SCENE), settings)
+    session = Session(moving_scene(), settings)
     page = Page(session, LOCAL, free_port(LOCAL, 8200), ROOT)
     page.colour_by(field)
     session.start()
