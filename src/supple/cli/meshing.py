@@ -9,7 +9,7 @@ from time import perf_counter
 
 from rich.status import Status
 
-from supple.cli.speech import errors, note, say_seconds
+from supple.cli.speech import errors, hearing, note, say_seconds
 
 
 class ShowTetrahedralisation(logging.Handler):
@@ -34,13 +34,9 @@ class ShowTetrahedralisation(logging.Handler):
 @contextmanager
 def showing_tetrahedralisation() -> Iterator[None]:
     """While a scene or a mesh is being read."""
-    log, status = logging.getLogger("supple"), Status("", console=errors)
-    handler, level = ShowTetrahedralisation(status), log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    status = Status("", console=errors)
     try:
-        yield
+        with hearing(ShowTetrahedralisation(status)):
+            yield
     finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
         status.stop()

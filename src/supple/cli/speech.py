@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated
 
 import typer
@@ -58,8 +58,9 @@ class AnnounceCompilation(logging.Handler):
 
 
 @contextmanager
-def announcing_compilation() -> Iterator[None]:
-    log, handler = logging.getLogger("supple"), AnnounceCompilation()
+def hearing(handler: logging.Handler) -> Iterator[None]:
+    """Within it, a handler gets what supple logs."""
+    log = logging.getLogger("supple")
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -68,6 +69,10 @@ def announcing_compilation() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
+
+
+def announcing_compilation() -> AbstractContextManager[None]:
+    return hearing(AnnounceCompilation())
 
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
