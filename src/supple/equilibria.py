@@ -144,7 +144,7 @@ def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop) -> Iterator[Resul
     with compilation() as compiled:
         first = problem.balances()
         latest, lowest = dict(first), dict(first)
-        good = np.zeros_like(problem.u)
+        good = problem.zeros(problem.u.shape)
         problem.assign(good, problem.u)
         progress_at = dict.fromkeys(copies, 0)
         ended: dict[int, tuple[Outcome, int, float]] = {}

@@ -234,8 +234,8 @@ def solve(
     with compilation() as compiled:
         first = balance = problem.balance()
         clock, iteration = 0.0, 0
-        problem.pull(problem.u)
-        good, lowest, progress_at = problem.u.copy(), balance, 0
+        good, lowest, progress_at = problem.zeros(problem.u.shape), balance, 0
+        problem.assign(good, problem.u)
 
         def look() -> None:
             if history is not None:

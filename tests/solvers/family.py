@@ -156,7 +156,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
     def energy(x: np.ndarray) -> float:
         problem.positions = x
-        return sum(float(problem._stored(elements).sum()) for elements in problem.elements)
+        return float(problem.stored_energies().sum())
 
     return energy
 

@@ -1,11 +1,24 @@
 """The device layer: SIMD packs, compilation for a target, threads. Nothing here knows any physics."""
 
-from supple.kernels.access import RECORD, gather, load, scatter, store
+from supple.kernels.access import (
+    RECORD,
+    gather,
+    load,
+    number_at,
+    numbers_at,
+    put_number,
+    put_numbers,
+    put_record,
+    record_at,
+    scatter,
+    store,
+)
 from supple.kernels.compile import cache_directory, compilation, generic, kernel, like, physics
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, select
 from supple.kernels.team import (
     Threads,
     copy_of,
+    divide,
     enter,
     inside,
     lane_range,
@@ -19,9 +32,11 @@ from supple.kernels.team import (
     records,
     records_at_once,
     row_at,
+    spans,
     strides,
     sum_shares,
     threads_for,
+    together,
 )
 from supple.kernels.threads import (
     counters_for,
@@ -42,6 +57,7 @@ __all__ = [
     "copy_of",
     "counters_for",
     "default_threads",
+    "divide",
     "enter",
     "finish_chunk",
     "gather",
@@ -58,20 +74,28 @@ __all__ = [
     "like",
     "load",
     "number",
+    "number_at",
+    "numbers_at",
     "offset_of",
     "pack_like",
     "physics",
     "proceed",
+    "put_number",
+    "put_numbers",
+    "put_record",
+    "record_at",
     "records",
     "records_at_once",
     "row_at",
     "run",
     "scatter",
     "select",
+    "spans",
     "store",
     "strides",
     "sum_shares",
     "take_chunk",
     "threads_for",
+    "together",
     "wait_for_phase",
 ]

@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.pack import PackType, pack_of, vector_type
+from supple.kernels.pack import PackType, for_cuda, pack_of, vector_type
 
 RECORD = 4
 """Numbers stored per vertex."""
@@ -31,13 +31,12 @@ _INT64, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
 class Place(NamedTuple):
-    """Where a CUDA thread is: item `number`, one of `width` lanes of it, and as the part-th of those that
-    share that lane; the copy of the state it works on, which is the slot-th, and where that copy's records
-    begin."""
+    """Where a CUDA thread is: item `number`, and one of its 32 lanes, of which the first `width` stand for
+    different things and the others share these with them; the copy of the state it works on, which is the
+    slot-th, and where that copy's records begin."""
 
     number: Any
     lane: Any
-    part: Any
     width: Any
     slot: Any
     copy: Any
@@ -74,8 +73,7 @@ def _field_pointer(context, builder, array_type, array, row_type, row, field):
     lane = _INT64(0)
     if isinstance(row_type, types.BaseTuple):
         lane, copy = (_named(builder, row_type, row, name) for name in ("lane", "copy"))
-        if row_type.instance_class is Lane:
-            lanes = _INT64(WARP)
+        lanes = _INT64(WARP)
         row = _named(builder, row_type, row, "number")
         if array_type.ndim == 4:
             row = builder.add(row, builder.mul(copy, rows))
@@ -130,9 +128,9 @@ def _record_pointers(context, builder, records_type, records, ids_type, ids, row
         yield builder.gep(base, [offset], source_etype=context.get_data_type(records_type.dtype))
 
 
-def _record_alignment(row_type: Any, dtype: Any) -> int:
+def _aligned(builder: Any, dtype: Any) -> int:
     """Records on a device are aligned, which lets one lane load all of one at once."""
-    return 16 if isinstance(row_type, types.BaseTuple) else dtype.bitwidth // 8
+    return 16 if for_cuda(builder) else dtype.bitwidth // 8
 
 
 @intrinsic
@@ -147,7 +145,7 @@ def gather(typingctx, records, ids, row, slot):
             context, builder, records, args[0], ids, args[1], row, args[2], args[3], pack.lanes
         ):
             part = builder.load(_as(builder, pointer, ir.VectorType(scalar, RECORD)))
-            part.align = _record_alignment(row, records.dtype)
+            part.align = _aligned(builder, records.dtype)
             parts.append(part)
 
         def shuffle(a, b, order):
@@ -183,7 +181,96 @@ def scatter(typingctx, records, ids, row, slot, x):
             for axis in range(3):
                 value = builder.extract_element(axes[axis], _INDEX(lane))
                 part = builder.insert_element(part, value, _INDEX(axis))
-            builder.store(part, _as(builder, pointer, part.type), align=_record_alignment(row, records.dtype))
+            builder.store(part, _as(builder, pointer, part.type), align=_aligned(builder, records.dtype))
         return context.get_dummy_value()
 
     return types.void(records, ids, _handle(row), types.int64, x), codegen
+
+
+def _number_pointer(context, builder, array_type, array, i):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [i], source_etype=context.get_data_type(array_type.dtype))
+
+
+@intrinsic
+def number_at(typingctx, array, i):
+    """The i-th number of a contiguous array of any shape. Loops over such numbers are vectorised on the CPU,
+    which those over records of x, y and z are not."""
+
+    def codegen(context, builder, sig, args):
+        return builder.load(_number_pointer(context, builder, array, *args))
+
+    return array.dtype(array, types.int64), codegen
+
+
+@intrinsic
+def put_number(typingctx, array, i, value):
+    """array.flat[i] = value."""
+
+    def codegen(context, builder, sig, args):
+        builder.store(args[2], _number_pointer(context, builder, array, *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, array.dtype), codegen
+
+
+@intrinsic
+def numbers_at(typingctx, array, place, i):
+    """The pack of numbers of a contiguous array of any shape from the i-th on: one for a thread of a device."""
+    pack = _pack(array, place)
+
+    def codegen(context, builder, sig, args):
+        pointer = _number_pointer(context, builder, array, args[0], args[2])
+        value = builder.load(_as(builder, pointer, vector_type(pack)))
+        value.align = array.dtype.bitwidth // 8
+        return value
+
+    return pack(array, place, types.int64), codegen
+
+
+@intrinsic
+def put_numbers(typingctx, array, i, value):
+    """array.flat[i : i + lanes] = value, a pack."""
+
+    def codegen(context, builder, sig, args):
+        pointer = _number_pointer(context, builder, array, *args[:2])
+        builder.store(args[2], _as(builder, pointer, args[2].type), align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, value), codegen
+
+
+@intrinsic
+def record_at(typingctx, records, i):
+    """(x, y, z) of the i-th record, packs of one number."""
+    pack = PackType(records.dtype, 1)
+
+    def codegen(context, builder, sig, args):
+        scalar = context.get_data_type(records.dtype)
+        pointer = _number_pointer(context, builder, records, args[0], builder.mul(args[1], _INT64(RECORD)))
+        record = builder.load(_as(builder, pointer, ir.VectorType(scalar, RECORD)))
+        record.align = _aligned(builder, records.dtype)
+        axes = [
+            builder.shuffle_vector(record, record, ir.Constant(ir.VectorType(_INDEX, 1), [axis]))
+            for axis in range(3)
+        ]
+        return context.make_tuple(builder, sig.return_type, axes)
+
+    return types.UniTuple(pack, 3)(records, types.int64), codegen
+
+
+@intrinsic
+def put_record(typingctx, records, i, x):
+    """records[i] = x, a tuple of three packs of one number."""
+
+    def codegen(context, builder, sig, args):
+        scalar = context.get_data_type(records.dtype)
+        pointer = _number_pointer(context, builder, records, args[0], builder.mul(args[1], _INT64(RECORD)))
+        record = ir.Constant(ir.VectorType(scalar, RECORD), [0.0] * RECORD)
+        for axis, value in enumerate(cgutils.unpack_tuple(builder, args[2], 3)):
+            number = builder.extract_element(value, _INDEX(0))
+            record = builder.insert_element(record, number, _INDEX(axis))
+        builder.store(record, _as(builder, pointer, record.type), align=_aligned(builder, records.dtype))
+        return context.get_dummy_value()
+
+    return types.void(records, types.int64, x), codegen

@@ -114,7 +114,7 @@ def cache_directory() -> Path:
 
 
 @cache
-def _can_keep() -> bool:
+def can_keep() -> bool:
     """Whether kernels can be kept there. Numba's other places would not notice edits and are not used."""
     try:
         cache_directory().mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def _can_keep() -> bool:
     return os.access(cache_directory(), os.W_OK)
 
 
-def _keep_only_own_types(cache: Any) -> None:
+def keep_only_own_types(cache: Any) -> None:
     """Do not keep what was compiled for classes from outside of supple, such as a material in a script: other
     programs could not read the cache any more, since it names their modules."""
     save = cache.save_overload
@@ -149,11 +149,11 @@ def kernel(function: Callable) -> Any:
     """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs."""
     previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(cache_directory())
     try:
-        dispatcher = njit(nogil=True, cache=_can_keep(), **_OPTIONS)(function)
+        dispatcher = njit(nogil=True, cache=can_keep(), **_OPTIONS)(function)
     finally:
         numba_config.CACHE_DIR = previous
-    if _can_keep() and hasattr(dispatcher, "_cache"):  # which it is not where compilation is switched off
-        _keep_only_own_types(dispatcher._cache)
+    if can_keep() and hasattr(dispatcher, "_cache"):  # which it is not where compilation is switched off
+        keep_only_own_types(dispatcher._cache)
     _kernels.add(f"{function.__module__}.{function.__qualname__}")
     return dispatcher
 

@@ -18,7 +18,6 @@ class LanePlace(NamedTuple):
 
     number: Any
     lane: Any
-    part: Any
     width: Any
     slot: Any
     copy: Any
@@ -35,7 +34,7 @@ class Lanewise(NamedTuple):
 @enter.of(Lanewise)
 def _enter(team, phase, first, last):
     copy = np.int64(team.active[0])
-    return LanePlace(np.int64(first), 0, 0, WARP, 0, copy, copy * team.size)
+    return LanePlace(np.int64(first), 0, WARP, 0, copy, copy * team.size)
 
 
 @proceed.of(Lanewise)
@@ -46,7 +45,7 @@ def _proceed(team, phase, place, first, last):
     if number == last and slot + 1 < len(team.active):
         number, slot = np.int64(first), slot + 1
     copy = np.int64(team.active[slot])
-    return LanePlace(number, lane, 0, WARP, slot, copy, copy * team.size)
+    return LanePlace(number, lane, WARP, slot, copy, copy * team.size)
 
 
 @leave.of(Lanewise)

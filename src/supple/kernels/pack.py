@@ -124,10 +124,10 @@ def _register(function: Callable, arity: int, build: Callable, to_mask: bool = F
 def _llvm_call(name: str) -> Callable:
     def build(builder: Any, pack: PackType, *args: Any) -> Any:
         vector = args[0].type
-        if _for_cuda(builder) and name in ("log", "exp", "fabs"):
+        if for_cuda(builder) and name in ("log", "exp", "fabs"):
             suffix = "f" if pack.dtype == types.float32 else ""
             return _scalar_call(builder, f"__nv_{name}{suffix}", *args)
-        if _for_cuda(builder) and name == "sqrt" and pack.dtype == types.float32:
+        if for_cuda(builder) and name == "sqrt" and pack.dtype == types.float32:
             return _scalar_call(builder, "llvm.nvvm.sqrt.approx.ftz.f", *args)
         suffix = f"v{pack.lanes}f{pack.dtype.bitwidth}"
         function_type = ir.FunctionType(vector, [vector] * len(args))
@@ -137,7 +137,7 @@ def _llvm_call(name: str) -> Callable:
     return build
 
 
-def _for_cuda(builder: Any) -> bool:
+def for_cuda(builder: Any) -> bool:
     return "nvptx" in (builder.module.triple or "")
 
 
@@ -153,7 +153,7 @@ def _scalar_call(builder: Any, name: str, *values: Any) -> Any:
 
 
 def _divide(builder: Any, pack: PackType, x: Any, y: Any) -> Any:
-    if _for_cuda(builder) and pack.dtype == types.float32:
+    if for_cuda(builder) and pack.dtype == types.float32:
         return _scalar_call(builder, "llvm.nvvm.div.approx.ftz.f", x, y)
     return builder.fdiv(x, y, flags=FAST_FLAGS)
 

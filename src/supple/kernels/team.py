@@ -8,7 +8,7 @@
 
 A place names an item among first, ..., last - 1: by its number where one thread does all lanes of it at
 once, by a `Place` where a thread does one of its lanes and, where several share a lane, a part of what has to
-be summed up for it. Which thread does an item never changes a result.
+be summed up for it (see `divide`). Which thread does an item never changes a result.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numba.extending import overload
 
 from supple.kernels.access import WARP, Lane, Place
 from supple.kernels.compile import generic
+from supple.kernels.pack import pack_of
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
 NOTHING = 1 << 40
@@ -109,10 +110,27 @@ def strides(place: Any) -> tuple[int, int]:
 @overload(strides, jit_options={"forceinline": True})
 def _strides(place):
     if getattr(place, "instance_class", None) is Place:
-        return lambda place: (place.lane + place.part * place.width, WARP)
+        return lambda place: (place.lane, WARP)
     if isinstance(place, types.BaseTuple):  # lane after lane: the first does everything
         return lambda place: (0, 1) if place.lane == 0 else (NOTHING, 1)
     return lambda place: (0, 1)
+
+
+def spans(place: Any, array: Any) -> tuple[int, int, int]:
+    """(first, step, width): which packs of the numbers of a block at a place are this thread's."""
+
+
+@overload(spans, jit_options={"forceinline": True})
+def _spans(place, array):
+    if isinstance(place, types.BaseTuple):
+
+        def one_by_one(place, array):
+            first, step = strides(place)
+            return first, step, 1
+
+        return one_by_one
+    lanes = pack_of(array).lanes
+    return lambda place, array: (0, lanes, lanes)
 
 
 def row_at(place: Any, row: int) -> Any:
@@ -123,7 +141,7 @@ def row_at(place: Any, row: int) -> Any:
 @overload(row_at, jit_options={"forceinline": True})
 def _row_at(place, row):
     if isinstance(place, types.BaseTuple):
-        return lambda place, row: Lane(row, place.lane + place.part * place.width, place.copy, place.offset)
+        return lambda place, row: Lane(row, place.lane, place.copy, place.offset)
     return lambda place, row: row
 
 
@@ -139,6 +157,20 @@ def _lane_range(row, lanes):
     return lambda row, lanes: (0, 1)
 
 
+def divide(place: Any, width: Any) -> Any:
+    """The place, where an item has width[number] lanes only and each is shared by several threads."""
+    return place
+
+
+@overload(divide, jit_options={"forceinline": True})
+def _divide(place, width):
+    if getattr(place, "instance_class", None) is Place:
+        return lambda place, width: Place(
+            place.number, place.lane, types.int64(width[place.number]), place.slot, place.copy, place.offset
+        )
+    return lambda place, width: place
+
+
 def leads(place: Any) -> bool:
     """Whether this thread writes the result of a place that several share."""
     return True
@@ -147,7 +179,7 @@ def leads(place: Any) -> bool:
 @overload(leads, jit_options={"forceinline": True})
 def _leads(place):
     if isinstance(place, types.BaseTuple):
-        return lambda place: place.part == 0
+        return lambda place: place.lane < place.width
     return lambda place: True
 
 
@@ -159,7 +191,7 @@ def sum_shares(place: Any, value: Any) -> Any:
 @overload(sum_shares, jit_options={"forceinline": True})
 def _sum_shares(place, value):
     if getattr(place, "instance_class", None) is Place:
-        from supple.kernels.cuda import sum_nine, sum_one
+        from supple.kernels.cuda.grid import sum_nine, sum_one
 
         if len(value) == 1:
             return lambda place, value: sum_one(place, value)
@@ -175,7 +207,7 @@ def least_share(place: Any, value: Any) -> Any:
 @overload(least_share, jit_options={"forceinline": True})
 def _least_share(place, value):
     if getattr(place, "instance_class", None) is Place:
-        from supple.kernels.cuda import least_over_parts
+        from supple.kernels.cuda.grid import least_over_parts
 
         return lambda place, value: least_over_parts(place, value)
     return lambda place, value: value
@@ -225,6 +257,19 @@ def _records_at_once(team):
     return 256
 
 
+def together(place: Any) -> None:
+    """Return once all threads at a place are here and see what each has written."""
+
+
+@overload(together, jit_options={"forceinline": True})
+def _together(place):
+    if getattr(place, "instance_class", None) is Place:
+        from supple.kernels.cuda.grid import wait_for_warp
+
+        return lambda place: wait_for_warp()
+    return lambda place: None
+
+
 def lane_total(place: Any, value: float) -> float:
     """The sum of a number over all threads at a place."""
     return value
@@ -233,7 +278,7 @@ def lane_total(place: Any, value: float) -> float:
 @overload(lane_total, jit_options={"forceinline": True})
 def _lane_total(place, value):
     if getattr(place, "instance_class", None) is Place:
-        from supple.kernels.cuda import sum_over_warp
+        from supple.kernels.cuda.grid import sum_over_warp
 
         return lambda place, value: sum_over_warp(value)
     return lambda place, value: value

@@ -12,18 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.kernels import kernel, lanes_of
+from supple.ordering.batches import best_width
 from supple.ordering.colouring import incidence
 from supple.terms import Term, Visits, WeakConstraints
 
 
 @dataclass(frozen=True)
 class Links:
-    """Groups of vertices by colour, in batches. members (batches, k, lanes): ids, padded with n;
-    colour_start (colours + 1,): first batch of each colour; terms: the visits of all members, row by row;
+    """Groups of vertices by colour, in batches. members (batches, k, lanes): ids, padded with n; width
+    (batches,): the first that many lanes are different groups, which the others repeat; colour_start (colours + 1,): first batch of each colour; terms: the visits of all members, row by row;
     own: for each term (rows, 1, lanes) whose visit it is; share: for each term (rows, 1, lanes) how many
     members the visited stencil has, which bounds the Hessian of their common translation."""
 
     members: np.ndarray
+    width: np.ndarray
     colour_start: np.ndarray
     terms: tuple
     own: tuple
@@ -82,9 +84,14 @@ def _neighbours(terms: tuple[Term, ...], chosen: np.ndarray, n: int) -> tuple[np
 
 
 def batch_links(
-    terms: tuple[Term, ...], free: np.ndarray, dtype: np.dtype, lanes: int | None = None, parts: int = 1
+    terms: tuple[Term, ...],
+    free: np.ndarray,
+    dtype: np.dtype,
+    lanes: int | None = None,
+    at_once: float | None = None,
 ) -> Links | None:
-    """The links of a model by colour: groups of one colour share no stencil. None when there are none."""
+    """The links of a model by colour: groups of one colour share no stencil. None when there are none. Groups
+    may have several lanes, as vertices in `batch_vertices`."""
     groups, n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
     if not len(groups):
         return None
@@ -96,19 +103,30 @@ def batch_links(
 
     order = np.argsort(colour, kind="stable")
     sizes = np.bincount(colour)
-    colour_start = np.concatenate([[0], np.cumsum(-(-sizes // lanes))]).astype(np.int64)
+    width = lanes if at_once is None else _width(terms, groups, n, int(sizes.max()), lanes, at_once)
+    colour_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
     place = np.concatenate(
-        [lanes * first + np.arange(size) for first, size in zip(colour_start[:-1], sizes, strict=True)]
+        [width * first + np.arange(size) for first, size in zip(colour_start[:-1], sizes, strict=True)]
     )
-    table = np.full((colour_start[-1] * lanes, groups.shape[1]), -1, np.int64)
+    table = np.full((colour_start[-1] * width, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
-    members = np.where(table < 0, n, table).reshape(-1, lanes, groups.shape[1]).transpose(0, 2, 1)
-    rows = [_rows_of_links(term, table, n, lanes, parts, np.dtype(dtype)) for term in terms]
+    members = np.where(table < 0, n, table).reshape(-1, width, groups.shape[1]).transpose(0, 2, 1)
+    members = np.tile(members, lanes // width)
+    rows = [_rows_of_links(term, table, n, width, lanes // width, np.dtype(dtype)) for term in terms]
     term_rows, own, share = zip(*rows, strict=True)
-    return Links(np.ascontiguousarray(members, np.int32), colour_start, term_rows, own, share)
+    widths = np.full(len(members), width, np.int64)
+    return Links(np.ascontiguousarray(members, np.int32), widths, colour_start, term_rows, own, share)
 
 
-def _rows_of_links(term: Term, table: np.ndarray, n: int, lanes: int, parts: int, dtype: np.dtype) -> tuple:
+def _width(
+    terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float
+) -> int:
+    """How many groups a batch should have where a colour has `size` of them."""
+    valences = (np.append(np.diff(incidence(term.vertices, n)[0]), 0) for term in terms)  # -1 finds the 0
+    return best_width(size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, at_once)
+
+
+def _rows_of_links(term: Term, table: np.ndarray, n: int, width: int, parts: int, dtype: np.dtype) -> tuple:
     """The visits of every group's members to a term's stencils, those left out that a common translation
     does not deform because the whole stencil moves."""
     first, element, slot = incidence(term.vertices, n)
@@ -126,12 +144,12 @@ def _rows_of_links(term: Term, table: np.ndarray, n: int, lanes: int, parts: int
     group, member, element, slot, share = (a[kept] for a in (group, member, element, slot, share))
 
     rank = np.arange(len(group)) - np.searchsorted(group, group)
-    valence = np.bincount(group, minlength=len(table)).reshape(-1, lanes)
+    valence = np.bincount(group, minlength=len(table)).reshape(-1, width)
     start = np.concatenate([[0], np.cumsum(-(-valence.max(axis=1) // parts))]).astype(np.int64)
-    batch, lane = np.divmod(group, lanes)
+    batch, lane = np.divmod(group, width)
     row, part = np.divmod(rank, parts)
-    row, lane = start[batch] + row, part * lanes + lane
-    own = np.full((start[-1], parts * lanes), n, np.int32)
+    row, lane = start[batch] + row, part * width + lane
+    own = np.full((start[-1], parts * width), n, np.int32)
     own[row, lane] = member
     visits = Visits(element, slot, row, lane, own, dtype)
     return term.rows(visits, start), own[:, None, :].copy(), visits.place(share[:, None].astype(dtype))

@@ -1,33 +1,41 @@
 """Anderson acceleration of a sweep [Walker and Ni 2011; Peng et al. 2018 for projective dynamics].
 
-A sweep takes x to g(x), and f = g(x) - x vanishes in equilibrium. From the last m differences ΔF of f and ΔG
-of g, the next x is g - ΔG c, where c minimises |f - ΔF c|. It needs no estimate of the convergence rate.
+A sweep takes x to g(x), and f = g(x) - x vanishes in equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and
+Δgᵢ of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimises |f - Σ cᵢ Δfᵢ|. It needs no estimate of
+the convergence rate.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from supple.kernels import (
+    RECORD,
     copy_of,
     enter,
     inside,
     lane_total,
     leave,
     number,
+    number_at,
+    numbers_at,
     offset_of,
     physics,
     proceed,
+    put_number,
+    put_numbers,
     records,
+    records_at_once,
+    spans,
     strides,
+    together,
 )
 from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
 
-PARTS = 64
+PARTS = 128
 """Parts in which sums over all vertices are formed, so that their order never changes."""
 
 GROWTH = 2.0
@@ -41,185 +49,227 @@ REGULARISATION = 1e-10
 
 
 class AndersonRows(NamedTuple):
-    """phases: how many follow a sweep; age (copies,): sweeps since the history was begun; window (copies,):
-    how many differences may be used; x, f and g of the last sweep, records; df and dg (m, records, 4):
-    differences; parts (copies, PARTS, 2 m + 1): partial sums of ΔFᵀΔF, ΔFᵀf and |f|²; gram (copies, m, m +
-    1): ΔFᵀΔF and ΔFᵀf; squares (copies, 2): |f|² of this and of the last sweep; factor (copies, m, m): L; mix
-    (copies, m): c."""
+    """phases: how many follow a sweep; slot (copies,): where f and g of this sweep go; known (copies,): how
+    many earlier ones are in the history; window (copies,): how many of them may be used; x: records before the
+    sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
+    (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m, m):
+    ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4, greater than the
+    largest window."""
 
     phases: Any
-    age: Any
+    slot: Any
+    known: Any
     window: Any
     x: Any
     f: Any
     g: Any
-    df: Any
-    dg: Any
     parts: Any
-    gram: Any
-    squares: Any
-    factor: Any
+    products: Any
+    system: Any
     mix: Any
 
 
 @accelerate.of(AndersonRows)
 def _anderson(acceleration, team, phase, iteration, u):
     _remember(acceleration, team, phase, u)
-    _sum_up(acceleration, team, phase + 1)
-    _minimise(acceleration, team, phase + 2)
-    _mix(acceleration, team, phase + 3, u)
+    _weigh(acceleration, team, phase + 1)
+    _mix(acceleration, team, phase + 2, u)
+
+
+@physics
+def _back(slot, steps, columns):
+    """The place of f and g that many sweeps before those at a slot; a division would take longer."""
+    return slot - steps if slot >= steps else slot - steps + columns
 
 
 @physics
 def _remember(a, team, phase, u):
-    """f, ΔF and ΔG of this sweep, and its part of ΔFᵀ(ΔF, f)."""
-    m, count = len(a.df), records(team, u)
-    size = -(-count // PARTS)
-    part = enter(team, phase, 0, PARTS)
-    while inside(part, PARTS):
-        first, step = strides(part)
-        slot = a.age[copy_of(part)] % m
-        start = offset_of(part) + number(part) * size
-        end = offset_of(part) + min(count, number(part) * size + size)
-        i, square = start + first, 0.0
-        while i < end:
-            for axis in range(3):
-                g = u[i, axis]
-                f = g - a.x[i, axis]
-                square += 1.0 * f * f  # 1.0 makes it float64
-                a.df[slot, i, axis], a.dg[slot, i, axis] = f - a.f[i, axis], g - a.g[i, axis]
-                a.f[i, axis], a.g[i, axis] = f, g
-            i += step
-        square = lane_total(part, square)
-        if first == 0:
-            a.parts[copy_of(part), number(part), 2 * m] = square
-        for column in range(m):
-            square, product = 0.0, 0.0
-            i = start + first
+    """f and g of this sweep, and the parts of the products of f with itself and earlier ones."""
+    columns, count = len(a.f), records(team, u)
+    size, stride = -(-count // PARTS), RECORD * len(a.x)
+    item = enter(team, phase, 0, PARTS * columns)
+    while inside(item, PARTS * columns):
+        part = number(item) // columns  # those who read the same u and x are close together
+        column = number(item) - part * columns
+        copy = copy_of(item)
+        age = _back(a.slot[copy], column, columns)
+        first, step = strides(item)
+        there, start = stride * column, RECORD * offset_of(item)
+        i, end = start + RECORD * part * size + first, start + RECORD * min(count, (part + 1) * size)
+        total = 0.0
+        if age == 0:
             while i < end:
-                for axis in range(3):
-                    d = 1.0 * a.df[column, i, axis]
-                    square += d * a.df[slot, i, axis]
-                    product += d * a.f[i, axis]
+                g = number_at(u, i)
+                f = g - number_at(a.x, i)
+                put_number(a.f, there + i, f)
+                put_number(a.g, there + i, g)
+                total += 1.0 * f * f  # 1.0 makes it float64
                 i += step
-            square, product = lane_total(part, square), lane_total(part, product)
-            if first == 0:
-                a.parts[copy_of(part), number(part), column] = square
-                a.parts[copy_of(part), number(part), m + column] = product
-        part = proceed(team, phase, part, 0, PARTS)
-    leave(team, phase, 0, PARTS)
+        elif age <= min(a.known[copy], a.window[copy]):
+            while i < end:
+                f = number_at(u, i) - number_at(a.x, i)
+                total += 1.0 * f * number_at(a.f, there + i)
+                i += step
+        total = lane_total(item, total)
+        if first == 0:
+            a.parts[copy, part, column] = total
+        item = proceed(team, phase, item, 0, PARTS * columns)
+    leave(team, phase, 0, PARTS * columns)
 
 
 @physics
-def _sum_up(a, team, phase):
-    """The new row and column of ΔFᵀΔF, and ΔFᵀf."""
-    m = len(a.df)
+def _weigh(a, team, phase):
+    """c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf over the latest differences, by elimination; none after f has grown much,
+    which begins a new history."""
+    columns = len(a.f)
     item = enter(team, phase, 0, 1)
     while inside(item, 1):
         copy = copy_of(item)
-        slot = a.age[copy] % m
-        k, step = strides(item)
-        while k <= 2 * m:
+        first, step = strides(item)
+        now, known = a.slot[copy], a.known[copy]
+        k = first
+        while k < columns:
             total = 0.0
-            for part in range(PARTS):
-                total += a.parts[copy, part, k]
-            if k < m:
-                a.gram[copy, slot, k] = total
-                a.gram[copy, k, slot] = total
-            elif k < 2 * m:
-                a.gram[copy, k - m, m] = total
-            else:
-                a.squares[copy, 0] = total
+            for part in range(0, PARTS, 16):
+                total += _sixteen(a.parts, copy, part, k)
+            a.products[copy, now, k] = total
+            a.products[copy, k, now] = total
+            a.mix[copy, k] = 0.0
             k += step
+        together(item)
+        before = _back(now, 1, columns)
+        if a.products[copy, now, now] > GROWTH * GROWTH * a.products[copy, before, before]:
+            known = 0
+        used = min(known, a.window[copy])
+        _assemble(a, copy, now, used, first, step)
+        _eliminate(a, item, copy, used, first, step)
+        k = first
+        while k < used:
+            c, older = a.system[copy, k, used], 0.0
+            if k + 1 < used:
+                older = a.system[copy, k + 1, used]
+            a.mix[copy, _back(now, k + 1, columns)] = c - older
+            k += step
+        together(item)
+        if first == 0:
+            a.known[copy] = min(known + 1, columns - 1)
+            a.slot[copy] = now + 1 if now + 1 < columns else 0
         item = proceed(team, phase, item, 0, 1)
     leave(team, phase, 0, 1)
 
 
 @physics
-def _minimise(a, team, phase):
-    """c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf by L Lᵀ over the latest differences; none after f has grown much, which begins
-    a new history."""
-    m = len(a.df)
-    item = enter(team, phase, 0, 1)
-    while inside(item, 1):
-        if strides(item)[0] == 0:
-            copy = copy_of(item)
-            age, L, c = a.age[copy], a.factor, a.mix
-            if a.squares[copy, 0] > GROWTH * GROWTH * a.squares[copy, 1]:
-                age = 0
-            known = min(age, a.window[copy])
-            for i in range(m):
-                c[copy, i] = 0.0
-            trace = 1e-300
-            for i in range(known):
-                trace += a.gram[copy, (age - i) % m, (age - i) % m]
-            for i in range(known):
-                p = (age - i) % m
-                for j in range(i + 1):
-                    q = (age - j) % m
-                    value = a.gram[copy, p, q]
-                    for k in range(j):
-                        value -= L[copy, i, k] * L[copy, j, k]
-                    if i == j:
-                        L[copy, i, i] = math.sqrt(max(value, 0.0) + REGULARISATION * trace)
-                    else:
-                        L[copy, i, j] = value / L[copy, j, j]
-                value = a.gram[copy, p, m]
-                for k in range(i):
-                    value -= L[copy, i, k] * c[copy, (age - k) % m]
-                c[copy, p] = value / L[copy, i, i]
-            for back in range(known):
-                i = known - 1 - back
-                value = c[copy, (age - i) % m]
-                for k in range(i + 1, known):
-                    value -= L[copy, k, i] * c[copy, (age - k) % m]
-                c[copy, (age - i) % m] = value / L[copy, i, i]
-            a.age[copy] = age + 1
-            a.squares[copy, 1] = a.squares[copy, 0]
-        item = proceed(team, phase, item, 0, 1)
-    leave(team, phase, 0, 1)
+def _four(parts, copy, part, k):
+    return (parts[copy, part, k] + parts[copy, part + 1, k]) + (
+        parts[copy, part + 2, k] + parts[copy, part + 3, k]
+    )
+
+
+@physics
+def _sixteen(parts, copy, part, k):
+    """The sum of sixteen parts; a thread of a device waits for all of them at once."""
+    return (_four(parts, copy, part, k) + _four(parts, copy, part + 4, k)) + (
+        _four(parts, copy, part + 8, k) + _four(parts, copy, part + 12, k)
+    )
+
+
+@physics
+def _assemble(a, copy, now, used, first, step):
+    """ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; this thread's columns."""
+    columns, F = len(a.f), a.products
+    trace, newer = 1e-300, now
+    for i in range(used):
+        older = _back(now, i + 1, columns)
+        trace += F[copy, newer, newer] - 2.0 * F[copy, newer, older] + F[copy, older, older]
+        newer = older
+    j = first
+    while j <= used:
+        p, newer = _back(now, j, columns), now
+        q = _back(now, j + 1, columns)
+        for i in range(used):
+            older = _back(now, i + 1, columns)
+            value = F[copy, newer, now] - F[copy, older, now]
+            if j < used:
+                value = F[copy, newer, p] - F[copy, older, p] - (F[copy, newer, q] - F[copy, older, q])
+            if i == j:
+                value += REGULARISATION * trace
+            a.system[copy, i, j] = value
+            newer = older
+        j += step
+
+
+@physics
+def _eliminate(a, item, copy, used, first, step):
+    """Turn the last column of a positive definite system into its solution [Gauss and Jordan]."""
+    M = a.system
+    for pivot in range(used):
+        together(item)
+        j = first
+        while j <= used:
+            if j > pivot:
+                value = M[copy, pivot, j] / M[copy, pivot, pivot]
+                for i in range(0, used, 4):  # rows beyond the last may change, too
+                    s, t = M[copy, i, pivot], M[copy, i + 1, pivot]
+                    v, w = M[copy, i + 2, pivot], M[copy, i + 3, pivot]
+                    s, t = M[copy, i, j] - s * value, M[copy, i + 1, j] - t * value
+                    v, w = M[copy, i + 2, j] - v * value, M[copy, i + 3, j] - w * value
+                    M[copy, i, j], M[copy, i + 1, j] = s, t
+                    M[copy, i + 2, j], M[copy, i + 3, j] = v, w
+                M[copy, pivot, j] = value
+            j += step
+    together(item)
 
 
 @physics
 def _mix(a, team, phase, u):
-    """x = g - ΔG c."""
-    m, count = len(a.df), records(team, u)
-    size = -(-count // PARTS)
-    part = enter(team, phase, 0, PARTS)
-    while inside(part, PARTS):
-        first, step = strides(part)
-        copy = copy_of(part)
-        i = offset_of(part) + number(part) * size + first
-        end = offset_of(part) + min(count, number(part) * size + size)
+    """x = g - Σ cᵢ Δgᵢ = g + Σ mixᵢ (gᵢ - g)."""
+    columns, count, size = len(a.f), records(team, u), records_at_once(team)
+    blocks, stride = -(-count // size), RECORD * len(a.x)
+    block = enter(team, phase, 0, blocks)
+    while inside(block, blocks):
+        copy = copy_of(block)
+        first, step, width = spans(block, u)
+        start = RECORD * offset_of(block)
+        i = start + RECORD * number(block) * size + first
+        end = start + RECORD * min(count, (number(block) + 1) * size)
+        now = _back(a.slot[copy], 1, columns)  # which has moved on
         while i < end:
-            for axis in range(3):
-                x = u[i, axis]
-                for column in range(m):
-                    if a.mix[copy, column] != 0.0:  # an unused difference may hold NaN
-                        x -= a.mix[copy, column] * a.dg[column, i, axis]
-                u[i, axis] = x
-                a.x[i, axis] = x
+            i = min(i, end - width)  # the last pack of all takes some numbers a second time
+            g = numbers_at(a.g, block, stride * now + i)
+            x = g
+            for k in range(0, columns, 4):
+                first_two = _pull(a, block, k, now, g, i) + _pull(a, block, k + 1, now, g, i)
+                x = x + (first_two + (_pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)))
+            put_numbers(a.x, i, x)
+            put_numbers(u, i, x)
             i += step
-        part = proceed(team, phase, part, 0, PARTS)
-    leave(team, phase, 0, PARTS)
+        block = proceed(team, phase, block, 0, blocks)
+    leave(team, phase, 0, blocks)
 
 
-def _new_history(copies: int, window: int, u: np.ndarray) -> tuple[np.ndarray, AndersonRows]:
+@physics
+def _pull(a, place, column, now, g, i):
+    """mixᵢ (gᵢ - g); where nothing of gᵢ is used it may hold NaN, and g stands for it."""
+    share = a.mix[copy_of(place), column]
+    source = column if share != 0.0 else now
+    return share * (numbers_at(a.g, place, RECORD * len(a.x) * source + i) - g)
+
+
+def _new_history(problem: Problem, window: int) -> tuple[np.ndarray, AndersonRows]:
     """Memory for the best u and for the rows."""
-    return np.zeros_like(u), AndersonRows(
-        phases=4,
-        age=np.zeros(copies, np.int64),
+    copies, columns, shape = problem.copies, 4 * (window // 4 + 1), problem.u.shape
+    return problem.zeros(shape), AndersonRows(
+        phases=3,
+        slot=np.zeros(copies, np.int64),
+        known=np.zeros(copies, np.int64),
         window=np.zeros(copies, np.int64),
-        x=np.zeros_like(u),
-        f=np.zeros_like(u),
-        g=np.zeros_like(u),
-        df=np.zeros((window, *u.shape), u.dtype),
-        dg=np.zeros((window, *u.shape), u.dtype),
-        parts=np.zeros((copies, PARTS, 2 * window + 1)),
-        gram=np.zeros((copies, window, window + 1)),
-        squares=np.zeros((copies, 2)),
-        factor=np.zeros((copies, window, window)),
-        mix=np.zeros((copies, window)),
+        x=problem.zeros(shape),
+        f=problem.zeros((columns, *shape)),
+        g=problem.zeros((columns, *shape)),
+        parts=np.zeros((copies, PARTS, columns)),
+        products=np.zeros((copies, columns, columns)),
+        system=np.zeros((copies, columns, columns)),
+        mix=np.zeros((copies, columns)),
     )
 
 
@@ -228,15 +278,15 @@ class Anderson:
     u goes back to where it was least, and a new history begins with half the window, which grows again."""
 
     def __init__(self, window: int, problem: Problem) -> None:
-        self.problem = problem
+        self.problem, self._window = problem, window
         self.restarts = np.zeros(problem.copies, int)
         self.descending = np.zeros(problem.copies, bool)
         self._least = np.full(problem.copies, np.inf)
         self._best, self._rows = problem.shared(
-            f"Anderson history of {window} sweeps", lambda: _new_history(problem.copies, window, problem.u)
+            f"Anderson history of {window} sweeps", lambda: _new_history(problem, window)
         )
-        self._rows.age[:], self._rows.window[:], self._rows.squares[:] = 0, window, np.inf
-        for array in (self._rows.age, self._rows.window, self._rows.squares):
+        self._rows.known[:], self._rows.window[:] = 0, window
+        for array in (self._rows.known, self._rows.window):
             problem.push(array)
         for array in (self._rows.x, self._best):
             problem.assign(array, problem.u)
@@ -260,16 +310,16 @@ class Anderson:
         ):
             self.problem.assign(self._best, self.problem.u, copy)
             self._least[copy] = min(energy, self._least[copy])
-            if window[copy] < len(self._rows.df):
+            if window[copy] < self._window:
                 window[copy] += 1
                 self.problem.push(window)
             return False
         for array in (self.problem.u, self._rows.x):
             self.problem.assign(array, self._best, copy)
-        self.problem.pull(self._rows.age)
-        self._rows.age[copy] = 0
+        self.problem.pull(self._rows.known)
+        self._rows.known[copy] = 0
         window[copy] //= 2
-        for array in (self._rows.age, window):
+        for array in (self._rows.known, window):
             self.problem.push(array)
         self.restarts[copy] += 1
         return True

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import copy_of, offset_of, records
+from supple.algebra.matrix3 import add, scale, sub
+from supple.kernels import copy_of, offset_of, put_record, record_at, records
 from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import act, for_each
@@ -38,10 +39,12 @@ class Extrapolate(NamedTuple):
 def _extrapolate(operation, place, i):
     rows, u, k = operation.rows, operation.u, i + offset_of(place)
     omega, gamma = rows.weights[copy_of(place), operation.iteration], rows.gamma[copy_of(place)]
-    for axis in range(3):
-        here, before = rows.current[k, axis], rows.previous[k, axis]
-        x = omega * (gamma * (u[k, axis] - here) + here - before) + before
-        rows.previous[k, axis], rows.current[k, axis], u[k, axis] = here, x, x
+    swept, here, before = record_at(u, k), record_at(rows.current, k), record_at(rows.previous, k)
+    step = add(scale(gamma, sub(swept, here)), sub(here, before))
+    x = add(scale(omega, step), before)
+    put_record(rows.previous, k, here)
+    put_record(rows.current, k, x)
+    put_record(u, k, x)
 
 
 @accelerate.of(ChebyshevRows)
@@ -63,7 +66,7 @@ class Chebyshev:
         self._best_residual = np.full(copies, np.inf)
         self._rows: ChebyshevRows | None = None
         self._known: dict[float, list[float]] = {}
-        self.current, self.previous, self._best = (np.empty_like(u) for _ in range(3))
+        self.current, self.previous, self._best = (problem.zeros(u.shape) for _ in range(3))
         for array in (self.current, self.previous, self._best):
             problem.assign(array, u)
 

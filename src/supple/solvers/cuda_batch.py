@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from supple.kernels import RECORD
-from supple.kernels.cuda import sums
 from supple.model import Conditions, Model
 from supple.ordering import Links, batch_links
+from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
-from supple.solvers.problem import Balance, evaluate_energy, evaluate_inversions, norm
-from supple.terms import Elements, TetElasticity
+from supple.solvers.problem import norm
+from supple.terms import TetElasticity
 
 
 class CudaBatch(CudaProblem):
@@ -28,14 +28,13 @@ class CudaBatch(CudaProblem):
         super().__init__(_numbered(model) if varied else model, precision, len(conditions))
         self.model = model
         self._materials: list[tuple] = []
-        self._energies: np.ndarray | None = None
-        self._energy_scale = np.zeros(self.copies)
         n, copies = model.vertices + 1, self.copies
         self.u = np.zeros((copies * n, RECORD), self.dtype)
         self.net = np.zeros_like(self.u)
         self.anchor = self.u  # without inertia nothing pulls towards it
         self.force = np.stack([c.force for c in conditions])
         self._loads = np.array([force[model.free].any() for force in self.force])
+        self._loaded = bool(self._loads.any())
         self.vertices = self.vertices._replace(
             force=np.ascontiguousarray(self._force_by_batch(self.vertices.own))
         )
@@ -54,7 +53,8 @@ class CudaBatch(CudaProblem):
     def batch_links(self) -> Links | None:
         if not self._materials:
             return super().batch_links()
-        links = batch_links(_numbered(self.model).terms, self.model.free, self.dtype, self.lanes, self.parts)
+        model = _numbered(self.model)
+        links = batch_links(model.terms, model.free, self.dtype, self.lanes, self._at_once)
         return links and replace(links, terms=self._varied(links.terms))
 
     def _varied(self, rows: tuple) -> tuple:
@@ -80,43 +80,9 @@ class CudaBatch(CudaProblem):
         self.pull(self._sums)
         return 1 / np.maximum(self._sums[:, :, 1], 1e-30)
 
-    def energies(self) -> np.ndarray:
-        """(copies,) E(u) [J] of the active copies."""
-        stored = np.sum([self._summed(evaluate_energy, e) for e in self.elements], axis=0)
-        self._energy_scale = np.abs(stored)
-        if not self._loads.any():
-            return stored
-        self.pull(self.u)
-        moved = self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
-        free = self.model.free
-        work = self.force[:, free] * moved[:, free].astype(float)
-        self._energy_scale = self._energy_scale + np.abs(work).sum(axis=(1, 2))
-        return stored - work.sum(axis=(1, 2))
-
-    def balances(self) -> dict[int, Balance]:
-        self._energies = None
-        return super().balances()
-
-    def energy_of(self, copy: int) -> float:
-        if self._energies is None:
-            self._energies = self.energies()
-        return float(self._energies[copy])
-
-    def energy_rounding(self, copy: int = 0) -> float:
-        stiffness = norm(1 / self._softness[copy])
-        eps = float(np.finfo(self.dtype).eps)
-        return eps * (500 * float(self._energy_scale[copy]) + 10 * self._edge**2 * stiffness)
-
-    def inversions(self) -> np.ndarray:
-        """(copies,) number of elements with negative volume."""
-        counts = [self._summed(evaluate_inversions, e) for e in self._with_volume()]
-        return np.rint(np.sum(counts, axis=0)).astype(int)
-
-    def _summed(self, kernel: Callable, elements: Elements) -> np.ndarray:
-        shape = self.copies, *elements.own.shape
-        values = self.shared(f"values of {id(elements)}", lambda: np.empty(shape, self.dtype))
-        self.run_elements(kernel, 1, elements.rows, elements.own, self.u, values)
-        return sums(self._mirror, self.active, values)
+    def _stiffness_norm(self, copy: int) -> float:
+        stiffness = 1 / self._softness[copy]
+        return norm(np.where(np.arange(self.lanes) < self.vertices.width[:, None], stiffness, 0))
 
     def displacements_on_device(self, copy: int = 0) -> Any:
         n = self.model.vertices + 1
@@ -132,8 +98,8 @@ def bytes_per_copy(model: Model, precision: str, window: int) -> int:
     """What each further copy needs on the device: records of u, net and of Anderson's history, forces and
     sums by vertex, energies, and the parameters of every visit, in case materials differ."""
     visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
-    numbers = (9 + 2 * window) * RECORD * (model.vertices + 1) + 8 * model.vertices + model.elements
-    numbers += 2 * visits + 128 * (2 * window + 1)
+    numbers = (13 + 2 * window) * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
+    numbers += 2 * visits + 2 * (window + 4) * (PARTS + 2 * window)
     return int(1.1 * np.dtype(precision).itemsize * numbers)
 
 

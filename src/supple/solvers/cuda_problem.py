@@ -21,18 +21,16 @@ from supple.kernels.cuda import (
     measure,
     multiprocessors,
     require_device,
+    sums,
     synchronise,
 )
 from supple.model import Model
+from supple.ordering import Links, batch_links
 from supple.solvers.problem import Balance, Problem, evaluate_balance
 
 
-def lanes_for(vertices: int) -> int:
-    """Vertices that a warp works on at the same time: the fewer there are in all, the more threads share
-    one."""
-    return next(
-        (lanes for lanes, most in ((4, 48_000), (8, 160_000), (16, 1_000_000)) if vertices < most), 32
-    )
+SMALL = 48_000
+"""Below this many vertices a colour's items all run at once."""
 
 
 class CudaProblem(Problem):
@@ -45,22 +43,19 @@ class CudaProblem(Problem):
         self.card = require_device()
         self.copies = copies
         self._mirror, self._arrivals = Mirror(), Arrivals()
+        self._energies: np.ndarray | None = None
         self.active = np.arange(copies, dtype=np.int32)
-        lanes = lanes_for(copies * model.vertices)
-        super().__init__(model, precision, threads=1, lanes=lanes, parts=WARP // lanes)
-        items = copies * int(np.diff(self.colour_start).max(initial=0))
-        small = items <= 3 * multiprocessors() * FAT.threads // WARP
-        self._shape = (SPACIOUS if self.dtype == np.float64 else FAT) if small else WIDE
+        small = copies * model.vertices < SMALL
+        self._shape = (SPACIOUS if precision == "float64" else FAT) if small else WIDE
+        self._at_once = multiprocessors() * self._shape.threads / WARP / copies
+        super().__init__(model, precision, threads=1, lanes=WARP, at_once=self._at_once)
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        self._launch(self.lanes, kernel, phases, *args)
+        copies = self.copies, self.active, self.model.vertices + 1
+        launch(self._mirror, self._arrivals, kernel, phases, self._shape, *copies, *args)
 
-    def run_elements(self, kernel: Callable, phases: int, *args: Any) -> None:
-        self._launch(self.element_lanes, kernel, phases, *args)
-
-    def _launch(self, lanes: int, kernel: Callable, phases: int, *args: Any) -> None:
-        grid = lanes.bit_length() - 1, self.active, self.model.vertices + 1
-        launch(self._mirror, self._arrivals, kernel, phases, self._shape, grid, *args)
+    def batch_links(self) -> Links | None:
+        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self._at_once)
 
     def wait(self) -> None:
         synchronise()
@@ -76,6 +71,11 @@ class CudaProblem(Problem):
         first, last = (0, len(target)) if copy is None else (copy * n, (copy + 1) * n)
         self._mirror.assign(target, source, first, last)
 
+    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
+        array = super().zeros(shape)
+        self._mirror.clear(array)
+        return array
+
     def displacements_on_device(self, copy: int = 0) -> Any:
         return self._mirror.duplicate(self.u, 0, len(self.u))
 
@@ -85,6 +85,7 @@ class CudaProblem(Problem):
 
     def balances(self) -> dict[int, Balance]:
         """The figures of every active copy."""
+        self._energies = None
         softness = self._softness  # which evaluates forces at rest the first time
         self.run_balance()
         figures = measure(self._mirror, self.active, self.net, self._sums, softness, self.u, self._measured)
@@ -103,6 +104,23 @@ class CudaProblem(Problem):
         """Whether external forces act on free vertices."""
         return self._loaded
 
+    def energy_of(self, copy: int) -> float:
+        if self._energies is None:
+            self._energies = self.energies()
+        return float(self._energies[copy])
+
+    def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
+        """Summed up on the device, for the active copies."""
+        values, out = self.shared(
+            f"{fields} values for each of {id(own)}",
+            lambda: (
+                self.zeros((self.copies, len(own), fields, self.lanes)),
+                np.zeros((self.copies, REDUCE_BLOCKS, fields)),
+            ),
+        )
+        self.run(kernel, 1, *args, values)
+        return sums(self._mirror, self.active, values, out)
+
     def set_time_step(self, dt: float) -> None:
         super().set_time_step(dt)
         self._softness[:] = self._rest_softness()
@@ -120,7 +138,7 @@ class CudaProblem(Problem):
     @cached_property
     def _sums(self) -> np.ndarray:
         """s and tr A by copy, batch and lane."""
-        return np.empty((self.copies, len(self.vertices.own), 2, self.lanes), self.dtype)
+        return self.zeros((self.copies, len(self.vertices.own), 2, self.lanes))
 
     @cached_property
     def _measured(self) -> np.ndarray:

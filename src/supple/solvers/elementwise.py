@@ -141,7 +141,7 @@ class ElementRun:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
-            p.run_elements(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
+            p.run(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -209,9 +209,7 @@ class ElementRun:
         size = method.cluster_size if method.ordering == "clusters" else 1
         return p.shared(
             f"elements of term {k} in clusters of {size}",
-            lambda: batch_coloured_elements(
-                p.model.terms[k], p.model.vertices, p.dtype, size, p.element_lanes
-            ),
+            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
         )
 
     def _weights(self) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import (
+    divide,
     enter,
     gather,
     generic,
@@ -33,12 +34,13 @@ class NoLinks(NamedTuple):
 
 
 class LinkRows(NamedTuple):
-    """colour_start, members, terms, own and share as in `Links`; present (batches, k, lanes): 1 where there
+    """colour_start, members, width, terms, own and share as in `Links`; present (batches, k, lanes): 1 where there
     is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
     (batches, k, lanes) of each member [N/m]."""
 
     colour_start: Any
     members: Any
+    width: Any
     present: Any
     force: Any
     inertia: Any
@@ -56,6 +58,7 @@ def link_rows(problem: Problem, links: Links | None) -> LinkRows | NoLinks:
     return LinkRows(
         links.colour_start,
         members,
+        links.width,
         (members < problem.model.vertices).astype(dtype),
         np.ascontiguousarray(force, dtype),
         np.append(problem.inertia, 0)[members].astype(dtype),
@@ -113,6 +116,6 @@ def _sweep_links(links, team, phase, u, anchor, omega):
         first, last = links.colour_start[colour], links.colour_start[colour + 1]
         batch = enter(team, phase + colour, first, last)
         while inside(batch, last):
-            visit_group(links, batch, u, anchor, omega)
+            visit_group(links, divide(batch, links.width), u, anchor, omega)
             batch = proceed(team, phase + colour, batch, first, last)
         leave(team, phase + colour, first, last)

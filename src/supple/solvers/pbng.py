@@ -14,6 +14,7 @@ import numpy as np
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.kernels import (
     all_lanes,
+    divide,
     enter,
     gather,
     inside,
@@ -63,10 +64,10 @@ def sweeps(team, terms, vertices, colour_start, links, u, anchor, omega, rejecte
     for iteration in range(iterations):
         for colour in range(colours):
             phase = iteration * phases + colour
-            batch = enter(team, phase, first, last)
-            while inside(batch, last):
-                visit(terms, vertices, batch, u, anchor, omega, rejected)
-                batch = proceed(team, phase, batch, first, last)
+            place = enter(team, phase, first, last)
+            while inside(place, last):
+                visit(terms, vertices, divide(place, vertices.width), u, anchor, omega, rejected)
+                place = proceed(team, phase, place, first, last)
             following = colour + 1 if colour + 1 < colours else 0
             bounds = colour_start[following], colour_start[following + 1]  # read while others still work
             leave(team, phase, first, last)

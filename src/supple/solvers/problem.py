@@ -18,6 +18,7 @@ from supple.algebra.matrix3 import dot, sub
 from supple.kernels import (
     RECORD,
     default_threads,
+    divide,
     enter,
     gather,
     inside,
@@ -44,10 +45,12 @@ MIN_BATCHES_PER_THREAD = 16
 
 
 class VertexRows(NamedTuple):
-    """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; force
-    (batches, 3, lanes) external forces f [N]; inertia (batches, 1, lanes) k [N/m]."""
+    """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; width (batches,) how many
+    of the lanes are different vertices; force (batches, 3, lanes) external forces f [N]; inertia (batches, 1,
+    lanes) k [N/m]."""
 
     own: Any
+    width: Any
     force: Any
     inertia: Any
 
@@ -86,8 +89,9 @@ def load_magnitude(vertices, batch, anchor, ui):
 def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
     """Net forces into the records `net`, and per vertex s and tr A into sizes (batches, 2, lanes)."""
     last = len(vertices.own)
-    batch = enter(team, 0, 0, last)
-    while inside(batch, last):
+    place = enter(team, 0, 0, last)
+    while inside(place, last):
+        batch = divide(place, vertices.width)
         ui = gather(u, vertices.own, batch, 0)
         r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
         (s,) = sum_shares(batch, (s,))
@@ -95,7 +99,24 @@ def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
             scatter(net, vertices.own, batch, 0, r)
             store(sizes, batch, 0, s + load_magnitude(vertices, batch, anchor, ui))
             store(sizes, batch, 1, A[0] + A[1] + A[2])
-        batch = proceed(team, 0, batch, 0, last)
+        place = proceed(team, 0, place, 0, last)
+    leave(team, 0, 0, last)
+
+
+@kernel
+def evaluate_potential(team, vertices, u, anchor, values):
+    """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (batches, 2, lanes)."""
+    last = len(vertices.own)
+    place = enter(team, 0, 0, last)
+    while inside(place, last):
+        batch = divide(place, vertices.width)
+        ui = gather(u, vertices.own, batch, 0)
+        f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+        d, work = sub(gather(anchor, vertices.own, batch, 0), ui), dot(f, ui)
+        if leads(batch):
+            store(values, batch, 0, 0.5 * load(vertices.inertia, batch, 0) * dot(d, d) - work)
+            store(values, batch, 1, abs(work))
+        place = proceed(team, 0, place, 0, last)
     leave(team, 0, 0, last)
 
 
@@ -175,29 +196,29 @@ class Problem:
         precision: str,
         threads: int | None = None,
         lanes: int | None = None,
-        parts: int = 1,
+        at_once: float | None = None,
     ) -> None:
         check_precision(precision)
         self.model = model
         self.dtype = np.dtype(precision)
-        self.lanes, self.parts = lanes or lanes_of(self.dtype), parts
-        self.element_lanes = self.lanes * parts
-        batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, parts)
+        self.lanes = lanes or lanes_of(self.dtype)
+        batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, at_once)
         self.terms = batches.terms
         self.colour_start = batches.colour_start
         self.elements = [
-            batch_elements(term, self.dtype, model.vertices, self.element_lanes) for term in model.terms
+            batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms
         ]
         self.inertia = np.zeros(model.vertices)
         self.force, self._loaded = model.force, bool(model.force[model.free].any())
         force = np.ascontiguousarray(self._force_by_batch(batches.own))
-        self.vertices = VertexRows(batches.own, force, self._by_batch(batches.own))
+        self.vertices = VertexRows(batches.own, batches.width, force, self._by_batch(batches.own))
         self.u, self.anchor, self.net, self.last, self.velocity = (
             np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(5)
         )
         self._targets = np.zeros((len(model.pinned), RECORD), self.dtype)
         self._moving = False
         self._shared: dict[str, Any] = {}
+        self._energy_scale = np.zeros(self.copies)
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
@@ -220,15 +241,11 @@ class Problem:
 
     def batch_links(self) -> Links | None:
         """The vertices that weak constraints tie together."""
-        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self.parts)
+        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes)
 
     def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        """Run a kernel of that many phases, whose items are batches of vertices, on all threads."""
+        """Run a kernel of that many phases on all threads."""
         run(kernel, self.threads, threads_for(phases), *args)
-
-    def run_elements(self, kernel: Callable, phases: int, *args: Any) -> None:
-        """The same for a kernel whose items are rows of elements."""
-        self.run(kernel, phases, *args)
 
     def wait(self) -> None:
         """Return when all kernels are done; on the CPU they are."""
@@ -242,6 +259,10 @@ class Problem:
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         """target[:] = source, where the kernels' copies of both live; of one copy of the state or all."""
         target[:] = source
+
+    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Memory for numbers in the working precision, zero where the kernels' copy lives."""
+        return np.zeros(shape, self.dtype)
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """What a solver prepares once for all steps of this problem."""
@@ -333,12 +354,13 @@ class Problem:
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
         """tr A of every vertex at rest, by batch and lane, without inertia."""
-        return self._sizes(np.zeros_like(self.u))[1] - 3 * self.vertices.inertia[:, 0]
+        stiffness = self._sizes(np.zeros_like(self.u))[1] - 3 * self.vertices.inertia[:, 0]
+        return np.where(np.arange(self.lanes) < self.vertices.width[:, None], stiffness, 0)
 
     def _sizes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums s of force magnitudes and tr A of all vertices by batch and lane, in float64."""
         batches, _, lanes = self.vertices.own.shape
-        sizes = np.empty((batches, 2, lanes), self.dtype)
+        sizes = np.zeros((batches, 2, lanes), self.dtype)
         self.run(evaluate_balance, 1, self.terms, self.vertices, u, self.anchor, self.net, sizes)
         for array in (sizes, self.net, self.u):
             self.pull(array)
@@ -346,50 +368,48 @@ class Problem:
 
     def energy(self) -> float:
         """E(u) [J], summed in float64."""
-        total = sum(float(self._stored(elements).sum()) for elements in self.elements)
-        return total + self._load_energy() + self._inertial_energy()
+        return float(self.energies()[0])
 
     def energy_of(self, copy: int) -> float:
-        """E(u) of one copy of the state [J]."""
+        """E(u) of one copy of the state [J] at the last look."""
         return self.energy()
 
+    def energies(self) -> np.ndarray:
+        """(copies,) E(u) [J]."""
+        stored, outer = self.stored_energies(), np.zeros((self.copies, 2))
+        if self.inertia.any() or self._loaded:
+            vertices = self.vertices
+            outer = self._total(evaluate_potential, 2, vertices.own, vertices, self.u, self.anchor)
+        self._energy_scale = np.abs(stored).sum(axis=1) + np.abs(outer).sum(axis=1)
+        return stored.sum(axis=1) + outer[:, 0]
+
+    def stored_energies(self) -> np.ndarray:
+        """(copies, terms) energy of every term [J]."""
+        stored = [self._total(evaluate_energy, 1, e.own, e.rows, e.own, self.u) for e in self.elements]
+        return np.concatenate(stored, axis=1) if stored else np.zeros((self.copies, 0))
+
     def energy_rounding(self, copy: int = 0) -> float:
-        """What rounding alone may change in E(u) [J]: it is relative to the magnitudes of the parts of E, and
-        to the stiffness of the elements, since large parts of ψ cancel near the rest."""
-        parts = [np.abs(self._stored(elements)).sum() for elements in self.elements]
-        work = self.force[self.model.free] * self.u[:-1, :3][self.model.free]
-        scale = float(sum(parts) + np.abs(work).sum() + self._inertial_energy())
+        """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
+        parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         eps = float(np.finfo(self.dtype).eps)
-        return eps * (500 * scale + 10 * self._edge**2 * norm(self._rest_stiffness))
+        scale = 500 * float(self._energy_scale[copy])
+        return eps * (scale + 10 * self._edge**2 * self._stiffness_norm(copy))
 
-    def _stored(self, elements: Elements) -> np.ndarray:
-        """Energy of each element of a term, by row and lane, in float64."""
-        self.pull(self.u)
-        return self._evaluated(evaluate_energy, elements)
-
-    def _evaluated(self, kernel: Callable, elements: Elements) -> np.ndarray:
-        """What a kernel says of each element of a term, by row and lane, in float64."""
-        values = np.empty_like(elements.own, self.dtype)
-        self.run_elements(kernel, 1, elements.rows, elements.own, self.u, values)
-        self.pull(values)
-        return values.astype(float)
-
-    def _load_energy(self) -> float:
-        free = self.model.free
-        return -float(np.sum(self.force[free] * self.u[:-1, :3][free]))
-
-    def _inertial_energy(self) -> float:
-        if not self.inertia.any():
-            return 0.0
-        for array in (self.u, self.anchor):
-            self.pull(array)
-        free = self.model.free
-        offset = (self.u[:-1, :3].astype(float) - self.anchor[:-1, :3])[free]
-        return 0.5 * float(np.sum(self.inertia[free] * np.sum(offset**2, axis=1)))
+    def _stiffness_norm(self, copy: int) -> float:
+        return norm(self._rest_stiffness)
 
     def inverted(self) -> int:
         """Number of elements with negative volume."""
-        return int(sum(self._evaluated(evaluate_inversions, e).sum() for e in self._with_volume()))
+        return int(self.inversions()[0])
 
-    def _with_volume(self) -> list[Elements]:
-        return [elements for elements in self.elements if inversion.known(type(elements.rows))]
+    def inversions(self) -> np.ndarray:
+        """(copies,) number of elements with negative volume."""
+        solid = [elements for elements in self.elements if inversion.known(type(elements.rows))]
+        found = [self._total(evaluate_inversions, 1, e.own, e.rows, e.own, self.u) for e in solid]
+        return np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.copies, int)
+
+    def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
+        """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""
+        values = np.empty((len(own), fields, self.lanes), self.dtype)
+        self.run(kernel, 1, *args, values)
+        return values.sum(axis=(0, 2), dtype=float)[None]

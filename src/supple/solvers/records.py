@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     enter,
     generic,
@@ -14,6 +15,8 @@ from supple.kernels import (
     offset_of,
     physics,
     proceed,
+    put_record,
+    record_at,
     records_at_once,
     strides,
 )
@@ -61,11 +64,14 @@ class Coast(NamedTuple):
 @act.of(Coast)
 def _coast(operation, place, i):
     o, k = operation, i + offset_of(place)
-    for axis in range(3):
-        x = o.u[k, axis]
-        v = o.velocity[k, axis] if o.keep < 0.0 else o.keep * (x - o.last[k, axis]) / o.dt
-        y = x + o.dt * v
-        o.velocity[k, axis], o.last[k, axis], o.anchor[k, axis], o.u[k, axis] = v, x, y, y
+    x, before, v = record_at(o.u, k), record_at(o.last, k), record_at(o.velocity, k)
+    if o.keep >= 0.0:
+        v = scale(o.keep / o.dt, sub(x, before))
+    y = add(x, scale(o.dt, v))
+    put_record(o.velocity, k, v)
+    put_record(o.last, k, x)
+    put_record(o.anchor, k, y)
+    put_record(o.u, k, y)
 
 
 class Displace(NamedTuple):
@@ -77,8 +83,8 @@ class Displace(NamedTuple):
 
 @act.of(Displace)
 def _displace(operation, place, i):
-    for axis in range(3):
-        operation.u[i + offset_of(place), axis] += operation.drift[i, axis]
+    k = i + offset_of(place)
+    put_record(operation.u, k, add(record_at(operation.u, k), record_at(operation.drift, i)))
 
 
 class Put(NamedTuple):
@@ -91,5 +97,4 @@ class Put(NamedTuple):
 
 @act.of(Put)
 def _put(operation, place, i):
-    for axis in range(3):
-        operation.u[operation.ids[i] + offset_of(place), axis] = operation.targets[i, axis]
+    put_record(operation.u, operation.ids[i] + offset_of(place), record_at(operation.targets, i))

@@ -1,0 +1,154 @@
+"""Compiling kernels for a CUDA device and starting them.
+
+Numba's own launch finds out the types of all arguments every time, which takes longer than a sweep; `start`
+remembers what it has found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from cuda.bindings import driver
+from numba import cuda, types
+from numba.core import event
+from numba.cuda.core import config
+from numba.np.numpy_support import from_dtype
+
+from supple.kernels.compile import can_keep, cache_directory, keep_only_own_types
+from supple.kernels.cuda.grid import Copies, Grid
+from supple.kernels.cuda.memory import Mirror, check
+
+
+class Shape(NamedTuple):
+    """registers per thread and threads per block that a kernel is compiled and launched with: one block then
+    fills a multiprocessor, and all blocks meet sooner the fewer they are."""
+
+    registers: int
+    threads: int
+
+
+FAT, WIDE, SPACIOUS = Shape(168, 384), Shape(128, 512), Shape(248, 256)
+"""For launches whose items all run at once, where each must be done soon; for larger ones; for float64."""
+
+
+class Arrivals:
+    """Counts how often blocks have arrived at the end of a phase, on the device and here."""
+
+    def __init__(self) -> None:
+        self.counter = np.zeros(1, np.uint32)
+        self.total = 0
+
+
+def launch(
+    mirror: Mirror,
+    arrivals: Arrivals,
+    kernel: Callable,
+    phases: int,
+    shape: Shape,
+    copies: int,
+    active: np.ndarray,
+    records: int,
+    *args: Any,
+) -> None:
+    """Run a kernel of that many phases on as many blocks as can be on the device at once, one warp per item.
+    active and records: see `Copies`."""
+    state = records, arrivals.counter, arrivals.total % 2**32
+    team = Grid(*state) if copies == 1 else Copies(*state, active)
+    launcher, fields = _prepare(mirror, kernel, shape, (team, *args), (*team, *args))
+    rows = min(len(active), launcher.blocks)
+    columns = launcher.blocks // rows
+    launcher.start((columns, rows, 1), fields, cooperative=True)
+    arrivals.total += phases * rows * columns
+
+
+def start(mirror: Mirror, kernel: Callable, shape: Shape, grid: tuple[int, int, int], *args: Any) -> None:
+    """Run a kernel that is written for CUDA."""
+    launcher, fields = _prepare(mirror, kernel, shape, args, args)
+    launcher.start(grid, fields, cooperative=False)
+
+
+class Launcher:
+    """A kernel compiled for the types of its arguments, all of which are 8 bytes long. blocks: how many of it
+    can be on the device at once."""
+
+    def __init__(self, compiled: Any, shape: Shape, fields: list) -> None:
+        self._function = driver.CUfunction(int(compiled._codelibrary.get_cufunc().handle))
+        self.blocks = int(compiled.max_cooperative_grid_blocks(shape.threads))
+        self._threads = shape.threads
+        self._layout = struct.Struct("=" + "".join("d" if isinstance(f, float) else "q" for f in fields))
+        self._values = ctypes.create_string_buffer(self._layout.size)
+        first = ctypes.addressof(self._values)
+        self._pointers = (ctypes.c_void_p * len(fields))(*range(first, first + self._layout.size, 8))
+
+    def start(self, grid: tuple[int, int, int], fields: list, cooperative: bool) -> None:
+        self._layout.pack_into(self._values, 0, *fields)
+        there = ctypes.addressof(self._pointers)
+        sizes = self._function, *grid, self._threads, 1, 1, 0, 0, there
+        check(driver.cuLaunchCooperativeKernel(*sizes) if cooperative else driver.cuLaunchKernel(*sizes, 0))
+
+
+_launchers: dict[tuple, Launcher] = {}
+
+
+def _prepare(
+    mirror: Mirror, kernel: Callable, shape: Shape, args: tuple, flat: tuple
+) -> tuple[Launcher, list]:
+    """The launcher for some arguments, and what to start it with; flat: the same, the team as its fields."""
+    fields: list = []
+    kinds: list = [kernel, shape, type(args[0])]
+    for value in flat:
+        mirror.flatten(value, fields, kinds)
+    key = tuple(kinds)
+    if key not in _launchers:
+        _launchers[key] = Launcher(_compiled(kernel, shape, args), shape, fields)
+    return _launchers[key], fields
+
+
+def _compiled(kernel: Callable, shape: Shape, args: tuple) -> Any:
+    dispatcher = _dispatcher(kernel, shape.registers)
+    kinds = tuple(_kind(value) for value in args)
+    kept = dispatcher._cache.load_overload(kinds, dispatcher.targetctx)
+    if kept is not None:
+        kept.bind()
+        return kept
+    with event.trigger_event("numba:compile", {"dispatcher": kernel}):
+        return dispatcher.compile(kinds)
+
+
+def _kind(value: Any) -> Any:
+    """The type by which a kernel is compiled for a value."""
+    if isinstance(value, np.ndarray):
+        return types.Array(from_dtype(value.dtype), value.ndim, "C")
+    if isinstance(value, tuple):
+        return types.BaseTuple.from_types(
+            [_kind(item) for item in value], type(value) if hasattr(value, "_fields") else None
+        )
+    return types.int64 if isinstance(value, Integral) else types.float64
+
+
+@cache
+def _dispatcher(kernel: Callable, registers: int) -> Any:
+    """The CUDA version of a kernel, from the very same Python function, kept on disk where possible."""
+    options: Any = {"fastmath": True, "max_registers": registers, "cache": can_keep()}
+    with _cached_in(f"cuda {registers}"):
+        dispatcher = cuda.jit(kernel.py_func, **options)  # type: ignore[attr-defined]
+    if can_keep():
+        keep_only_own_types(dispatcher._cache)
+    return dispatcher
+
+
+@contextmanager
+def _cached_in(folder: str) -> Iterator[None]:
+    """Within it, Numba makes caches in a folder: its own keys do not tell numbers of registers apart."""
+    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory() / folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before

@@ -1,0 +1,195 @@
+"""The memory of a CUDA device: copies of host arrays, and what kernels are given for them."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from functools import cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+from numba import cuda
+
+from supple.kernels.device import DeviceError
+
+
+def require_device() -> str:
+    """The name of the card."""
+    try:
+        name = cuda.get_current_device().name
+        cuda.current_context()  # of this thread
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise DeviceError(
+            f"device='cuda' needs an NVIDIA card with its driver, and none answers here ({reason}); "
+            "use device='cpu'"
+        ) from error
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+@cache
+def multiprocessors() -> int:
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
+
+
+def synchronise() -> None:
+    """Wait for all that has been started on the device."""
+    check(driver.cuCtxSynchronize())
+
+
+@cache
+def _pool() -> Any:
+    """The pool that arrays of the device come from. It keeps what has been freed: to ask the driver for memory
+    takes longer than a sweep."""
+    (pool,) = check(driver.cuDeviceGetDefaultMemPool(driver.CUdevice(cuda.get_current_device().id)))
+    keep = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    check(driver.cuMemPoolSetAttribute(pool, keep, driver.cuuint64_t(2**64 - 1)))
+    return pool
+
+
+def free_memory() -> int:
+    """Bytes that can still be allocated on the device."""
+    attributes = driver.CUmemPool_attribute
+    held, used = (
+        int(check(driver.cuMemPoolGetAttribute(_pool(), attribute))[0])
+        for attribute in (
+            attributes.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+            attributes.CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+        )
+    )
+    return int(check(driver.cuMemGetInfo())[0]) + held - used
+
+
+def check(answer: tuple) -> tuple:
+    """What a call of the driver gives beside its error code."""
+    if answer[0] != driver.CUresult.CUDA_SUCCESS:
+        raise DeviceError(lost(answer[0].name))
+    return answer[1:]
+
+
+def lost(reason: str) -> str:
+    return (
+        f"the CUDA device stopped answering ({reason}); nothing of this solve was kept. Start a new Python "
+        "process, or use device='cpu'"
+    )
+
+
+KNOWN_TUPLES = 24
+"""How many tuples of arguments are remembered; a launch has fewer than ten."""
+
+
+class DeviceArray:
+    """A contiguous array on the device, freed with this object."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.nbytes = math.prod(shape) * dtype.itemsize
+        self.pointer = 0
+        if self.nbytes:
+            _pool()
+            code, pointer = driver.cuMemAllocAsync(self.nbytes, 0)
+            if code == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+                raise DeviceError(
+                    f"the CUDA device has no room for another {self.nbytes / 2**20:,.0f} MiB "
+                    f"({free_memory() / 2**20:,.0f} MiB are free); use precision='float32', a smaller mesh, "
+                    "fewer equilibria at_once, or device='cpu'"
+                )
+            check((code,))
+            self.pointer = int(pointer)
+            weakref.finalize(self, driver.cuMemFreeAsync, self.pointer, 0).atexit = False
+
+    @property
+    def fields(self) -> list[int]:
+        """What kernels are given for it."""
+        strides, step = [], self.dtype.itemsize
+        for extent in reversed(self.shape):
+            strides.insert(0, step)
+            step *= extent
+        return [0, 0, math.prod(self.shape), self.dtype.itemsize, self.pointer, *self.shape, *strides]
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "strides": None,
+            "version": 3,
+        }
+
+
+class Mirror:
+    """Device copies of host arrays, found by identity and dropped with them."""
+
+    def __init__(self) -> None:
+        self._copies: dict[int, tuple[DeviceArray, list]] = {}
+        self._tuples: dict[int, tuple[tuple, list, list]] = {}
+
+    def _entry(self, array: np.ndarray) -> tuple[DeviceArray, list]:
+        """The device copy of a host array and its fields."""
+        entry = self._copies.get(id(array))
+        if entry is None:
+            entry = self._reserve(array)
+            if array.nbytes:
+                source = np.ascontiguousarray(array)
+                check(driver.cuMemcpyHtoD(entry[0].pointer, source.ctypes.data, source.nbytes))
+        return entry
+
+    def _reserve(self, array: np.ndarray) -> tuple[DeviceArray, list]:
+        copy = DeviceArray(array.shape, array.dtype)
+        entry = self._copies[id(array)] = copy, copy.fields
+        weakref.finalize(array, self._copies.pop, id(array), None).atexit = False
+        return entry
+
+    def clear(self, array: np.ndarray) -> None:
+        """Make a device copy of zeros, whatever the host array holds: no bytes have to move."""
+        copy = (self._copies.get(id(array)) or self._reserve(array))[0]
+        if copy.nbytes:
+            check(driver.cuMemsetD8Async(copy.pointer, 0, copy.nbytes, 0))
+
+    def pull(self, array: np.ndarray) -> None:
+        entry = self._copies.get(id(array))
+        if entry is not None and array.nbytes:
+            check(driver.cuMemcpyDtoH(array.ctypes.data, entry[0].pointer, array.nbytes))
+
+    def push(self, array: np.ndarray) -> None:
+        entry = self._copies.get(id(array))
+        if entry is not None and array.nbytes:
+            check(driver.cuMemcpyHtoD(entry[0].pointer, array.ctypes.data, array.nbytes))
+
+    def assign(self, target: np.ndarray, source: np.ndarray, first: int, last: int) -> None:
+        """target[first:last] = source[first:last] on the device."""
+        row = source.strides[0]
+        pointers = (self._entry(array)[0].pointer + first * row for array in (target, source))
+        check(driver.cuMemcpyDtoDAsync(*pointers, (last - first) * row, 0))
+
+    def duplicate(self, array: np.ndarray, first: int, last: int) -> DeviceArray:
+        """A further copy on the device of some rows, of which the mirror knows nothing."""
+        made = DeviceArray((last - first, *array.shape[1:]), array.dtype)
+        source = self._entry(array)[0].pointer + first * array.strides[0]
+        check(driver.cuMemcpyDtoDAsync(made.pointer, source, made.nbytes, 0))
+        return made
+
+    def flatten(self, value: Any, fields: list, kinds: list) -> None:
+        """Append what a kernel is given for a value, and what its compilation depends on."""
+        if isinstance(value, np.ndarray):
+            fields += self._entry(value)[1]
+            kinds += (value.dtype, value.ndim)
+        elif isinstance(value, tuple):
+            known = self._tuples.get(id(value))
+            if known is None or known[0] is not value:
+                known = self._tuples[id(value)] = value, [], [type(value)]
+                for item in value:
+                    self.flatten(item, known[1], known[2])
+                if len(self._tuples) > KNOWN_TUPLES:
+                    self._tuples.pop(next(iter(self._tuples)))
+            fields += known[1]
+            kinds += (*known[2], None)
+        else:
+            whole = isinstance(value, Integral)
+            fields.append(int(value) if whole else float(value))
+            kinds.append(int if whole else float)
+
+
