@@ -36,6 +36,9 @@ class Mirror:
             known = self._copies[id(array)] = array, array.copy()
         return known[1]
 
+    def upload(self, value: Any) -> None:
+        self.on_device(value)
+
     def clear(self, array: np.ndarray) -> None:
         self.of(array)[...] = 0
 
@@ -62,7 +65,7 @@ class Mirror:
         return self.of(array)[first:last].copy()
 
 
-def launch(mirror, arrivals, kernel, phases, shape, copies, active, records, *args) -> None:
+def launch(mirror, arrivals, kernel, phases, shape, widest, copies, active, records, *args) -> None:
     kernel(Lanewise(active, np.int64(records)), *(mirror.on_device(arg) for arg in args))
 
 
@@ -91,7 +94,7 @@ def fake_device(monkeypatch):
     names = ("Shape", "Arrivals", "Mirror", "launch", "measure", "sums", "REDUCE_BLOCKS")
     for name in names:
         setattr(fake, name, globals()[name])
-    fake.FAT = fake.WIDE = fake.SPACIOUS = Shape(0, WARP)
+    fake.FAT = fake.WIDE = Shape(0, WARP)
     fake.require_device = lambda: "the CPU, lane by lane"
     fake.multiprocessors = lambda: 1
     fake.free_memory = lambda: 1 << 30

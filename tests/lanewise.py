@@ -15,5 +15,5 @@ class LanewiseProblem(Problem):
     def __init__(self, model: Model, precision: str) -> None:
         super().__init__(model, precision, threads=1, lanes=WARP)
 
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+    def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         kernel(Lanewise(np.zeros(1, np.int32), np.int64(self.model.vertices + 1)), *args)

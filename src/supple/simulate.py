@@ -174,9 +174,11 @@ def _frames(
         reports = []
         x = problem.positions
         for substep in range(1, substeps + 1):
-            if not quasistatic:
-                problem.coast(step, damping)
-            problem.prescribe((index - 1) * dt + substep * step)
+            time = (index - 1) * dt + substep * step
+            if quasistatic:
+                problem.prescribe(time)
+            else:
+                problem.coast(step, damping, time)
             if unseen and substep < substeps:
                 reports.append(_iterate(problem, solver, stop, began))
             else:
@@ -192,7 +194,7 @@ def _frames(
 
 def _iterate(problem: Problem, solver: Solver, stop: Stop, began: float | None) -> Report:
     """The iterations of a substep that nobody looks at: the residual is evaluated only for methods that need
-    it to stay stable."""
+    it to stay stable. A device may still be at work on them afterwards."""
     assert stop.max_iterations is not None
     with compilation() as compiled:
         tick = perf_counter()
@@ -203,7 +205,6 @@ def _iterate(problem: Problem, solver: Solver, stop: Stop, began: float | None) 
             run.advance(min(every, stop.max_iterations - done))
             if run.guarded:
                 run.observe(problem.balance())
-        problem.wait()
     return Report(
         outcome=Outcome.COMPLETED,
         solver=solver.name,
@@ -270,7 +271,7 @@ def solve(
                     balance = problem.balance()
                     if iteration == target and run.observe(balance):
                         balance = problem.balance()
-                    if balance.finite or _recovering(problem, run):
+                    if not run.guarded and (balance.finite or _recovering(problem, run)):
                         problem.assign(good, problem.u)
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)

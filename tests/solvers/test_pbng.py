@@ -312,7 +312,7 @@ def test_chebyshev_weights():
     run = PBNG(acceleration="chebyshev", rho=0.9, start=2).begin(
         Problem(build_model(twisted(material("corotated"))), "float64")
     )
-    weights = run.acceleration.rows(5).weights[0]
+    weights = run.acceleration.rows(5).weights[0, :5]
     third = 2 / (2 - 0.81)
     np.testing.assert_allclose(weights, [1, 1, 1, third, 4 / (4 - 0.81 * third)])
 

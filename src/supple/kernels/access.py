@@ -216,13 +216,14 @@ def put_number(typingctx, array, i, value):
 
 @intrinsic
 def numbers_at(typingctx, array, place, i):
-    """The pack of numbers of a contiguous array of any shape from the i-th on: one for a thread of a device."""
-    pack = _pack(array, place)
+    """The pack of numbers of a contiguous array of any shape from the i-th on; a thread of a device takes as
+    many as a record has."""
+    pack = PackType(array.dtype, RECORD) if isinstance(place, types.BaseTuple) else pack_of(array)
 
     def codegen(context, builder, sig, args):
         pointer = _number_pointer(context, builder, array, args[0], args[2])
         value = builder.load(_as(builder, pointer, vector_type(pack)))
-        value.align = array.dtype.bitwidth // 8
+        value.align = _aligned(builder, array.dtype)
         return value
 
     return pack(array, place, types.int64), codegen
@@ -234,7 +235,7 @@ def put_numbers(typingctx, array, i, value):
 
     def codegen(context, builder, sig, args):
         pointer = _number_pointer(context, builder, array, *args[:2])
-        builder.store(args[2], _as(builder, pointer, args[2].type), align=array.dtype.bitwidth // 8)
+        builder.store(args[2], _as(builder, pointer, args[2].type), align=_aligned(builder, array.dtype))
         return context.get_dummy_value()
 
     return types.void(array, types.int64, value), codegen

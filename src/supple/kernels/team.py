@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from supple.kernels.access import WARP, Lane, Place
+from supple.kernels.access import RECORD, WARP, Lane, Place
 from supple.kernels.compile import generic
 from supple.kernels.pack import pack_of
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
@@ -124,11 +124,11 @@ def spans(place: Any, array: Any) -> tuple[int, int, int]:
 def _spans(place, array):
     if isinstance(place, types.BaseTuple):
 
-        def one_by_one(place, array):
+        def by_records(place, array):
             first, step = strides(place)
-            return first, step, 1
+            return RECORD * first, RECORD * step, RECORD
 
-        return one_by_one
+        return by_records
     lanes = pack_of(array).lanes
     return lambda place, array: (0, lanes, lanes)
 

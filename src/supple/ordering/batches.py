@@ -84,7 +84,9 @@ def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, width: np.ndarray
     n, lanes = len(first) - 1, own.shape[1]
     parts = lanes // width
     valence = np.append(np.diff(first), 0)  # the padding vertex n is touched by nothing
-    start = np.concatenate([[0], np.cumsum(-(-valence[own].max(axis=1, initial=0) // parts))]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(-(-valence[own].max(axis=1, initial=0) // parts))]).astype(
+        np.int64
+    )
     batch_of, lane_of = np.full(n + 1, -1), np.full(n + 1, -1)
     batch, lane = np.nonzero(np.arange(lanes) < width[:, None])
     batch_of[own[batch, lane]], lane_of[own[batch, lane]] = batch, lane

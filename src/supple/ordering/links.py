@@ -118,9 +118,7 @@ def batch_links(
     return Links(np.ascontiguousarray(members, np.int32), widths, colour_start, term_rows, own, share)
 
 
-def _width(
-    terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float
-) -> int:
+def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:
     """How many groups a batch should have where a colour has `size` of them."""
     valences = (np.append(np.diff(incidence(term.vertices, n)[0]), 0) for term in terms)  # -1 finds the 0
     return best_width(size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, at_once)

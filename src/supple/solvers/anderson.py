@@ -52,9 +52,9 @@ class AndersonRows(NamedTuple):
     """phases: how many follow a sweep; slot (copies,): where f and g of this sweep go; known (copies,): how
     many earlier ones are in the history; window (copies,): how many of them may be used; x: records before the
     sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
-    (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m, m):
-    ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4, greater than the
-    largest window."""
+    (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m',
+    m): ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4 and m' of
+    ROWS, both greater than the largest window."""
 
     phases: Any
     slot: Any
@@ -208,16 +208,37 @@ def _eliminate(a, item, copy, used, first, step):
         while j <= used:
             if j > pivot:
                 value = M[copy, pivot, j] / M[copy, pivot, pivot]
-                for i in range(0, used, 4):  # rows beyond the last may change, too
-                    s, t = M[copy, i, pivot], M[copy, i + 1, pivot]
-                    v, w = M[copy, i + 2, pivot], M[copy, i + 3, pivot]
-                    s, t = M[copy, i, j] - s * value, M[copy, i + 1, j] - t * value
-                    v, w = M[copy, i + 2, j] - v * value, M[copy, i + 3, j] - w * value
-                    M[copy, i, j], M[copy, i + 1, j] = s, t
-                    M[copy, i + 2, j], M[copy, i + 3, j] = v, w
+                for i in range(0, used, ROWS):  # rows beyond the last may change, too
+                    p = _minus(_rows(M, copy, i, j), value, _rows(M, copy, i, pivot))
+                    q = _minus(_rows(M, copy, i + 4, j), value, _rows(M, copy, i + 4, pivot))
+                    r = _minus(_rows(M, copy, i + 8, j), value, _rows(M, copy, i + 8, pivot))
+                    _put_rows(M, copy, i, j, p)
+                    _put_rows(M, copy, i + 4, j, q)
+                    _put_rows(M, copy, i + 8, j, r)
                 M[copy, pivot, j] = value
             j += step
     together(item)
+
+
+ROWS = 12
+"""Rows of a system that are read before one is written: a thread of a device waits for all of them at once."""
+
+
+@physics
+def _rows(M, copy, i, j):
+    return M[copy, i, j], M[copy, i + 1, j], M[copy, i + 2, j], M[copy, i + 3, j]
+
+
+@physics
+def _minus(a, s, b):
+    """a - s b."""
+    return a[0] - s * b[0], a[1] - s * b[1], a[2] - s * b[2], a[3] - s * b[3]
+
+
+@physics
+def _put_rows(M, copy, i, j, values):
+    M[copy, i, j], M[copy, i + 1, j] = values[0], values[1]
+    M[copy, i + 2, j], M[copy, i + 3, j] = values[2], values[3]
 
 
 @physics
@@ -268,7 +289,7 @@ def _new_history(problem: Problem, window: int) -> tuple[np.ndarray, AndersonRow
         g=problem.zeros((columns, *shape)),
         parts=np.zeros((copies, PARTS, columns)),
         products=np.zeros((copies, columns, columns)),
-        system=np.zeros((copies, columns, columns)),
+        system=np.zeros((copies, ROWS * (window // ROWS + 1), columns)),
         mix=np.zeros((copies, columns)),
     )
 

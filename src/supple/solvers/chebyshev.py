@@ -16,29 +16,34 @@ GROWTH = 4.0
 """How far the residual may rise above its lowest before the acceleration starts over."""
 
 
+AHEAD = 512
+"""For how many sweeps weights are computed at once."""
+
+
 class ChebyshevRows(NamedTuple):
-    """phases: how many follow a sweep; weights (copies, iterations): ω of each sweep; gamma (copies,);
-    current xˡ and previous xˡ⁻¹ records."""
+    """phases: how many follow a sweep; weights (copies, AHEAD): ω of each sweep; first: the number of the next
+    among them; gamma (copies,); current xˡ and previous xˡ⁻¹ records."""
 
     phases: Any
     weights: Any
+    first: Any
     gamma: Any
     current: Any
     previous: Any
 
 
 class Extrapolate(NamedTuple):
-    """x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
+    """With the ω of a sweep, x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
 
     rows: Any
-    iteration: Any
+    sweep: Any
     u: Any
 
 
 @act.of(Extrapolate)
 def _extrapolate(operation, place, i):
     rows, u, k = operation.rows, operation.u, i + offset_of(place)
-    omega, gamma = rows.weights[copy_of(place), operation.iteration], rows.gamma[copy_of(place)]
+    omega, gamma = rows.weights[copy_of(place), operation.sweep], rows.gamma[copy_of(place)]
     swept, here, before = record_at(u, k), record_at(rows.current, k), record_at(rows.previous, k)
     step = add(scale(gamma, sub(swept, here)), sub(here, before))
     x = add(scale(omega, step), before)
@@ -49,7 +54,7 @@ def _extrapolate(operation, place, i):
 
 @accelerate.of(ChebyshevRows)
 def _chebyshev(acceleration, team, phase, iteration, u):
-    for_each(team, phase, records(team, u), Extrapolate(acceleration, iteration, u))
+    for_each(team, phase, records(team, u), Extrapolate(acceleration, acceleration.first + iteration, u))
 
 
 class Chebyshev:
@@ -64,7 +69,7 @@ class Chebyshev:
         self.restarts = np.zeros(copies, int)
         self._sweep = np.zeros(copies, int)
         self._best_residual = np.full(copies, np.inf)
-        self._rows: ChebyshevRows | None = None
+        self._weights, self._used = np.ones((copies, 0)), 0
         self._known: dict[float, list[float]] = {}
         self.current, self.previous, self._best = (problem.zeros(u.shape) for _ in range(3))
         for array in (self.current, self.previous, self._best):
@@ -77,15 +82,19 @@ class Chebyshev:
 
     def rows(self, iterations: int) -> ChebyshevRows:
         """The acceleration of the next sweeps."""
-        if self._rows is None or self._rows.weights.shape[1] < iterations:
-            weights = np.ones((len(self.rho), iterations))
-            self._rows = ChebyshevRows(1, weights, self.gamma, self.current, self.previous)
-        for state in set(zip(self.rho, self._sweep, strict=True)):
-            alike = (self.rho == state[0]) & (self._sweep == state[1])
-            self._rows.weights[alike, :iterations] = self._omegas(*state, iterations)
+        if self._used + iterations > self._weights.shape[1]:
+            ahead = max(AHEAD, iterations)
+            if ahead > self._weights.shape[1]:
+                self._weights = np.ones((len(self.rho), ahead))
+            for state in set(zip(self.rho, self._sweep, strict=True)):
+                alike = (self.rho == state[0]) & (self._sweep == state[1])
+                self._weights[alike] = self._omegas(*state, self._weights.shape[1])
+            self.problem.push(self._weights)
+            self._used = 0
+        rows = ChebyshevRows(1, self._weights, self._used, self.gamma, self.current, self.previous)
+        self._used += iterations
         self._sweep += iterations
-        self.problem.push(self._rows.weights)
-        return self._rows
+        return rows
 
     def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
         """ω of `count` sweeps from a sweep on."""
@@ -106,6 +115,7 @@ class Chebyshev:
         for array in (self.problem.u, self.current, self.previous):
             self.problem.assign(array, self._best, copy)
         self._sweep[copy] = 0
+        self._used = self._weights.shape[1]  # they are others from now on
         self.rho[copy] = max(0.0, 1 - 4 * (1 - self.rho[copy]))
         if self.gamma[copy] > 1:
             self.gamma[copy] = 0.5 * (self.gamma[copy] + 1.0)

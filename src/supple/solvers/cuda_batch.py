@@ -49,6 +49,7 @@ class CudaBatch(CudaProblem):
             self.terms = self._varied(self.terms)
             rows = self._varied(tuple(e.rows for e in self.elements))
             self.elements = [replace(e, rows=r) for e, r in zip(self.elements, rows, strict=True)]
+        self._upload()
 
     def batch_links(self) -> Links | None:
         if not self._materials:

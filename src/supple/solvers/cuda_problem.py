@@ -13,7 +13,6 @@ from supple.kernels.access import WARP
 from supple.kernels.cuda import (
     FAT,
     REDUCE_BLOCKS,
-    SPACIOUS,
     WIDE,
     Arrivals,
     Mirror,
@@ -27,7 +26,6 @@ from supple.kernels.cuda import (
 from supple.model import Model
 from supple.ordering import Links, batch_links
 from supple.solvers.problem import Balance, Problem, evaluate_balance
-
 
 SMALL = 48_000
 """Below this many vertices a colour's items all run at once."""
@@ -46,13 +44,20 @@ class CudaProblem(Problem):
         self._energies: np.ndarray | None = None
         self.active = np.arange(copies, dtype=np.int32)
         small = copies * model.vertices < SMALL
-        self._shape = (SPACIOUS if precision == "float64" else FAT) if small else WIDE
+        self._shape = FAT if small else WIDE
         self._at_once = multiprocessors() * self._shape.threads / WARP / copies
         super().__init__(model, precision, threads=1, lanes=WARP, at_once=self._at_once)
+        if copies == 1:
+            self._upload()
 
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        copies = self.copies, self.active, self.model.vertices + 1
-        launch(self._mirror, self._arrivals, kernel, phases, self._shape, *copies, *args)
+    def _upload(self) -> None:
+        """Have everything on the device before the clock of a solve starts."""
+        rows = tuple((elements.own, elements.rows) for elements in self.elements)
+        self._mirror.upload((self.terms, self.vertices, self.u, self.anchor, self.net, rows))
+
+    def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
+        state = self.copies, self.active, self.model.vertices + 1
+        launch(self._mirror, self._arrivals, kernel, phases, self._shape, widest, *state, *args)
 
     def batch_links(self) -> Links | None:
         return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self._at_once)

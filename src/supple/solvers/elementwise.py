@@ -96,6 +96,7 @@ class ElementRun:
         self.dynamic = bool(problem.inertia.any())
         self._workplace = self._find_workplace()
         self._phases = sum(len(projection.colour_start) - 1 for projection in self.projections)
+        self._widest = max((int(np.diff(q.colour_start).max(initial=0)) for q in self.projections), default=0)
         if not self.dynamic:
             problem.pull(problem.u)
             self._start = problem.u.copy()
@@ -141,7 +142,8 @@ class ElementRun:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
-            p.run(element_sweeps, count * self._phases, self.projections, p.u, count, self._phases)
+            size = count, self._phases
+            p.run(element_sweeps, count * self._phases, self.projections, p.u, *size, widest=self._widest)
             self._sweeps_in_step += count
             iterations -= count
 

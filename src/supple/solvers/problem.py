@@ -38,7 +38,7 @@ from supple.kernels import (
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
 from supple.solvers.records import Coast, Displace, Put, on_records
-from supple.terms import Elements, add_forces, energy, inversion
+from supple.terms import add_forces, energy, inversion
 
 MIN_BATCHES_PER_THREAD = 16
 """Below this many batches per colour and thread, waiting costs more than a further thread gains."""
@@ -205,9 +205,7 @@ class Problem:
         batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, at_once)
         self.terms = batches.terms
         self.colour_start = batches.colour_start
-        self.elements = [
-            batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms
-        ]
+        self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
         self.inertia = np.zeros(model.vertices)
         self.force, self._loaded = model.force, bool(model.force[model.free].any())
         force = np.ascontiguousarray(self._force_by_batch(batches.own))
@@ -216,6 +214,7 @@ class Problem:
             np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(5)
         )
         self._targets = np.zeros((len(model.pinned), RECORD), self.dtype)
+        self._aims: np.ndarray | None = None
         self._moving = False
         self._shared: dict[str, Any] = {}
         self._energy_scale = np.zeros(self.copies)
@@ -243,8 +242,9 @@ class Problem:
         """The vertices that weak constraints tie together."""
         return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes)
 
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        """Run a kernel of that many phases on all threads."""
+    def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
+        """Run a kernel of that many phases on all threads. widest: how many items a phase has at most, where
+        that is known to be few."""
         run(kernel, self.threads, threads_for(phases), *args)
 
     def wait(self) -> None:
@@ -295,10 +295,14 @@ class Problem:
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) [m]."""
-        if len(self.model.pinned):
-            self._targets[:, :3] = positions - self.model.rest[self.model.pinned]
+        self._on_records(self._put(positions))
+
+    def _put(self, positions: np.ndarray) -> Put:
+        targets = positions - self.model.rest[self.model.pinned]
+        if not np.array_equal(targets, self._aims):
+            self._aims, self._targets[:, :3] = targets, targets
             self.push(self._targets)
-            self._on_records(Put(self.u, self.model.pinned, self._targets), len(self._targets))
+        return Put(self.u, self.model.pinned, self._targets)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
@@ -318,19 +322,22 @@ class Problem:
         self.push(self.velocity)
         self._moving = False
 
-    def coast(self, dt: float, damping: float) -> None:
+    def coast(self, dt: float, damping: float, time: float) -> None:
         """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
-        = uₙ + Δt v. What has been prescribed meanwhile counts as velocity."""
+        = uₙ + Δt v, but for the pinned vertices, which move to where they are at a time. What has been
+        prescribed meanwhile counts as velocity."""
         keep = 1.0 - damping if self._moving else -1.0
-        self._on_records(Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep))
+        coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self._on_records(coast, self._put(self.model.prescribed(time)))
         self._moving = True
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records."""
         self._on_records(Displace(self.u, drift))
 
-    def _on_records(self, operation: Any, count: int | None = None) -> None:
-        self.run(on_records, 1, self.model.vertices + 1 if count is None else count, operation)
+    def _on_records(self, *operations: Any) -> None:
+        counts = (len(o.ids) if isinstance(o, Put) else self.model.vertices + 1 for o in operations)
+        self.run(on_records, len(operations), tuple(counts), operations)
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(n, 3) at the end of a step [m/s]."""

@@ -47,14 +47,16 @@ def _sweep_projections(projections, team, phase, u):
     def first_then_rest(projections, team, phase, u):
         projection = projections[0]
         colours = len(projection.colour_start) - 1
+        first, last = projection.colour_start[0], projection.colour_start[min(1, colours)]
         for colour in range(colours):
-            first, last = projection.colour_start[colour], projection.colour_start[colour + 1]
             batch = enter(team, phase + colour, first, last)
             while inside(batch, last):
                 for k in range(projection.start[number(batch)], projection.start[number(batch) + 1]):
                     project(projection, row_at(batch, k), u)
                 batch = proceed(team, phase + colour, batch, first, last)
+            following = projection.colour_start[min(colour + 2, colours)]  # read while others still work
             leave(team, phase + colour, first, last)
+            first, last = last, following
         sweep_projections(projections[1:], team, phase + colours, u)
 
     return first_then_rest

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numba.extending import overload
+
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     enter,
@@ -44,9 +46,25 @@ def for_each(team, phase, count, operation):
     leave(team, phase, 0, blocks)
 
 
+def one_by_one(team: Any, phase: int, counts: tuple, operations: tuple) -> None:
+    """Do operations one after the other, each on as many records as its count says, in a phase each."""
+
+
+@overload(one_by_one)
+def _one_by_one(team, phase, counts, operations):
+    if len(operations) == 0:
+        return lambda team, phase, counts, operations: None
+
+    def first_then_rest(team, phase, counts, operations):
+        for_each(team, phase, counts[0], operations[0])
+        one_by_one(team, phase + 1, counts[1:], operations[1:])
+
+    return first_then_rest
+
+
 @kernel
-def on_records(team, count, operation):
-    for_each(team, 0, count, operation)
+def on_records(team, counts, operations):
+    one_by_one(team, 0, counts, operations)
 
 
 class Coast(NamedTuple):

@@ -21,7 +21,8 @@ from numba.core import event
 from numba.cuda.core import config
 from numba.np.numpy_support import from_dtype
 
-from supple.kernels.compile import can_keep, cache_directory, keep_only_own_types
+from supple.kernels.access import WARP
+from supple.kernels.compile import cache_directory, can_keep, keep_only_own_types
 from supple.kernels.cuda.grid import Copies, Grid
 from supple.kernels.cuda.memory import Mirror, check
 
@@ -34,8 +35,8 @@ class Shape(NamedTuple):
     threads: int
 
 
-FAT, WIDE, SPACIOUS = Shape(168, 384), Shape(128, 512), Shape(248, 256)
-"""For launches whose items all run at once, where each must be done soon; for larger ones; for float64."""
+FAT, WIDE = Shape(248, 256), Shape(128, 512)
+"""For launches whose items all run at once, where each must be done soon; for larger ones."""
 
 
 class Arrivals:
@@ -52,18 +53,22 @@ def launch(
     kernel: Callable,
     phases: int,
     shape: Shape,
+    widest: int | None,
     copies: int,
     active: np.ndarray,
     records: int,
     *args: Any,
 ) -> None:
-    """Run a kernel of that many phases on as many blocks as can be on the device at once, one warp per item.
-    active and records: see `Copies`."""
+    """Run a kernel of that many phases, one warp per item, on as many blocks as can be on the device at once,
+    or as the widest phase has work for: the fewer they are the sooner they meet. active and records: see
+    `Copies`."""
     state = records, arrivals.counter, arrivals.total % 2**32
     team = Grid(*state) if copies == 1 else Copies(*state, active)
     launcher, fields = _prepare(mirror, kernel, shape, (team, *args), (*team, *args))
     rows = min(len(active), launcher.blocks)
     columns = launcher.blocks // rows
+    if widest is not None:
+        columns = max(1, min(columns, -(-widest * WARP // shape.threads)))
     launcher.start((columns, rows, 1), fields, cooperative=True)
     arrivals.total += phases * rows * columns
 

@@ -143,6 +143,10 @@ class Mirror:
         weakref.finalize(array, self._copies.pop, id(array), None).atexit = False
         return entry
 
+    def upload(self, value: Any) -> None:
+        """Make device copies of all arrays in a structure of tuples now, not when they are first used."""
+        self.flatten(value, [], [])
+
     def clear(self, array: np.ndarray) -> None:
         """Make a device copy of zeros, whatever the host array holds: no bytes have to move."""
         copy = (self._copies.get(id(array)) or self._reserve(array))[0]
@@ -191,5 +195,3 @@ class Mirror:
             whole = isinstance(value, Integral)
             fields.append(int(value) if whole else float(value))
             kinds.append(int if whole else float)
-
-

@@ -9,7 +9,7 @@ from supple.kernels.compile import kernel
 from supple.kernels.cuda.launch import Shape, start
 from supple.kernels.cuda.memory import Mirror
 
-REDUCE_BLOCKS, REDUCE_THREADS = 32, 256
+REDUCE_BLOCKS, REDUCE_THREADS = 64, 256
 """Blocks that sum up one copy of the state, each a part; and threads of each."""
 
 _SHAPE = Shape(64, REDUCE_THREADS)
