@@ -61,12 +61,12 @@ def batch_vertices(
         widths.append(np.full(len(table), width, np.int64))
         colour_start.append(colour_start[-1] + len(table))
     all_own = np.concatenate(own) if own else np.zeros((0, lanes), np.int32)
-    width = np.concatenate(widths) if widths else np.zeros(0, np.int64)
+    all_widths = np.concatenate(widths) if widths else np.zeros(0, np.int64)
     rows = tuple(
-        _rows_by_vertex(term, found, all_own, width, dtype)
+        _rows_by_vertex(term, found, all_own, all_widths, dtype)
         for term, found in zip(terms, incidences, strict=True)
     )
-    return VertexBatches(all_own[:, None, :].copy(), width, np.array(colour_start, np.int64), rows)
+    return VertexBatches(all_own[:, None, :].copy(), all_widths, np.array(colour_start, np.int64), rows)
 
 
 def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> int:

@@ -20,9 +20,10 @@ from supple.terms import Term, Visits, WeakConstraints
 @dataclass(frozen=True)
 class Links:
     """Groups of vertices by colour, in batches. members (batches, k, lanes): ids, padded with n; width
-    (batches,): the first that many lanes are different groups, which the others repeat; colour_start (colours + 1,): first batch of each colour; terms: the visits of all members, row by row;
-    own: for each term (rows, 1, lanes) whose visit it is; share: for each term (rows, 1, lanes) how many
-    members the visited stencil has, which bounds the Hessian of their common translation."""
+    (batches,): the first that many lanes are different groups, which the others repeat; colour_start
+    (colours + 1,): first batch of each colour; terms: the visits of all members, row by row; own: for each
+    term (rows, 1, lanes) whose visit it is; share: for each term (rows, 1, lanes) how many members the
+    visited stencil has, which bounds the Hessian of their common translation."""
 
     members: np.ndarray
     width: np.ndarray

@@ -50,11 +50,11 @@ REGULARISATION = 1e-10
 
 class AndersonRows(NamedTuple):
     """phases: how many follow a sweep; slot (copies,): where f and g of this sweep go; known (copies,): how
-    many earlier ones are in the history; window (copies,): how many of them may be used; x: records before the
-    sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
-    (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m',
-    m): ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4 and m' of
-    ROWS, both greater than the largest window."""
+    many earlier ones are in the history; window (copies,): how many of them may be used; x: records before
+    the sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
+    (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m', m):
+    ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4 and m' of ROWS,
+    both greater than the largest window."""
 
     phases: Any
     slot: Any
@@ -221,7 +221,7 @@ def _eliminate(a, item, copy, used, first, step):
 
 
 ROWS = 12
-"""Rows of a system that are read before one is written: a thread of a device waits for all of them at once."""
+"""Rows of a system that are read before one is written: a thread of a device waits for all at once."""
 
 
 @physics

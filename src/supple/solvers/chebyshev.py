@@ -21,8 +21,8 @@ AHEAD = 512
 
 
 class ChebyshevRows(NamedTuple):
-    """phases: how many follow a sweep; weights (copies, AHEAD): ω of each sweep; first: the number of the next
-    among them; gamma (copies,); current xˡ and previous xˡ⁻¹ records."""
+    """phases: how many follow a sweep; weights (copies, AHEAD): ω of each sweep; first: the number of the
+    next among them; gamma (copies,); current xˡ and previous xˡ⁻¹ records."""
 
     phases: Any
     weights: Any

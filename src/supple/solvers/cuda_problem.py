@@ -81,6 +81,9 @@ class CudaProblem(Problem):
         self._mirror.clear(array)
         return array
 
+    def clear(self, array: np.ndarray) -> None:
+        self._mirror.clear(array)
+
     def displacements_on_device(self, copy: int = 0) -> Any:
         return self._mirror.duplicate(self.u, 0, len(self.u))
 

@@ -34,8 +34,8 @@ class NoLinks(NamedTuple):
 
 
 class LinkRows(NamedTuple):
-    """colour_start, members, width, terms, own and share as in `Links`; present (batches, k, lanes): 1 where there
-    is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
+    """colour_start, members, width, terms, own and share as in `Links`; present (batches, k, lanes): 1 where
+    there is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
     (batches, k, lanes) of each member [N/m]."""
 
     colour_start: Any
@@ -49,10 +49,12 @@ class LinkRows(NamedTuple):
     share: Any
 
 
-def link_rows(problem: Problem, links: Links | None) -> LinkRows | NoLinks:
+def no_links() -> NoLinks:
+    return NoLinks(np.zeros(1, np.int64))
+
+
+def link_rows(problem: Problem, links: Links) -> LinkRows:
     """The links of a problem for kernels."""
-    if links is None:
-        return NoLinks(np.zeros(1, np.int64))
     members, dtype = links.members, problem.dtype
     force = np.swapaxes(padded(problem.force)[..., members, :].sum(axis=-3), -1, -2)
     return LinkRows(

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.kernels import (
     all_lanes,
@@ -32,7 +30,7 @@ from supple.kernels import (
 from supple.solvers.acceleration import NoAcceleration, accelerate
 from supple.solvers.anderson import Anderson
 from supple.solvers.chebyshev import Chebyshev
-from supple.solvers.links import link_rows, sweep_links
+from supple.solvers.links import link_rows, no_links, sweep_links
 from supple.solvers.problem import Balance, Problem, net_force
 from supple.terms import limit_step
 
@@ -137,10 +135,12 @@ class PBNGRun:
         if options.acceleration == "anderson":
             self.acceleration = Anderson(options.window, problem)
         tied = problem.shared("links", problem.batch_links) if options.links else None
-        self.links = link_rows(problem, tied)
-        self._rejected = np.zeros((problem.copies, *problem.vertices.inertia.shape), problem.dtype)
-        if problem.device == "cpu":
-            self._rejected = self._rejected[0]
+        self.links = link_rows(problem, tied) if tied else problem.shared("no links", no_links)
+        shape = problem.vertices.inertia.shape
+        self._rejected = problem.shared(
+            "rejected", lambda: problem.zeros(shape if problem.device == "cpu" else (problem.copies, *shape))
+        )
+        problem.clear(self._rejected)
 
     @property
     def colours(self) -> int:

@@ -37,7 +37,7 @@ from supple.kernels import (
 )
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
-from supple.solvers.records import Coast, Displace, Put, on_records
+from supple.solvers.records import Coast, Put, on_records
 from supple.terms import add_forces, energy, inversion
 
 MIN_BATCHES_PER_THREAD = 16
@@ -215,6 +215,8 @@ class Problem:
         )
         self._targets = np.zeros((len(model.pinned), RECORD), self.dtype)
         self._aims: np.ndarray | None = None
+        self._at_targets = Put(self.u, model.pinned, self._targets)
+        self._coast: Coast | None = None
         self._moving = False
         self._shared: dict[str, Any] = {}
         self._energy_scale = np.zeros(self.copies)
@@ -264,6 +266,10 @@ class Problem:
         """Memory for numbers in the working precision, zero where the kernels' copy lives."""
         return np.zeros(shape, self.dtype)
 
+    def clear(self, array: np.ndarray) -> None:
+        """array[:] = 0 where the kernels' copy lives."""
+        array[:] = 0
+
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """What a solver prepares once for all steps of this problem."""
         if name not in self._shared:
@@ -299,10 +305,10 @@ class Problem:
 
     def _put(self, positions: np.ndarray) -> Put:
         targets = positions - self.model.rest[self.model.pinned]
-        if not np.array_equal(targets, self._aims):
+        if self._aims is None or not np.array_equal(targets, self._aims):
             self._aims, self._targets[:, :3] = targets, targets
             self.push(self._targets)
-        return Put(self.u, self.model.pinned, self._targets)
+        return self._at_targets
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
@@ -327,13 +333,10 @@ class Problem:
         = uₙ + Δt v, but for the pinned vertices, which move to where they are at a time. What has been
         prescribed meanwhile counts as velocity."""
         keep = 1.0 - damping if self._moving else -1.0
-        coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self._on_records(coast, self._put(self.model.prescribed(time)))
+        if self._coast is None or self._coast[-2:] != (dt, keep):
+            self._coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self._on_records(self._coast, self._put(self.model.prescribed(time)))
         self._moving = True
-
-    def displace(self, drift: np.ndarray) -> None:
-        """u += drift, records."""
-        self._on_records(Displace(self.u, drift))
 
     def _on_records(self, *operations: Any) -> None:
         counts = (len(o.ids) if isinstance(o, Put) else self.model.vertices + 1 for o in operations)

@@ -34,6 +34,12 @@ def multiprocessors() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
+@cache
+def has_clusters() -> bool:
+    """Whether blocks of the card can form clusters."""
+    return tuple(cuda.get_current_device().compute_capability) >= (9, 0)
+
+
 def synchronise() -> None:
     """Wait for all that has been started on the device."""
     check(driver.cuCtxSynchronize())
@@ -41,8 +47,8 @@ def synchronise() -> None:
 
 @cache
 def _pool() -> Any:
-    """The pool that arrays of the device come from. It keeps what has been freed: to ask the driver for memory
-    takes longer than a sweep."""
+    """The pool that arrays of the device come from. It keeps what has been freed: to ask the driver for
+    memory takes longer than a sweep."""
     (pool,) = check(driver.cuDeviceGetDefaultMemPool(driver.CUdevice(cuda.get_current_device().id)))
     keep = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
     check(driver.cuMemPoolSetAttribute(pool, keep, driver.cuuint64_t(2**64 - 1)))
@@ -103,10 +109,7 @@ class DeviceArray:
     @property
     def fields(self) -> list[int]:
         """What kernels are given for it."""
-        strides, step = [], self.dtype.itemsize
-        for extent in reversed(self.shape):
-            strides.insert(0, step)
-            step *= extent
+        strides = [math.prod(self.shape[k + 1 :]) * self.dtype.itemsize for k in range(len(self.shape))]
         return [0, 0, math.prod(self.shape), self.dtype.itemsize, self.pointer, *self.shape, *strides]
 
     @property
