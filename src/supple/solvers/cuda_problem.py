@@ -42,6 +42,7 @@ class CudaProblem(Problem):
         self.copies = copies
         self._mirror, self._arrivals = Mirror(), Arrivals()
         self._energies: np.ndarray | None = None
+        self._waiting: tuple = ()
         self.active = np.arange(copies, dtype=np.int32)
         small = copies * model.vertices < SMALL
         self._shape = FAT if small else WIDE
@@ -55,7 +56,18 @@ class CudaProblem(Problem):
         rows = tuple((elements.own, elements.rows) for elements in self.elements)
         self._mirror.upload((self.terms, self.vertices, self.u, self.anchor, self.net, rows))
 
+    def _on_records(self, *operations: Any) -> None:
+        """They wait until somebody needs their results, so that one launch does all of them."""
+        self._waiting += operations
+
+    def _catch_up(self) -> None:
+        """Do what waits."""
+        operations, self._waiting = self._waiting, ()
+        if operations:
+            super()._on_records(*operations)
+
     def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
+        self._catch_up()
         state = self.copies, self.active, self.model.vertices + 1
         launch(self._mirror, self._arrivals, kernel, phases, self._shape, widest, *state, *args)
 
@@ -63,15 +75,19 @@ class CudaProblem(Problem):
         return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self._at_once)
 
     def wait(self) -> None:
+        self._catch_up()
         synchronise()
 
     def pull(self, array: np.ndarray) -> None:
+        self._catch_up()
         self._mirror.pull(array)
 
     def push(self, array: np.ndarray) -> None:
+        self._catch_up()
         self._mirror.push(array)
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
+        self._catch_up()
         n = self.model.vertices + 1
         first, last = (0, len(target)) if copy is None else (copy * n, (copy + 1) * n)
         self._mirror.assign(target, source, first, last)
@@ -85,6 +101,7 @@ class CudaProblem(Problem):
         self._mirror.clear(array)
 
     def displacements_on_device(self, copy: int = 0) -> Any:
+        self._catch_up()
         return self._mirror.duplicate(self.u, 0, len(self.u))
 
     def balance(self) -> Balance:

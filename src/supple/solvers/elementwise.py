@@ -15,7 +15,6 @@ import numpy as np
 from supple.ordering import ElementBatches, batch_coloured_elements
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.projection import REMEMBERED, element_sweeps
-from supple.solvers.records import Displace
 from supple.solvers.weak_projection import CompliantWeak
 from supple.terms import Term, WeakConstraints
 
@@ -76,7 +75,7 @@ class Workplace(NamedTuple):
     weights: np.ndarray
     projections: tuple
     memory: list[np.ndarray]
-    drift: list
+    drift: list[np.ndarray]
 
 
 class ElementRun:
@@ -95,7 +94,6 @@ class ElementRun:
         self.method, self.problem = method, problem
         self.dynamic = bool(problem.inertia.any())
         self._workplace = self._find_workplace()
-        self._before: tuple = ()
         self._phases = sum(len(projection.colour_start) - 1 for projection in self.projections)
         self._widest = max((int(np.diff(q.colour_start).max(initial=0)) for q in self.projections), default=0)
         if not self.dynamic:
@@ -136,26 +134,15 @@ class ElementRun:
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
-        while iterations > 0 or self._before:
+        while iterations > 0:
             count = iterations
             if not self.dynamic:
                 if self._sweeps_in_step == self.method.sweeps_per_step:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p = self.problem
-            before, self._before = self._before, ()
-            counts = (p.model.vertices + 1,) * len(before)
-            p.run(
-                element_sweeps,
-                len(before) + count * self._phases,
-                counts,
-                before,
-                self.projections,
-                p.u,
-                count,
-                self._phases,
-                widest=self._widest,
-            )
+            size = count, self._phases
+            p.run(element_sweeps, count * self._phases, self.projections, p.u, *size, widest=self._widest)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -166,21 +153,21 @@ class ElementRun:
             self._begin_step()
 
     def _begin_step(self) -> None:
-        """Forget all forces, and before the next sweep move to x̃ = x + Δt v + W f_ext; the problem's u is
-        x + Δt v already, with v = 0 in pseudo-time."""
+        """Forget all forces and move to x̃ = x + Δt v + W f_ext; the problem's u is x + Δt v already, with
+        v = 0 in pseudo-time."""
         p = self.problem
         for memory in self._workplace.memory:
             p.clear(memory)
-        self._before = (self._drift(),)
+        p.displace(self._drift())
         self._sweeps_in_step = 0
 
-    def _drift(self) -> Displace:
-        """The displacement W f_ext; remembered, since it is the same in every step."""
+    def _drift(self) -> np.ndarray:
+        """W f_ext, records; remembered, since it is the same in every step."""
         p, known = self.problem, self._workplace.drift
         if not known or known[0] is not p.force:
             drift = np.zeros_like(p.u)
             drift[:-1, :3] = self.weights[:-1, None] * p.force
-            known[:] = p.force, Displace(p.u, drift)
+            known[:] = p.force, drift
         return known[1]
 
     def _resume_step(self) -> None:

@@ -37,7 +37,7 @@ from supple.kernels import (
 )
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
-from supple.solvers.records import Coast, Put, on_records
+from supple.solvers.records import Coast, Displace, Put, on_records
 from supple.terms import add_forces, energy, inversion
 
 MIN_BATCHES_PER_THREAD = 16
@@ -267,7 +267,7 @@ class Problem:
         return np.zeros(shape, self.dtype)
 
     def clear(self, array: np.ndarray) -> None:
-        """array[:] = 0 where the kernels' copy lives."""
+        """array[:] = 0 where the kernels' copy lives; for what methods remember, not for records."""
         array[:] = 0
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -338,7 +338,12 @@ class Problem:
         self._on_records(self._coast, self._put(self.model.prescribed(time)))
         self._moving = True
 
+    def displace(self, drift: np.ndarray) -> None:
+        """u += drift, records."""
+        self._on_records(Displace(self.u, drift))
+
     def _on_records(self, *operations: Any) -> None:
+        """Do operations on records, one after the other."""
         counts = (len(o.ids) if isinstance(o, Put) else self.model.vertices + 1 for o in operations)
         self.run(on_records, len(operations), tuple(counts), operations)
 

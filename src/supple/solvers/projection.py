@@ -22,7 +22,6 @@ from supple.kernels import (
     scatter,
     store,
 )
-from supple.solvers.records import one_by_one
 from supple.terms.tet import deformation_gradient, material_at, own_gradient, shape_gradients
 
 REMEMBERED = ("multipliers", "totals", "stresses", "displacements")
@@ -64,11 +63,10 @@ def _sweep_projections(projections, team, phase, u):
 
 
 @kernel
-def element_sweeps(team, counts, operations, projections, u, sweeps, phases):
-    """Operations on that many records, then that many sweeps of `phases` phases."""
-    one_by_one(team, 0, counts, operations)
+def element_sweeps(team, projections, u, sweeps, phases):
+    """That many sweeps, each of `phases` phases."""
     for sweep in range(sweeps):
-        sweep_projections(projections, team, len(operations) + sweep * phases, u)
+        sweep_projections(projections, team, sweep * phases, u)
 
 
 # A tetrahedron's four corners as tuples, the one that comes first in its row leading.
