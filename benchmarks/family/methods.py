@@ -11,7 +11,7 @@ import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
 from supple.bench import sweep
 from supple.materials import MATERIALS
-from supple.simulate import Stop, solve
+from supple.solving import Stop, solve
 
 
 def accuracy() -> Figures:

@@ -10,8 +10,8 @@ from common import Figures, at, clamped, curves, placed, say, volume
 import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBNG, XPBD, BlockXPBD, Newton
 from supple.model import Model
-from supple.simulate import Stop, solve
 from supple.solvers.elementwise import ElementRun
+from supple.solving import Stop, solve
 
 
 def corotated_pair(model: Model, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

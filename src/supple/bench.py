@@ -17,8 +17,8 @@ from supple.meshes import block
 from supple.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
 from supple.scene.checks import closest
-from supple.simulate import make_problem
 from supple.solvers import SOLVERS, Solver
+from supple.solving import make_problem
 
 SWEEPS = 5
 """Sweeps per sample for solvers that look at the residual only now and then."""

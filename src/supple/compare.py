@@ -14,9 +14,9 @@ from supple.model import Model
 from supple.report import Outcome, Report
 from supple.scene import Scene, build_model
 from supple.scene.checks import closest
-from supple.simulate import Stop, Watcher, make_problem, solve
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.problem import Problem, check_precision
+from supple.solving import Stop, Watcher, make_problem, solve
 
 DEFAULT_ITERATIONS = 40
 """Iterations of every solver where nothing says when to stop."""

@@ -8,27 +8,14 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from supple.kernels import compilation
 from supple.kernels.device import check_device
 from supple.model import Conditions, Model
-from supple.report import Outcome, Report
 from supple.scene import Scene, Variation, build_model
 from supple.scene.variations import conditions
-from supple.simulate import (
-    DEFAULT_ITERATIONS,
-    Result,
-    Stop,
-    is_progress,
-    make_problem,
-    make_stop,
-    next_look,
-    outcome_of,
-    solve,
-)
+from supple.simulate import Result
 from supple.solvers import PBNG, Solver, default_solver
 from supple.solvers.problem import check_precision
+from supple.solving import Stop, make_problem, make_stop, solve, solve_copies
 from supple.terms import TetElasticity
 
 if TYPE_CHECKING:
@@ -138,69 +125,8 @@ def _together(
 
 
 def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop) -> Iterator[Result]:
-    """The loop of `solve` for all copies of a batch, each of which leaves it when it is done."""
-    limit = stop.max_iterations or DEFAULT_ITERATIONS
-    copies = range(problem.copies)
-    with compilation() as compiled:
-        first = problem.balances()
-        latest, lowest = dict(first), dict(first)
-        good = problem.zeros(problem.u.shape)
-        problem.assign(good, problem.u)
-        progress_at = dict.fromkeys(copies, 0)
-        ended: dict[int, tuple[Outcome, int, float]] = {}
-        run = solver.begin(problem)
-        clock, iteration = 0.0, 0
-        while True:
-            for copy in map(int, problem.active):
-                stuck = iteration - progress_at[copy] > run.patience
-                outcome = outcome_of(latest[copy], stop, iteration, limit, clock, stuck, problem, run)
-                if outcome is not None:
-                    ended[copy] = outcome, iteration, clock
-            problem.active = np.array([c for c in copies if c not in ended], np.int32)
-            if not len(problem.active):
-                break
-            tick, compiling = perf_counter(), compiled.seconds
-            count = next_look(run, stop, iteration, limit, clock)
-            run.advance(count)
-            iteration += count
-            latest.update(problem.balances())
-            moved = [run.observe(latest[copy], copy) for copy in map(int, problem.active)]
-            if any(moved):
-                latest.update(problem.balances())
-            for copy in map(int, problem.active):
-                if latest[copy].finite:
-                    problem.assign(good, problem.u, copy)
-                if is_progress(latest[copy], lowest[copy]):
-                    lowest[copy], progress_at[copy] = latest[copy], iteration
-                elif run.descends(copy):
-                    progress_at[copy] = iteration
-            clock += perf_counter() - tick - (compiled.seconds - compiling)
-        for copy, (outcome, _, _) in ended.items():
-            if outcome is Outcome.FAILED:
-                problem.assign(problem.u, good, copy)
-        problem.active = np.arange(problem.copies, dtype=np.int32)
-        latest = problem.balances()
-        positions, energies, inverted = problem.all_positions(), problem.energies(), problem.inversions()
-    for copy in copies:
-        outcome, iterations, seconds = ended[copy]
-        report = Report(
-            outcome=outcome,
-            solver=solver.name,
-            iterations=iterations,
-            imbalance=latest[copy].imbalance,
-            reduction=latest[copy].residual / first[copy].residual if first[copy].residual else 0.0,
-            residual=latest[copy].residual,
-            energy=float(energies[copy]),
-            seconds=seconds,
-            tolerance=stop.tolerance,
-            compile_seconds=compiled.seconds if copy == 0 else 0.0,
-            precision=str(problem.dtype),
-            vertices=problem.model.vertices,
-            elements=problem.model.elements,
-            colours=run.colours,
-            inverted=int(inverted[copy]),
-            rejected=run.rejected_of(copy),
-            notes=[*run.notes_of(copy), f"solved together with {problem.copies - 1} others"],
-        )
+    reports = solve_copies(problem, solver, stop)
+    for copy, (x, report) in enumerate(zip(problem.all_positions(), reports, strict=True)):
+        report.notes.append(f"solved together with {problem.copies - 1} others")
         there = problem.displacements_on_device(copy)
-        yield Result(positions[copy].copy(), report, problem.model, on_device=there)
+        yield Result(x.copy(), report, problem.model, on_device=there)

@@ -6,7 +6,7 @@ import pytest
 
 from supple.cli.forecast import Forecast
 from supple.cli.speech import parse_seconds, say_seconds
-from supple.simulate import Stop
+from supple.solving import Stop
 
 
 @pytest.mark.parametrize(

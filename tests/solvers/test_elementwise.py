@@ -7,8 +7,8 @@ from problems import POISSON, YOUNG, face
 
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
-from supple.simulate import Stop, solve
 from supple.solvers.problem import Problem
+from supple.solving import Stop, solve
 
 EVERY = pytest.mark.parametrize("name", family.METHODS)
 

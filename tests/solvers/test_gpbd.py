@@ -8,7 +8,7 @@ from test_xpbd_family import spring_step, springs
 
 import supple
 from supple import GPBD, XPBD, Newton
-from supple.simulate import Stop, solve
+from supple.solving import Stop, solve
 
 TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
 

@@ -9,8 +9,8 @@ from scipy.sparse.linalg import spsolve
 
 import supple
 from supple import BPXPBD, FPXPBD, PBNG, XPBD, BlockXPBD, Newton, Outcome
-from supple.simulate import Stop, solve
 from supple.solvers.problem import Problem
+from supple.solving import Stop, solve
 
 # Formulas
 

@@ -62,8 +62,8 @@ def compare(
         from supple.cli.solvers import parse_solvers
         from supple.io import ComparisonFolder
         from supple.io.results import to_json
-        from supple.simulate import Stop
         from supple.solvers import SOLVERS
+        from supple.solving import Stop
 
         file = load_file(scene)
         methods = [kind() for kind in SOLVERS.values()] if solvers is None else parse_solvers(solvers)
@@ -119,8 +119,9 @@ def _warm_up(
     """Positions and velocities after so many frames, and whether all of them converged."""
     from supple.cli.progress import RunProgress
     from supple.scene import build_model
-    from supple.simulate import Stop, simulate
+    from supple.simulate import simulate
     from supple.solvers import PBNG
+    from supple.solving import Stop
 
     start = None if file.start is None else file.start_positions(build_model(file.scene))
     if not frames:

@@ -10,7 +10,7 @@ from supple.cli.record import circumstances, scene_facts
 from supple.compare import Comparison, Trial
 from supple.report import Report
 from supple.scene import SceneFile
-from supple.simulate import Stop
+from supple.solving import Stop
 
 
 def new_record(

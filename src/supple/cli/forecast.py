@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from supple.simulate import Stop
+    from supple.solving import Stop
 
 
 class Forecast:

@@ -14,8 +14,9 @@ from supple.cli.solvers import parse_solver
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.checks import closest
-from supple.simulate import Frame, Stop, Watcher, equilibrium, simulate
+from supple.simulate import Frame, equilibrium, simulate
 from supple.solvers import SOLVERS, Solver
+from supple.solving import Stop, Watcher
 
 DEFAULT_TOLERANCE = 1e-4
 """Where neither the file nor the command line says when to stop."""

@@ -14,7 +14,7 @@ from supple.cli.speech import errors, say_seconds
 if TYPE_CHECKING:
     from supple.compare import Trial
     from supple.report import Report
-    from supple.simulate import Stop
+    from supple.solving import Stop
 
 
 class _Bar:

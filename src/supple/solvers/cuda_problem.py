@@ -43,7 +43,6 @@ class CudaProblem(Problem):
         self._mirror, self._arrivals = Mirror(), Arrivals()
         self._energies: np.ndarray | None = None
         self._waiting: tuple = ()
-        self.active = np.arange(copies, dtype=np.int32)
         small = copies * model.vertices < SMALL
         self._shape = FAT if small else WIDE
         self._at_once = multiprocessors() * self._shape.threads / WARP / copies
@@ -105,11 +104,10 @@ class CudaProblem(Problem):
         return self._mirror.duplicate(self.u, 0, len(self.u))
 
     def balance(self) -> Balance:
-        """The same figures as on the CPU, measured on the device."""
         return self.balances()[0]
 
     def balances(self) -> dict[int, Balance]:
-        """The figures of every active copy."""
+        """The same figures as on the CPU, measured on the device."""
         self._energies = None
         softness = self._softness  # which evaluates forces at rest the first time
         self.run_balance()

@@ -83,7 +83,6 @@ class ElementRun:
 
     check_every = 10
     patience = 1000
-    rejected = 0
     guarded = False
 
     @property
@@ -115,8 +114,10 @@ class ElementRun:
         """Colours of all projections together."""
         return self._phases
 
-    @property
-    def notes(self) -> list[str]:
+    def rejected(self, copy: int = 0) -> int:
+        return 0
+
+    def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self._phases} element colours"]
         if not self.dynamic:
             notes.append(
@@ -128,7 +129,7 @@ class ElementRun:
     def descends(self, copy: int = 0) -> bool:
         return False
 
-    def observe(self, balance: Balance) -> bool:
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Nothing to adapt."""
         return False
 

@@ -57,7 +57,6 @@ class NewtonRun:
     guarded = False
     recovers = False
     colours = 0
-    rejected = 0
 
     def __init__(self, options: Newton, problem: Problem) -> None:
         if problem.device != "cpu":
@@ -73,8 +72,10 @@ class NewtonRun:
         self._first_residual: float | None = None
         self._indefinite = 0
 
-    @property
-    def notes(self) -> list[str]:
+    def rejected(self, copy: int = 0) -> int:
+        return 0
+
+    def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
         if self._indefinite:
             notes.append(
@@ -86,7 +87,7 @@ class NewtonRun:
     def descends(self, copy: int = 0) -> bool:
         return False
 
-    def observe(self, balance: Balance) -> bool:
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Newton needs no advice."""
         return False
 

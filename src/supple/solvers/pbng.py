@@ -150,20 +150,12 @@ class PBNGRun:
     def guarded(self) -> bool:
         return self.acceleration is not None
 
-    @property
-    def rejected(self) -> int:
+    def rejected(self, copy: int = 0) -> int:
         """Vertex steps that were not finite and therefore not taken."""
-        return self.rejected_of(0)
-
-    def rejected_of(self, copy: int) -> int:
         self.problem.pull(self._rejected)
         return int(self._rejected.reshape(self.problem.copies, -1)[copy].sum())
 
-    @property
-    def notes(self) -> list[str]:
-        return self.notes_of(0)
-
-    def notes_of(self, copy: int) -> list[str]:
+    def notes(self, copy: int = 0) -> list[str]:
         return self.acceleration.notes(copy) if self.acceleration else []
 
     def advance(self, iterations: int) -> None:

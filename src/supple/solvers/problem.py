@@ -184,7 +184,8 @@ class Problem:
     """The potential of one step of a model in working precision, with its unknown u.
 
     u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding. So are
-    `last`, u at the beginning of the step, and `velocity`.
+    `last`, u at the beginning of the step, and `velocity`. There is one copy of the state here, there may be
+    several on a device; those that are `active` are worked on.
     """
 
     device = "cpu"
@@ -218,6 +219,7 @@ class Problem:
         self._at_targets = Put(self.u, model.pinned, self._targets)
         self._coast: Coast | None = None
         self._moving = False
+        self.active = np.arange(self.copies, dtype=np.int32)
         self._shared: dict[str, Any] = {}
         self._energy_scale = np.zeros(self.copies)
         fewest = max(1, len(batches.own) // max(1, self.colours))
@@ -352,6 +354,10 @@ class Problem:
         for array in (self.u, self.last):
             self.pull(array)
         return (1.0 - damping) * (self.u[:-1, :3].astype(float) - self.last[:-1, :3]) / dt
+
+    def balances(self) -> dict[int, Balance]:
+        """What `balance` says of every active copy of the state."""
+        return {int(copy): self.balance() for copy in self.active}
 
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""

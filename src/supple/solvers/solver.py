@@ -42,12 +42,10 @@ class Run(Protocol):
     def guarded(self) -> bool:
         """Whether the method must observe the residual to stay stable."""
 
-    @property
-    def rejected(self) -> int:
-        """Steps that were not finite and therefore not taken."""
+    def rejected(self, copy: int = 0) -> int:
+        """Steps that were not finite and therefore not taken, of one copy of the state."""
 
-    @property
-    def notes(self) -> list[str]:
+    def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""
 
     def advance(self, iterations: int) -> None:
@@ -56,5 +54,5 @@ class Run(Protocol):
     def descends(self, copy: int = 0) -> bool:
         """Whether the energy is known to fall, which is progress even while the residual does not."""
 
-    def observe(self, balance: Balance) -> bool:
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led the method to change u."""

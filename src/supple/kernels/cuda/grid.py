@@ -24,12 +24,6 @@ class Grid(NamedTuple):
     before: Any
 
 
-class Cluster(NamedTuple):
-    """The same where a few blocks have work enough for all: they share hardware by which they meet soon."""
-
-    records: Any
-
-
 class Copies(NamedTuple):
     """The same for several copies of the state. active (k,): those to work on, which the rows of a
     two-dimensional grid divide among them; records: how many each has."""
@@ -56,13 +50,11 @@ def _lane():
     return types.int64(cuda.threadIdx.x & (WARP - 1))
 
 
-@enter.of(Cluster)
 @enter.of(Grid)
 def _enter(team, phase, first, last):
     return Place(first + _warp(), _lane(), types.int64(WARP), 0, 0, 0)
 
 
-@proceed.of(Cluster)
 @proceed.of(Grid)
 def _proceed(team, phase, place, first, last):
     return Place(place.number + _warps(), place.lane, types.int64(WARP), 0, 0, 0)
@@ -114,14 +106,12 @@ def _arrived(typingctx, counter):
 
 
 @records.of(Copies)
-@records.of(Cluster)
 @records.of(Grid)
 def _records(team, array):
     return team.records
 
 
 @records_at_once.of(Copies)
-@records_at_once.of(Cluster)
 @records_at_once.of(Grid)
 def _records_at_once(team):
     return WARP
@@ -139,24 +129,6 @@ def _leave(team, phase, first, last):
         while types.int32(types.uint32(_arrived(team.arrivals) - target)) < 0:
             pass
     cuda.syncthreads()
-
-
-@intrinsic
-def _meet_in_cluster(typingctx):
-    """Wait for all threads of the cluster, and see what they have written."""
-
-    def codegen(context, builder, sig, args):
-        steps = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
-        kind = ir.FunctionType(ir.VoidType(), [])
-        builder.call(ir.InlineAsm(kind, steps, "~{memory}", side_effect=True), [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-@leave.of(Cluster)
-def _leave_in_cluster(team, phase, first, last):
-    _meet_in_cluster()
 
 
 @intrinsic

@@ -23,8 +23,8 @@ from numba.np.numpy_support import from_dtype
 
 from supple.kernels.access import WARP
 from supple.kernels.compile import cache_directory, can_keep, keep_only_own_types
-from supple.kernels.cuda.grid import Cluster, Copies, Grid
-from supple.kernels.cuda.memory import Mirror, check, has_clusters
+from supple.kernels.cuda.grid import Copies, Grid
+from supple.kernels.cuda.memory import Mirror, check
 
 
 class Shape(NamedTuple):
@@ -37,10 +37,6 @@ class Shape(NamedTuple):
 
 FAT, WIDE = Shape(248, 256), Shape(128, 512)
 """For launches whose items all run at once, where each must be done soon; for larger ones."""
-
-
-MOST_IN_CLUSTER = 8
-"""Blocks of a cluster that every card with clusters can hold."""
 
 
 class Arrivals:
@@ -66,17 +62,13 @@ def launch(
     """Run a kernel of that many phases, one warp per item, on as many blocks as can be on the device at once,
     or as the widest phase has work for: the fewer they are the sooner they meet. active and records: see
     `Copies`."""
-    blocks = None if widest is None else max(1, -(-widest * WARP // shape.threads))
-    if copies == 1 and blocks is not None and blocks <= MOST_IN_CLUSTER and has_clusters():
-        team: tuple = Cluster(records)
-        launcher, fields = _prepare(mirror, kernel, shape, (team, *args), (*team, *args))
-        launcher.start_cluster(1 << (blocks - 1).bit_length(), fields)
-        return
     state = records, arrivals.counter, arrivals.total % 2**32
     team = Grid(*state) if copies == 1 else Copies(*state, active)
     launcher, fields = _prepare(mirror, kernel, shape, (team, *args), (*team, *args))
     rows = min(len(active), launcher.blocks)
-    columns = launcher.blocks // rows if blocks is None else min(launcher.blocks // rows, blocks)
+    columns = launcher.blocks // rows
+    if widest is not None:
+        columns = max(1, min(columns, -(-widest * WARP // shape.threads)))
     launcher.start((columns, rows, 1), fields, cooperative=True)
     arrivals.total += phases * rows * columns
 
@@ -105,26 +97,6 @@ class Launcher:
         there = ctypes.addressof(self._pointers)
         sizes = self._function, *grid, self._threads, 1, 1, 0, 0, there
         check(driver.cuLaunchCooperativeKernel(*sizes) if cooperative else driver.cuLaunchKernel(*sizes, 0))
-
-    def start_cluster(self, blocks: int, fields: list) -> None:
-        """Start that many blocks as one cluster."""
-        self._layout.pack_into(self._values, 0, *fields)
-        there = ctypes.addressof(self._pointers)
-        check(driver.cuLaunchKernelEx(_cluster(blocks, self._threads), self._function, there, 0))
-
-
-@cache
-def _cluster(blocks: int, threads: int) -> Any:
-    """How to launch blocks as a cluster."""
-    attribute = driver.CUlaunchAttribute()
-    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    size = attribute.value.clusterDim
-    size.x, size.y, size.z = blocks, 1, 1
-    configuration = driver.CUlaunchConfig()
-    configuration.gridDimX, configuration.gridDimY, configuration.gridDimZ = blocks, 1, 1
-    configuration.blockDimX, configuration.blockDimY, configuration.blockDimZ = threads, 1, 1
-    configuration.attrs, configuration.numAttrs = [attribute], 1
-    return configuration
 
 
 _launchers: dict[tuple, Launcher] = {}

@@ -34,12 +34,6 @@ def multiprocessors() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-@cache
-def has_clusters() -> bool:
-    """Whether blocks of the card can form clusters."""
-    return tuple(cuda.get_current_device().compute_capability) >= (9, 0)
-
-
 def synchronise() -> None:
     """Wait for all that has been started on the device."""
     check(driver.cuCtxSynchronize())

@@ -1,0 +1,250 @@
+"""The one loop around every solver: when to look, when to stop, and what to report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from supple.kernels import compilation
+from supple.kernels.device import check_device
+from supple.model import Model
+from supple.report import History, Outcome, Report
+from supple.scene import Scene, build_model
+from supple.solvers import Run, Solver
+from supple.solvers.problem import Balance, Problem
+
+DEFAULT_ITERATIONS = 20_000
+"""Iterations allowed to a solve that has a tolerance and no other limit."""
+
+PROGRESS = 0.99
+"""A figure counts as reduced when it falls below this part of the lowest seen."""
+
+ROUNDED = 3.0
+"""A float32 solve that gets stuck below this many times the estimated rounding error has reached its limit;
+measured on all materials, that is at 0.3 times at most."""
+
+Watcher = Callable[[int, float, float], None]
+"""Called as watch(iteration, imbalance, seconds) whenever the imbalance has been measured."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to stop: whichever comes first. tolerance is on the imbalance; time_budget in seconds."""
+
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    time_budget: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not 0 < self.tolerance < 1:
+            raise ValueError(
+                f"tolerance must lie between 0 and 1 (it is a part of all forces), got {self.tolerance}"
+            )
+        if self.max_iterations is not None and self.max_iterations < 1:
+            raise ValueError(f"max_iterations must be at least 1, got {self.max_iterations}")
+        if self.time_budget is not None and not 0 < self.time_budget < np.inf:
+            raise ValueError(f"time_budget must be positive and finite [s], got {self.time_budget}")
+
+
+def solve(
+    problem: Problem,
+    solver: Solver,
+    stop: Stop,
+    record: bool = False,
+    watch: Watcher | None = None,
+    began: float | None = None,
+) -> Report:
+    """Run a solver on a problem until it should stop. The clock leaves out compilation and recording."""
+    return solve_copies(problem, solver, stop, record, watch, began)[0]
+
+
+def solve_copies(
+    problem: Problem,
+    solver: Solver,
+    stop: Stop,
+    record: bool = False,
+    watch: Watcher | None = None,
+    began: float | None = None,
+) -> list[Report]:
+    """The same for all copies of a problem's state together, each of which stops when it should. What is
+    recorded and watched is the first."""
+    limit = stop.max_iterations or DEFAULT_ITERATIONS
+    history = History() if record else None
+    copies = range(problem.copies)
+    with compilation() as compiled:
+        first = problem.balances()
+        latest, lowest, progress_at = dict(first), dict(first), dict.fromkeys(copies, 0)
+        ended: dict[int, tuple[Outcome, int, float]] = {}
+        clock, iteration = 0.0, 0
+        good = problem.zeros(problem.u.shape)
+        problem.assign(good, problem.u)
+
+        def look() -> None:
+            if history is not None:
+                history.iterations.append(iteration)
+                history.seconds.append(clock)
+                history.residual.append(latest[0].residual)
+                history.imbalance.append(latest[0].imbalance)
+                history.energy.append(problem.energy())
+            if watch is not None:
+                watch(iteration, latest[0].imbalance, clock)
+
+        look()
+        run = solver.begin(problem)  # which may move u already
+        setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
+        checking = stop.tolerance is not None or record or watch is not None or run.guarded
+        while True:
+            for copy in map(int, problem.active):
+                stuck = iteration - progress_at[copy] > run.patience
+                outcome = _outcome(latest[copy], stop, iteration, limit, clock, stuck, problem, run)
+                if outcome is not None:
+                    ended[copy] = outcome, iteration, clock
+            if len(ended) == problem.copies:
+                break
+            problem.active = np.array([copy for copy in copies if copy not in ended], np.int32)
+            target = iteration + _next_look(run, stop, iteration, limit, clock)
+            while iteration < target:  # one by one when recording, which must change nothing else
+                count = 1 if record else target - iteration
+                compiling, tick = compiled.seconds, perf_counter()
+                run.advance(count)
+                if record:
+                    problem.wait()
+                iteration += count
+                if record:
+                    clock += perf_counter() - tick - (compiled.seconds - compiling)
+                if checking or iteration >= limit or stop.time_budget is not None:
+                    latest |= problem.balances()
+                    if iteration == target and _observe(problem, run, latest):
+                        latest |= problem.balances()
+                    if not run.guarded:
+                        _keep(problem, run, latest, good)
+                if not record:
+                    clock += perf_counter() - tick - (compiled.seconds - compiling)
+                look()
+            for copy in map(int, problem.active):
+                if _is_progress(latest[copy], lowest[copy]):
+                    lowest[copy], progress_at[copy] = latest[copy], iteration
+                elif run.descends(copy):
+                    progress_at[copy] = iteration
+        problem.active = np.arange(problem.copies, dtype=np.int32)
+        undone = [copy for copy in copies if ended[copy][0] is Outcome.FAILED or ended[copy][1] == 0]
+        for copy in undone:
+            problem.assign(problem.u, good, copy)
+        if undone:
+            latest = problem.balances()
+        energies, inverted = problem.energies(), problem.inversions()
+    return [
+        Report(
+            outcome=outcome,
+            solver=solver.name,
+            iterations=iterations,
+            imbalance=latest[copy].imbalance,
+            reduction=latest[copy].residual / first[copy].residual if first[copy].residual != 0 else 0.0,
+            residual=latest[copy].residual,
+            energy=float(energies[copy]),
+            seconds=seconds,
+            tolerance=stop.tolerance,
+            compile_seconds=compiled.seconds if copy == 0 else 0.0,
+            setup_seconds=setup if copy == 0 else 0.0,
+            precision=str(problem.dtype),
+            threads=problem.threads,
+            vertices=problem.model.vertices,
+            elements=problem.model.elements,
+            colours=run.colours,
+            inverted=int(inverted[copy]),
+            rejected=run.rejected(copy),
+            notes=run.notes(copy),
+            history=history,
+        )
+        for copy, (outcome, iterations, seconds) in sorted(ended.items())
+    ]
+
+
+def _observe(problem: Problem, run: Run, latest: dict[int, Balance]) -> bool:
+    """Let the method see how far every copy has come; True when that led it to change one."""
+    moved = [run.observe(latest[copy], copy) for copy in map(int, problem.active)]
+    return any(moved)
+
+
+def _keep(problem: Problem, run: Run, latest: dict[int, Balance], good: np.ndarray) -> None:
+    """Remember the states to which a solve that fails goes back."""
+    for copy in map(int, problem.active):
+        if latest[copy].finite or _recovering(problem, run):
+            problem.assign(good, problem.u, copy)
+
+
+def _is_progress(balance: Balance, lowest: Balance) -> bool:
+    """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
+    vanish together; the imbalance, while forces build up from rest under a load and the residual rises."""
+    if not lowest.finite:
+        return True
+    return balance.residual < PROGRESS * lowest.residual or balance.imbalance < PROGRESS * lowest.imbalance
+
+
+def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
+    """Iterations to do before deciding again whether to stop."""
+    count = min(run.check_every - iteration % run.check_every, limit - iteration)
+    if stop.time_budget is not None:
+        per_iteration = clock / iteration if iteration else np.inf
+        count = min(count, max(1, int((stop.time_budget - clock) / per_iteration)))
+    return count
+
+
+def _outcome(
+    balance: Balance,
+    stop: Stop,
+    iteration: int,
+    limit: int,
+    clock: float,
+    stuck: bool,
+    problem: Problem,
+    run: Run,
+) -> Outcome | None:
+    """How the solve ends here, or None to go on."""
+    if not balance.finite and not _recovering(problem, run):
+        return Outcome.FAILED
+    if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
+        return Outcome.CONVERGED
+    if stop.tolerance is not None and stuck:
+        at_rounding = problem.dtype == np.float32 and balance.residual <= ROUNDED * balance.rounding
+        return Outcome.PRECISION if at_rounding else Outcome.STAGNATED
+    if stop.time_budget is not None and clock >= stop.time_budget:
+        return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
+    if iteration >= limit:
+        return Outcome.BUDGET_ITERATIONS if stop.tolerance is not None else Outcome.COMPLETED
+    return None
+
+
+def _recovering(problem: Problem, run: Run) -> bool:
+    """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
+    unfold these."""
+    if run.recovers:
+        problem.pull(problem.u)
+    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+
+
+def make_stop(
+    solver: Solver, tolerance: float | None, max_iterations: int | None, time_budget: float | None
+) -> Stop:
+    limit = max_iterations if max_iterations is not None else solver.iterations
+    if tolerance is None and limit is None and time_budget is None:
+        raise ValueError(
+            "nothing says when to stop: give a tolerance, max_iterations, a time_budget, "
+            "or iterations to the solver"
+        )
+    return Stop(tolerance, limit, time_budget)
+
+
+def make_problem(
+    scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
+) -> Problem:
+    check_device(device)
+    model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
+    if device == "cpu":
+        return Problem(model, precision, threads)
+    from supple.solvers.cuda_problem import CudaProblem
+
+    return CudaProblem(model, precision)
