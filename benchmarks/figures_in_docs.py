@@ -69,12 +69,18 @@ def cuda() -> Iterator[str]:
         for run in measured["sweeps"]:
             if run["precision"] == "float32":
                 yield f"| PBNG sweep, {size(run)}, float32 | {run['us_per_sweep']:.0f} µs |"
+        for run in measured["cube"]:
+            what = f"25³ stable neo-Hookean cube, {run['method']}, one iteration among many / a frame of one"
+            yield f"| {what} | {run['us_per_iteration']:.0f} µs / {run['us_per_frame']:.0f} µs |"
         for run in measured["equilibria"]:
-            what = f"twisted and stretched block, imbalance 1e-4, {run['precision']}"
-            yield f"| {what} | {run['ms']:.0f} ms, {run['iterations']} sweeps |"
+            what = f"twisted and stretched block, imbalance 1e-4, {run['acceleration']}, {run['precision']}"
+            yield f"| {what} | {run['ms']:.1f} ms, {run['iterations']} sweeps |"
         for run in measured["batches"]:
-            what = f"{run['equilibria']} such equilibria solved together, {run['precision']}"
+            what = f"{run['equilibria']} such equilibria together, {run['acceleration']}, {run['precision']}"
             yield f"| {what} | {run['per_second']:.0f} per second, without set-up |"
+        best = min(measured["substeps"], key=lambda run: run["ms_per_step"])
+        what = f"block XPBD, 50 substeps, {best['tets']:,} tetrahedra, {best['ordering']}, float32"
+        yield f"| {what} | {best['ms_per_step']:.1f} ms |"
 
 
 def accelerations() -> Iterator[str]:

@@ -12,8 +12,8 @@ from supple.solvers.problem import Problem
 
 
 class LanewiseProblem(Problem):
-    def __init__(self, model: Model, precision: str) -> None:
-        super().__init__(model, precision, threads=1, lanes=WARP)
+    def __init__(self, model: Model, precision: str, at_once: float | None = None) -> None:
+        super().__init__(model, precision, threads=1, lanes=WARP, at_once=at_once)
 
     def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         kernel(Lanewise(np.zeros(1, np.int32), np.int64(self.model.vertices + 1)), *args)

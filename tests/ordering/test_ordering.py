@@ -9,6 +9,7 @@ from problems import PRECISIONS, cantilever, material, tied_blocks
 import supple
 from supple.kernels import lanes_of
 from supple.ordering import batch_elements, batch_links, batch_vertices, colour_vertices, incidence
+from supple.ordering.batches import best_width
 from supple.scene import build_model
 
 MODELS = {
@@ -98,12 +99,41 @@ def tet_visits(own_of_row, rows, padding):
     return Counter(found)
 
 
+AT_ONCE = [None, 1, 3.5, 10**6]
+"""How many batches are worked on at once: the more, the more lanes share a vertex."""
+
+
 @EVERY
+@pytest.mark.parametrize("at_once", AT_ONCE)
+def test_lanes_share_vertices_as_the_widths_say(name, at_once):
+    model = MODELS[name]
+    batches = batch_vertices(model.terms, model.free, np.dtype("float32"), 32, at_once)
+    own, width = batches.own[:, 0], batches.width
+    first = np.arange(32) < width[:, None]
+    held = own[first]
+    np.testing.assert_array_equal(np.sort(held[held < model.vertices]), np.flatnonzero(model.free))
+    np.testing.assert_array_equal(own, np.take_along_axis(own, np.arange(32) % width[:, None], axis=1))
+
+
+def test_widths_follow_from_what_can_be_done_at_once():
+    """One batch after the other should be full; where all run at once, each vertex takes as many lanes as it
+    has visits."""
+    for visits in ([8], [32], [32, 3]):
+        assert best_width(1000, visits, 32, 1) == 32
+        assert best_width(1000, visits, 32, 10**6) == 32 // max(visits)
+    widths = [best_width(4000, [32], 32, at_once) for at_once in (1, 100, 1000, 10**5)]
+    assert widths == sorted(widths, reverse=True)
+    assert len(set(widths)) > 2
+
+
+@EVERY
+@pytest.mark.parametrize("at_once", AT_ONCE)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_visit_appears_once(name, precision):
+def test_every_visit_appears_once(name, precision, at_once):
     """Each free vertex of each tet visits it exactly once, and no lane does anything else."""
     model = MODELS[name]
-    batches = batch_vertices(model.terms, model.free, np.dtype(precision))
+    lanes = None if at_once is None else 32
+    batches = batch_vertices(model.terms, model.free, np.dtype(precision), lanes, at_once)
     for term, rows in zip(model.terms, batches.terms, strict=True):
         if not hasattr(rows, "rest"):
             continue

@@ -8,7 +8,7 @@ import supple
 from supple.kernels.device import check_device
 from supple.materials import MATERIALS
 from supple.solvers import SOLVERS
-from supple.solvers.problem import Problem
+from supple.solvers.problem import Problem, evaluate_balance
 
 
 def card() -> str | None:
@@ -54,6 +54,24 @@ def test_solvers_agree_lane_by_lane(solver):
     assert np.abs(x - y).max() < 1e-12
     assert reduction_there == pytest.approx(reduction, rel=1e-3, abs=1e-11)
     assert energy_there == pytest.approx(energy, rel=1e-6)
+
+
+def test_shared_visits_add_up():
+    """Where several lanes share a vertex, what each finds adds up to what one finds for all visits."""
+    model = supple.build_model(falling_block("corotated"))
+    shared, alone = LanewiseProblem(model, "float64", at_once=200), LanewiseProblem(model, "float64")
+    assert shared.vertices.width.max() < 32
+    totals = []
+    for problem in (shared, alone):
+        sizes = np.zeros((len(problem.vertices.own), 2, 32))
+        problem.positions = model.rest + 0.1 * np.sin(7 * model.rest)
+        arguments = problem.terms, problem.vertices, problem.u, problem.anchor, problem.net, sizes
+        problem.run(evaluate_balance, 1, *arguments)
+        found = np.zeros(model.vertices + 1)
+        np.add.at(found, problem.vertices.own[:, 0], sizes[:, 1])
+        totals.append(found[:-1][model.free])
+    assert totals[1].min() > 1
+    np.testing.assert_allclose(*totals, rtol=1e-12)
 
 
 @on_a_card
