@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import supple
+from supple.equilibria import with_materials
 from supple.scene import SceneError
+from supple.scene.variations import conditions
+from supple.solvers.problem import Problem
 
 MATERIAL = supple.NeoHookean(young=1e3, poisson=0.3)
 STIFFER = supple.NeoHookean(young=3e3, poisson=0.4)
@@ -135,3 +138,28 @@ def test_loads_on_what_nothing_holds_are_refused():
 def test_bad_options_are_refused_at_the_call(options, message):
     with pytest.raises(ValueError, match=message):
         supple.equilibria(hanging_pair()[0], [], **options)
+
+
+def test_other_numbers_of_a_material_need_no_new_problem():
+    """Bitwise the same as from a new one, for materials that are the same everywhere; others are refused."""
+    scene, upper, *_ = hanging_pair()
+    model = supple.build_model(scene)
+
+    def varied(material):
+        found = conditions(scene, model, supple.Variation(materials={upper: material}))
+        return with_materials(model, found.materials)
+
+    problem, stiffer = Problem(model, "float64"), varied(STIFFER)
+    for solver in (supple.PBNG("anderson"), supple.Newton(), supple.FPXPBD()):
+        for target in (stiffer, model):
+            assert problem.take_materials(target)
+            problem.positions = model.rest
+            fresh = Problem(target, "float64")
+            for each in (problem, fresh):
+                each.prescribe(np.inf)
+                solver.begin(each).advance(3)
+            assert np.array_equal(problem.u, fresh.u)
+            assert problem.balance() == fresh.balance()
+            assert problem.energy() == fresh.energy()
+    uneven = supple.NeoHookean(young=np.linspace(1e3, 2e3, len(upper.mesh.tets)), poisson=0.3)
+    assert not problem.take_materials(varied(uneven))

@@ -88,8 +88,8 @@ def _one_by_one(
     problem = None
     for c in every:
         began = perf_counter()
-        if problem is None or c.materials is not None or problem.model is not model:
-            varied = model if c.materials is None else _with_materials(model, c.materials)
+        varied = model if c.materials is None else with_materials(model, c.materials)
+        if problem is None or not (problem.model is varied or problem.take_materials(varied)):
             problem = make_problem(varied, True, precision, device, threads)
         problem.set_force(c.force)
         problem.positions = model.rest if c.start is None else c.start
@@ -99,7 +99,8 @@ def _one_by_one(
         yield Result(problem.positions, report, problem.model, on_device=there)
 
 
-def _with_materials(model: Model, materials: tuple) -> Model:
+def with_materials(model: Model, materials: tuple) -> Model:
+    """The model with other materials of its elastic terms."""
     left = iter(materials)
     return replace(
         model,

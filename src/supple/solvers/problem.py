@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -237,6 +237,29 @@ class Problem:
         self.force, self._loaded = force, bool(force[self.model.free].any())
         self.vertices.force[:] = self._force_by_batch(self.vertices.own)
         self.push(self.vertices.force)
+
+    def take_materials(self, model: Model) -> bool:
+        """Go over to a model that differs from this one in material parameters only. False where some are not
+        the same in a whole term, which needs a new problem."""
+        materials = {
+            k: (old.material, new.material)  # type: ignore[attr-defined]
+            for k, (old, new) in enumerate(zip(self.model.terms, model.terms, strict=True))
+            if old is not new
+        }
+        if any(np.ndim(p) for pair in materials.values() for material in pair for p in material):
+            return False
+
+        def taken(k: int, rows: Any) -> Any:
+            material = materials[k][1] if k in materials else None
+            return rows if material is None else rows._replace(material=material._make(map(float, material)))
+
+        self.terms = tuple(taken(k, rows) for k, rows in enumerate(self.terms))
+        self.elements = [replace(e, rows=taken(k, e.rows)) for k, e in enumerate(self.elements)]
+        self.model = model
+        self._shared.clear()
+        for name in ("_rest_stiffness", "_softness"):
+            self.__dict__.pop(name, None)
+        return True
 
     def _by_batch(self, own: np.ndarray) -> np.ndarray:
         """k of every batch; lanes that stand for no vertex get a tiny one, so that their step is 0."""
