@@ -98,7 +98,7 @@ def fake_device(monkeypatch):
     fake.require_device = lambda: "the CPU, lane by lane"
     fake.multiprocessors = lambda: 1
     fake.free_memory = lambda: 1 << 30
-    fake.synchronise = lambda: None
+    fake.synchronise = fake.release_memory = lambda: None
     monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: True)
     drivers = ("supple.solvers.cuda_problem", "supple.solvers.cuda_batch")
     for name in drivers:

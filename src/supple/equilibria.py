@@ -114,7 +114,7 @@ def with_materials(model: Model, materials: tuple) -> Model:
 def _together(
     model: Model, every: Iterator[Conditions], solver: PBNG, stop: Stop, precision: str, at_once: int | None
 ) -> Iterator[Result]:
-    from supple.kernels.cuda import free_memory, require_device
+    from supple.kernels.cuda import free_memory, release_memory, require_device
     from supple.solvers.cuda_batch import CudaBatch, bytes_per_copy
 
     require_device()
@@ -123,6 +123,7 @@ def _together(
         size = max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
         chunk += islice(every, size - 1)
         yield from _solve_batch(CudaBatch(model, precision, chunk), solver, stop)
+    release_memory()
 
 
 def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop) -> Iterator[Result]:

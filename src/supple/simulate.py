@@ -150,6 +150,8 @@ def _frames(
             if unseen and substep < substeps:
                 reports.append(_iterate(problem, solver, stop, began))
             else:
+                if reports:
+                    reports[-1].seconds += _waiting(problem)
                 reports.append(solve(problem, solver, stop, history, watch, began))
             began = None
         found = problem.positions
@@ -161,6 +163,13 @@ def _frames(
         x = found.copy()  # the caller may do anything with the frame
         there = problem.displacements_on_device()
         yield Frame(found, _merge(reports), model, v, index, index * dt, on_device=there)
+
+
+def _waiting(problem: Problem) -> float:
+    """Seconds until a device has done what it has been told."""
+    tick = perf_counter()
+    problem.wait()
+    return perf_counter() - tick
 
 
 def _iterate(problem: Problem, solver: Solver, stop: Stop, began: float | None) -> Report:
@@ -187,7 +196,7 @@ def _iterate(problem: Problem, solver: Solver, stop: Stop, began: float | None) 
         seconds=perf_counter() - tick - compiled.seconds,
         compile_seconds=compiled.seconds,
         setup_seconds=setup,
-        rejected=run.rejected(),
+        rejected=run.rejected()[0],
         notes=run.notes(),
     )
 

@@ -135,7 +135,7 @@ def solve_copies(
             problem.assign(problem.u, good, copy)
         if undone:
             latest = problem.balances()
-        energies, inverted = problem.energies(), problem.inversions()
+        energies, inverted, rejected = problem.energies(), problem.inversions(), run.rejected()
     return [
         Report(
             outcome=outcome,
@@ -155,9 +155,9 @@ def solve_copies(
             elements=problem.model.elements,
             colours=run.colours,
             inverted=int(inverted[copy]),
-            rejected=run.rejected(copy),
+            rejected=rejected[copy],
             notes=run.notes(copy),
-            history=history,
+            history=history if copy == 0 else None,
         )
         for copy, (outcome, iterations, seconds) in sorted(ended.items())
     ]

@@ -8,6 +8,7 @@ from test_equilibria import check, hanging_pair, variations
 
 import supple
 from supple import Outcome
+from supple.solvers.problem import Problem
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -104,3 +105,29 @@ def test_newton_says_that_it_runs_on_the_cpu():
         supple.equilibrium(hanging_pair()[0], supple.Newton(), device="cuda")
     trials = supple.compare(hanging_pair()[0], ["pbng", "newton"], device="cuda", max_iterations=3).trials
     assert [trial.error for trial in trials] == [None, None]
+
+
+def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
+    """Operations on records wait on a device for somebody who needs them; those that come later, with other
+    targets and velocities, must not change what they do."""
+    from supple.solvers.cuda_problem import CudaProblem
+
+    scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False)
+    body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=supple.Translate((0, 0, 1), duration=1.0))
+    model = supple.build_model(scene)
+    problems = Problem(model, "float64"), CudaProblem(model, "float64")
+    for problem in problems:
+        problem.set_time_step(0.1)
+        problem.set_velocities(np.ones((model.vertices, 3)))
+        problem.prescribe(0.5)
+        problem.prescribe(0.5)
+        problem.coast(0.1, 0.0, 0.6)
+        problem.set_velocities(np.full((model.vertices, 3), 2.0))
+        problem.coast(0.1, 0.0, 0.7)
+        for array in (problem.u, problem.last, problem.velocity, problem.anchor):
+            problem.pull(array)
+    here, there = problems
+    assert here.last[model.pinned, 2].max() == pytest.approx(0.6)
+    for name in ("u", "last", "velocity", "anchor"):
+        np.testing.assert_array_equal(getattr(here, name), getattr(there, name))

@@ -216,8 +216,8 @@ def put_number(typingctx, array, i, value):
 
 @intrinsic
 def numbers_at(typingctx, array, place, i):
-    """The pack of numbers of a contiguous array of any shape from the i-th on; a thread of a device takes as
-    many as a record has."""
+    """The pack of numbers of a contiguous array of any shape from the i-th on; a thread of a device takes a
+    record, where i must be the beginning of one."""
     pack = PackType(array.dtype, RECORD) if isinstance(place, types.BaseTuple) else pack_of(array)
 
     def codegen(context, builder, sig, args):

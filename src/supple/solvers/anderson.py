@@ -141,8 +141,8 @@ def _weigh(a, team, phase):
         if a.products[copy, now, now] > GROWTH * GROWTH * a.products[copy, before, before]:
             known = 0
         used = min(known, a.window[copy])
-        _assemble(a, copy, now, used, first, step)
-        _eliminate(a, item, copy, used, first, step)
+        least = _assemble(a, copy, now, used, first, step)
+        _eliminate(a, item, copy, used, least, first, step)
         k = first
         while k < used:
             c, older = a.system[copy, k, used], 0.0
@@ -175,9 +175,9 @@ def _sixteen(parts, copy, part, k):
 
 @physics
 def _assemble(a, copy, now, used, first, step):
-    """ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; this thread's columns."""
+    """ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; this thread's columns. Returns ε."""
     columns, F = len(a.f), a.products
-    trace, newer = 1e-300, now
+    trace, newer = 1e-200, now
     for i in range(used):
         older = _back(now, i + 1, columns)
         trace += F[copy, newer, newer] - 2.0 * F[copy, newer, older] + F[copy, older, older]
@@ -196,18 +196,20 @@ def _assemble(a, copy, now, used, first, step):
             a.system[copy, i, j] = value
             newer = older
         j += step
+    return REGULARISATION * trace
 
 
 @physics
-def _eliminate(a, item, copy, used, first, step):
-    """Turn the last column of a positive definite system into its solution [Gauss and Jordan]."""
+def _eliminate(a, item, copy, used, least, first, step):
+    """Turn the last column of a positive definite system into its solution [Gauss and Jordan]. No pivot is
+    below the least there is without rounding."""
     M = a.system
     for pivot in range(used):
         together(item)
         j = first
         while j <= used:
             if j > pivot:
-                value = M[copy, pivot, j] / M[copy, pivot, pivot]
+                value = M[copy, pivot, j] / max(M[copy, pivot, pivot], least)
                 for i in range(0, used, ROWS):  # rows beyond the last may change, too
                     p = _minus(_rows(M, copy, i, j), value, _rows(M, copy, i, pivot))
                     q = _minus(_rows(M, copy, i + 4, j), value, _rows(M, copy, i + 4, pivot))
@@ -257,10 +259,12 @@ def _mix(a, team, phase, u):
         while i < end:
             i = min(i, end - width)  # the last pack of all takes some numbers a second time
             g = numbers_at(a.g, block, stride * now + i)
-            x = g
+            change = 0.0 * g  # summed up by itself, since it is small against g
             for k in range(0, columns, 4):
                 first_two = _pull(a, block, k, now, g, i) + _pull(a, block, k + 1, now, g, i)
-                x = x + (first_two + (_pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)))
+                last_two = _pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)
+                change = change + (first_two + last_two)
+            x = g + change
             put_numbers(a.x, i, x)
             put_numbers(u, i, x)
             i += step

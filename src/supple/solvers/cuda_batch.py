@@ -86,6 +86,7 @@ class CudaBatch(CudaProblem):
         return norm(np.where(np.arange(self.lanes) < self.vertices.width[:, None], stiffness, 0))
 
     def displacements_on_device(self, copy: int = 0) -> Any:
+        self._catch_up()
         n = self.model.vertices + 1
         return self._mirror.duplicate(self.u, copy * n, (copy + 1) * n)
 

@@ -26,6 +26,7 @@ from supple.kernels.cuda import (
 from supple.model import Model
 from supple.ordering import Links, batch_links
 from supple.solvers.problem import Balance, Problem, evaluate_balance
+from supple.solvers.records import Put
 
 SMALL = 48_000
 """Below this many vertices a colour's items all run at once."""
@@ -51,13 +52,16 @@ class CudaProblem(Problem):
             self._upload()
 
     def _upload(self) -> None:
-        """Have everything on the device before the clock of a solve starts."""
+        """Have everything on the device before the clock of a solve starts, and before operations that wait
+        could find it changed."""
         rows = tuple((elements.own, elements.rows) for elements in self.elements)
-        self._mirror.upload((self.terms, self.vertices, self.u, self.anchor, self.net, rows))
+        records = self.u, self.anchor, self.net, self.last, self.velocity, self._targets
+        self._mirror.upload((self.terms, self.vertices, records, rows))
 
     def _on_records(self, *operations: Any) -> None:
         """They wait until somebody needs their results, so that one launch does all of them."""
-        self._waiting += operations
+        same = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
+        self._waiting += () if same else operations
 
     def _catch_up(self) -> None:
         """Do what waits."""

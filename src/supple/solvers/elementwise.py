@@ -114,8 +114,8 @@ class ElementRun:
         """Colours of all projections together."""
         return self._phases
 
-    def rejected(self, copy: int = 0) -> int:
-        return 0
+    def rejected(self) -> list[int]:
+        return [0]
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self._phases} element colours"]

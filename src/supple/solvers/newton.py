@@ -72,8 +72,8 @@ class NewtonRun:
         self._first_residual: float | None = None
         self._indefinite = 0
 
-    def rejected(self, copy: int = 0) -> int:
-        return 0
+    def rejected(self) -> list[int]:
+        return [0]
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]

@@ -150,10 +150,10 @@ class PBNGRun:
     def guarded(self) -> bool:
         return self.acceleration is not None
 
-    def rejected(self, copy: int = 0) -> int:
+    def rejected(self) -> list[int]:
         """Vertex steps that were not finite and therefore not taken."""
         self.problem.pull(self._rejected)
-        return int(self._rejected.reshape(self.problem.copies, -1)[copy].sum())
+        return self._rejected.reshape(self.problem.copies, -1).sum(axis=1, dtype=int).tolist()
 
     def notes(self, copy: int = 0) -> list[str]:
         return self.acceleration.notes(copy) if self.acceleration else []

@@ -42,8 +42,8 @@ class Run(Protocol):
     def guarded(self) -> bool:
         """Whether the method must observe the residual to stay stable."""
 
-    def rejected(self, copy: int = 0) -> int:
-        """Steps that were not finite and therefore not taken, of one copy of the state."""
+    def rejected(self) -> list[int]:
+        """Steps that were not finite and therefore not taken, of every copy of the state."""
 
     def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""

@@ -10,6 +10,7 @@ from supple.kernels.cuda.memory import (
     Mirror,
     free_memory,
     multiprocessors,
+    release_memory,
     require_device,
     synchronise,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "launch",
     "measure",
     "multiprocessors",
+    "release_memory",
     "require_device",
     "sums",
     "synchronise",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,9 @@ def start(mirror: Mirror, kernel: Callable, shape: Shape, grid: tuple[int, int, 
     launcher.start(grid, fields, cooperative=False)
 
 
+_one_launch = Lock()
+
+
 class Launcher:
     """A kernel compiled for the types of its arguments, all of which are 8 bytes long. blocks: how many of it
     can be on the device at once."""
@@ -93,10 +97,14 @@ class Launcher:
         self._pointers = (ctypes.c_void_p * len(fields))(*range(first, first + self._layout.size, 8))
 
     def start(self, grid: tuple[int, int, int], fields: list, cooperative: bool) -> None:
-        self._layout.pack_into(self._values, 0, *fields)
         there = ctypes.addressof(self._pointers)
         sizes = self._function, *grid, self._threads, 1, 1, 0, 0, there
-        check(driver.cuLaunchCooperativeKernel(*sizes) if cooperative else driver.cuLaunchKernel(*sizes, 0))
+        with _one_launch:  # the driver copies the values before it returns
+            self._layout.pack_into(self._values, 0, *fields)
+            if cooperative:
+                check(driver.cuLaunchCooperativeKernel(*sizes))
+            else:
+                check(driver.cuLaunchKernel(*sizes, 0))
 
 
 _launchers: dict[tuple, Launcher] = {}

@@ -43,10 +43,23 @@ def synchronise() -> None:
 def _pool() -> Any:
     """The pool that arrays of the device come from. It keeps what has been freed: to ask the driver for
     memory takes longer than a sweep."""
-    (pool,) = check(driver.cuDeviceGetDefaultMemPool(driver.CUdevice(cuda.get_current_device().id)))
+    card = driver.CUdevice(cuda.get_current_device().id)
+    supported = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
+    if not check(driver.cuDeviceGetAttribute(supported, card))[0]:
+        raise DeviceError(
+            "this card or its driver has no memory pools, which device='cuda' needs; update the driver, or "
+            "use device='cpu'"
+        )
+    (pool,) = check(driver.cuDeviceGetDefaultMemPool(card))
     keep = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
     check(driver.cuMemPoolSetAttribute(pool, keep, driver.cuuint64_t(2**64 - 1)))
     return pool
+
+
+def release_memory() -> None:
+    """Give back to the driver, and so to other libraries, what is not in use."""
+    check(driver.cuCtxSynchronize())
+    check(driver.cuMemPoolTrimTo(_pool(), 0))
 
 
 def free_memory() -> int:
@@ -80,6 +93,11 @@ KNOWN_TUPLES = 24
 """How many tuples of arguments are remembered; a launch has fewer than ten."""
 
 
+def _free(pointer: int) -> None:
+    cuda.current_context()  # which the thread that drops an array may not have yet
+    driver.cuMemFreeAsync(pointer, 0)
+
+
 class DeviceArray:
     """A contiguous array on the device, freed with this object."""
 
@@ -98,7 +116,7 @@ class DeviceArray:
                 )
             check((code,))
             self.pointer = int(pointer)
-            weakref.finalize(self, driver.cuMemFreeAsync, self.pointer, 0).atexit = False
+            weakref.finalize(self, _free, self.pointer).atexit = False
 
     @property
     def fields(self) -> list[int]:
