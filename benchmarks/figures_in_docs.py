@@ -46,7 +46,7 @@ def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield f"PBNG sweep, {size(large)}, float32", f"{large['ms_min']:.0f} ms"
     twist = figures["twisted_block"]
     for precision, run in twist["to_tolerance"].items():
-        what = f"twisted and stretched block, imbalance 1e-4 from the undeformed state, {precision}"
+        what = f"twisted and stretched block, imbalance 1e-4 from the undeformed inside, {precision}"
         yield what, f"{run['seconds']:.2g} s, {run['iterations']} sweeps"
     yield "PBNG and Newton, both converged, differ by", f"{twist['agreement']['difference']:.0e} of its size"
     reached = twist["to_reduction"]
