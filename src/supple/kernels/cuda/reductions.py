@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda, types
 
 from supple.kernels.compile import kernel
-from supple.kernels.cuda.launch import Shape, start
+from supple.kernels.cuda.launching import Shape, start
 from supple.kernels.cuda.memory import Mirror
 
 REDUCE_BLOCKS, REDUCE_THREADS = 64, 256
