@@ -8,7 +8,8 @@ import supple
 from supple.kernels.device import check_device
 from supple.materials import MATERIALS
 from supple.solvers import SOLVERS
-from supple.solvers.problem import Problem, evaluate_balance
+from supple.solvers.evaluation import evaluate_balance
+from supple.solvers.problem import Problem
 
 
 def card() -> str | None:

@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels.access import WARP
+from supple.kernels.access import WARP, Place
 from supple.kernels.team import enter, leave, proceed, records, records_at_once
 
 
-class LanePlace(NamedTuple):
-    """The fields of `Place`; its own class, since nothing is shared by several threads here."""
+class LanePlace(Place):
+    """A class of its own, since nothing is shared by several threads here."""
 
-    number: Any
-    lane: Any
-    width: Any
-    slot: Any
-    copy: Any
-    offset: Any
+    __slots__ = ()
 
 
 class Lanewise(NamedTuple):

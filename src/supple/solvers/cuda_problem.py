@@ -25,7 +25,8 @@ from supple.kernels.cuda import (
 )
 from supple.model import Model
 from supple.ordering import Links, batch_links
-from supple.solvers.problem import Balance, Problem, evaluate_balance
+from supple.solvers.evaluation import evaluate_balance
+from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import Put
 
 SMALL = 48_000

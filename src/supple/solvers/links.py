@@ -23,7 +23,8 @@ from supple.kernels import (
     select,
 )
 from supple.ordering import Links
-from supple.solvers.problem import Problem, padded, sum_forces
+from supple.solvers.evaluation import sum_forces
+from supple.solvers.problem import Problem, padded
 from supple.terms import add_group_forces, limit_group_step
 
 

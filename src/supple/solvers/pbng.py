@@ -30,8 +30,9 @@ from supple.kernels import (
 from supple.solvers.acceleration import NoAcceleration, accelerate
 from supple.solvers.anderson import Anderson
 from supple.solvers.chebyshev import Chebyshev
+from supple.solvers.evaluation import net_force
 from supple.solvers.links import link_rows, no_links, sweep_links
-from supple.solvers.problem import Balance, Problem, net_force
+from supple.solvers.problem import Balance, Problem
 from supple.terms import limit_step
 
 

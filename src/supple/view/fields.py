@@ -103,7 +103,7 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
-    from supple.solvers.problem import evaluate_energy
+    from supple.solvers.evaluation import evaluate_energy
     from supple.terms import TetElasticity
 
     problem = _problem(model)

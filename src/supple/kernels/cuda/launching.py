@@ -1,7 +1,7 @@
 """Compiling kernels for a CUDA device and starting them.
 
-Numba's own launch finds out the types of all arguments every time, which takes longer than a sweep; `start`
-remembers what it has found.
+Numba's own launch finds out the types of all arguments every time, which takes longer than a sweep; here what
+has been found is remembered.
 """
 
 from __future__ import annotations

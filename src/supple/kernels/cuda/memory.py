@@ -78,19 +78,11 @@ def free_memory() -> int:
 def check(answer: tuple) -> tuple:
     """What a call of the driver gives beside its error code."""
     if answer[0] != driver.CUresult.CUDA_SUCCESS:
-        raise DeviceError(lost(answer[0].name))
+        raise DeviceError(
+            f"the CUDA device stopped answering ({answer[0].name}); nothing of this solve was kept. Start a "
+            "new Python process, or use device='cpu'"
+        )
     return answer[1:]
-
-
-def lost(reason: str) -> str:
-    return (
-        f"the CUDA device stopped answering ({reason}); nothing of this solve was kept. Start a new Python "
-        "process, or use device='cpu'"
-    )
-
-
-KNOWN_TUPLES = 24
-"""How many tuples of arguments are remembered; a launch has fewer than ten."""
 
 
 def _free(pointer: int) -> None:
@@ -133,6 +125,10 @@ class DeviceArray:
             "strides": None,
             "version": 3,
         }
+
+
+KNOWN_TUPLES = 24
+"""How many tuples of arguments are remembered; a launch has fewer than ten."""
 
 
 class Mirror:

@@ -1,0 +1,122 @@
+"""Kernels that evaluate the potential of a problem: net forces and their bounds, energies, inversions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from supple.algebra.matrix3 import dot, sub
+from supple.kernels import (
+    divide,
+    enter,
+    gather,
+    inside,
+    kernel,
+    leads,
+    leave,
+    load,
+    physics,
+    proceed,
+    scatter,
+    store,
+    sum_shares,
+)
+from supple.terms import add_forces, energy, inversion
+
+
+class VertexRows(NamedTuple):
+    """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; width (batches,) how many
+    of the lanes are different vertices; force (batches, 3, lanes) external forces f [N]; inertia (batches, 1,
+    lanes) k [N/m]."""
+
+    own: Any
+    width: Any
+    force: Any
+    inertia: Any
+
+
+@physics
+def sum_forces(batch, f, A):
+    """(f, A) summed up over the threads that share a batch."""
+    v = sum_shares(batch, (f[0], f[1], f[2], A[0], A[1], A[2], A[3], A[4], A[5]))
+    return (v[0], v[1], v[2]), (v[3], v[4], v[5], v[6], v[7], v[8])
+
+
+@physics
+def net_force(terms, vertices, batch, u, anchor, ui):
+    """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's share
+    of the sum s of the magnitudes of the terms' forces; anchor holds û."""
+    k = load(vertices.inertia, batch, 0)
+    f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+    d = sub(gather(anchor, vertices.own, batch, 0), ui)
+    zero = 0.0 * ui[0]
+    empty = (zero, zero, zero), (zero, zero, zero, zero, zero, zero), zero
+    r, A, s = add_forces(terms, batch, u, ui, empty)
+    r, A = sum_forces(batch, r, A)
+    r = (r[0] + f[0] + k * d[0], r[1] + f[1] + k * d[1], r[2] + f[2] + k * d[2])
+    return r, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5]), s
+
+
+@physics
+def load_magnitude(vertices, batch, anchor, ui):
+    """Magnitude of the external force and of inertia on the vertices of a batch."""
+    f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+    d = sub(gather(anchor, vertices.own, batch, 0), ui)
+    return math.sqrt(dot(f, f)) + load(vertices.inertia, batch, 0) * math.sqrt(dot(d, d))
+
+
+@kernel
+def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
+    """Net forces into the records `net`, and per vertex s and tr A into sizes (batches, 2, lanes)."""
+    last = len(vertices.own)
+    place = enter(team, 0, 0, last)
+    while inside(place, last):
+        batch = divide(place, vertices.width)
+        ui = gather(u, vertices.own, batch, 0)
+        r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
+        (s,) = sum_shares(batch, (s,))
+        if leads(batch):
+            scatter(net, vertices.own, batch, 0, r)
+            store(sizes, batch, 0, s + load_magnitude(vertices, batch, anchor, ui))
+            store(sizes, batch, 1, A[0] + A[1] + A[2])
+        place = proceed(team, 0, place, 0, last)
+    leave(team, 0, 0, last)
+
+
+@kernel
+def evaluate_potential(team, vertices, u, anchor, values):
+    """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (batches, 2, lanes)."""
+    last = len(vertices.own)
+    place = enter(team, 0, 0, last)
+    while inside(place, last):
+        batch = divide(place, vertices.width)
+        ui = gather(u, vertices.own, batch, 0)
+        f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+        d, work = sub(gather(anchor, vertices.own, batch, 0), ui), dot(f, ui)
+        if leads(batch):
+            store(values, batch, 0, 0.5 * load(vertices.inertia, batch, 0) * dot(d, d) - work)
+            store(values, batch, 1, abs(work))
+        place = proceed(team, 0, place, 0, last)
+    leave(team, 0, 0, last)
+
+
+@kernel
+def evaluate_energy(team, term, own, u, energies):
+    """Energy of the elements of a term into energies (rows, 1, lanes)."""
+    last = len(own)
+    row = enter(team, 0, 0, last)
+    while inside(row, last):
+        store(energies, row, 0, energy(term, row, u, gather(u, own, row, 0)))
+        row = proceed(team, 0, row, 0, last)
+    leave(team, 0, 0, last)
+
+
+@kernel
+def evaluate_inversions(team, term, own, u, flags):
+    """1 for every inverted element of a term, 0 for others, into flags (rows, 1, lanes)."""
+    last = len(own)
+    row = enter(team, 0, 0, last)
+    while inside(row, last):
+        store(flags, row, 0, inversion(term, row, u, gather(u, own, row, 0)))
+        row = proceed(team, 0, row, 0, last)
+    leave(team, 0, 0, last)
