@@ -46,15 +46,15 @@ def twisted_block(cells: int) -> supple.Scene:
     return scene
 
 
-def seconds(work, repeats: int = 7) -> float:
-    """Median time of some device work."""
+def seconds(work: Callable, repeats: int = 7, wait: Callable = cuda.synchronize) -> float:
+    """Median time of some device work, which is done when `wait` returns."""
     work()
     times = []
     for _ in range(repeats):
-        cuda.synchronize()
+        wait()
         start = time.perf_counter()
         work()
-        cuda.synchronize()
+        wait()
         times.append(time.perf_counter() - start)
     return median(times)
 
@@ -112,7 +112,7 @@ def sweep_row(cells: int, precision: str, best: dict) -> dict:
     problem.prescribe(np.inf)
     run = supple.PBNG().begin(problem)
     count = 100 if cells < 100 else 20
-    per_sweep = seconds(lambda: run.advance(count), 5) / count
+    per_sweep = seconds(lambda: run.advance(count), 5, problem.wait) / count
     term = problem.terms[0]
     moved = term.rest[:, :9].nbytes + term.others.nbytes + 3 * problem.u.nbytes
     visits = len(term.rest) * problem.lanes
@@ -142,7 +142,7 @@ def method_row(name: str) -> dict:
     run = SOLVERS[name]().begin(problem)
     return {
         "solver": name,
-        "us_per_sweep": 1e6 * seconds(lambda: run.advance(20), 5) / 20,
+        "us_per_sweep": 1e6 * seconds(lambda: run.advance(20), 5, problem.wait) / 20,
         "colours": run.colours,
     }
 
@@ -171,8 +171,8 @@ def cube_row(solver: supple.Solver) -> dict:
         "method": f"{solver.name} {getattr(solver, 'sweep', '')}".strip(),
         "tets": len(problem.model.tets),
         "colours": run.colours,
-        "us_per_iteration": 1e6 * seconds(lambda: run.advance(50), 5) / 50,
-        "us_per_frame": 1e6 * seconds(frames, 5) / 100,
+        "us_per_iteration": 1e6 * seconds(lambda: run.advance(50), 5, problem.wait) / 50,
+        "us_per_frame": 1e6 * seconds(frames, 5, problem.wait) / 100,
         "paper_us": {"pbng": 113, "gpbd": 102 if "jacobi" in str(solver) else 629}[solver.name],
     }
 

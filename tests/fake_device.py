@@ -36,6 +36,9 @@ class Mirror:
             known = self._copies[id(array)] = array, array.copy()
         return known[1]
 
+    def __contains__(self, array: np.ndarray) -> bool:
+        return id(array) in self._copies
+
     def upload(self, value: Any) -> None:
         self.on_device(value)
 

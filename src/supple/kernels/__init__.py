@@ -12,14 +12,17 @@ from supple.kernels.access import (
     record_at,
     scatter,
     store,
+    stream,
 )
 from supple.kernels.compile import cache_directory, compilation, generic, kernel, like, physics
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, select
 from supple.kernels.team import (
     Threads,
+    arrive,
     copy_of,
     divide,
     enter,
+    fetch_rows,
     inside,
     lane_range,
     lane_total,
@@ -37,6 +40,7 @@ from supple.kernels.team import (
     sum_shares,
     threads_for,
     together,
+    wait,
 )
 from supple.kernels.threads import (
     counters_for,
@@ -52,6 +56,7 @@ __all__ = [
     "PackType",
     "Threads",
     "all_lanes",
+    "arrive",
     "cache_directory",
     "compilation",
     "copy_of",
@@ -59,6 +64,7 @@ __all__ = [
     "default_threads",
     "divide",
     "enter",
+    "fetch_rows",
     "finish_chunk",
     "gather",
     "generic",
@@ -92,10 +98,12 @@ __all__ = [
     "select",
     "spans",
     "store",
+    "stream",
     "strides",
     "sum_shares",
     "take_chunk",
     "threads_for",
     "together",
+    "wait",
     "wait_for_phase",
 ]

@@ -102,6 +102,32 @@ def load(typingctx, data, row, field):
 
 
 @intrinsic
+def stream(typingctx, data, row, field):
+    """The same for what no kernel writes, and reads once per sweep: on a device it does not displace from the
+    cache what is read again, such as the records of vertices."""
+    pack = _pack(data, row)
+
+    def codegen(context, builder, sig, args):
+        pointer = _field_pointer(context, builder, data, args[0], row, args[1], args[2])
+        return _stream(builder, pointer, vector_type(pack), data.dtype.bitwidth // 8)
+
+    return pack(data, _handle(row), types.int64), codegen
+
+
+def _stream(builder, pointer, kind, align):
+    """A vector of numbers that no kernel writes."""
+    if not for_cuda(builder):
+        value = builder.load(_as(builder, pointer, kind))
+        value.align = align
+        return value
+    name, register = {"float": ("f32", "f"), "double": ("f64", "d"), "i32": ("s32", "r")}[str(kind.element)]
+    signature = ir.FunctionType(kind.element, [pointer.type])
+    asm = ir.InlineAsm(signature, f"ld.global.L1::no_allocate.{name} $0, [$1];", f"={register},l")
+    value = builder.call(asm, [pointer], attrs=["readnone", "nounwind"])  # so that it is loaded once
+    return builder.insert_element(ir.Constant(kind, ir.Undefined), value, _INDEX(0))
+
+
+@intrinsic
 def store(typingctx, data, row, field, value):
     """data[row, field, :] = value."""
 
@@ -117,8 +143,7 @@ def store(typingctx, data, row, field, value):
 def _record_pointers(context, builder, records_type, records, ids_type, ids, row_type, row, slot, lanes):
     """One pointer per lane to the records named by ids[row, slot, :]."""
     first = _field_pointer(context, builder, ids_type, ids, row_type, row, slot)
-    names = builder.load(_as(builder, first, ir.VectorType(_INDEX, lanes)))
-    names.align = 4
+    names = _stream(builder, first, ir.VectorType(_INDEX, lanes), 4)
     base = context.make_array(records_type)(context, builder, records).data
     for lane in range(lanes):
         name = builder.sext(builder.extract_element(names, _INDEX(lane)), _INT64)

@@ -72,8 +72,10 @@ class ElementBatches:
 
     @property
     def places(self) -> tuple[Any, Any, Any, Any]:
-        """What every projection starts with: colour_start, start, own and the term's rows."""
-        return self.colour_start, self.start, self.own, self.rows
+        """What every projection starts with: colour_start, start, or () where every batch is one row, own and
+        the term's rows."""
+        single = len(self.start) == len(self.own) + 1
+        return self.colour_start, () if single else self.start, self.own, self.rows
 
     def gather_corners(self, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """(rows, k, lanes): values (n + 1,) at the vertices of each element, the first one leading."""

@@ -101,7 +101,7 @@ def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
     rest = [pin.on.points for pin in pins]
     pinned, order = np.unique(np.concatenate([pin.on.vertices for pin in pins]), return_index=True)
 
-    def prescribed(t: float) -> np.ndarray:
+    def moving(t: float) -> np.ndarray:
         moved = [X if pin.motion is None else pin.motion(X, t) for pin, X in zip(pins, rest, strict=True)]
         for pin, X, x in zip(pins, rest, moved, strict=True):
             if np.shape(x) != X.shape or not np.all(np.isfinite(x)):
@@ -111,7 +111,11 @@ def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
                 )
         return np.concatenate(moved)[order]
 
-    return pinned, prescribed
+    if any(pin.motion is not None for pin in pins):
+        return pinned, moving
+    still = moving(0.0)
+    still.flags.writeable = False
+    return pinned, lambda t: still
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:

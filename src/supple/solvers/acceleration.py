@@ -13,6 +13,9 @@ class NoAcceleration(NamedTuple):
     phases: Any
 
 
+NOT_ACCELERATED = NoAcceleration(0)
+
+
 @generic
 def accelerate(acceleration, team, phase, iteration, u):
     """Improve u after a sweep, in the phases from `phase` on."""

@@ -54,7 +54,8 @@ def _extrapolate(operation, place, i):
 
 @accelerate.of(ChebyshevRows)
 def _chebyshev(acceleration, team, phase, iteration, u):
-    for_each(team, phase, records(team, u), Extrapolate(acceleration, acceleration.first + iteration, u))
+    extrapolate = Extrapolate(acceleration, acceleration.first + iteration, u)
+    for_each(team, phase, (records(team, u),), (extrapolate,))
 
 
 class Chebyshev:

@@ -27,10 +27,13 @@ from supple.model import Model
 from supple.ordering import Links, batch_links
 from supple.solvers.evaluation import evaluate_balance
 from supple.solvers.problem import Balance, Problem
-from supple.solvers.records import Put
+from supple.solvers.records import Clear, Put, Steps
 
 SMALL = 48_000
 """Below this many vertices a colour's items all run at once."""
+
+AT_ONCE = 16
+"""How many steps that nobody looks at share one launch, at most."""
 
 
 class CudaProblem(Problem):
@@ -45,6 +48,8 @@ class CudaProblem(Problem):
         self._mirror, self._arrivals = Mirror(), Arrivals()
         self._energies: np.ndarray | None = None
         self._waiting: tuple = ()
+        self._step: tuple = ()
+        self._times, self._together = 0, 1
         small = copies * model.vertices < SMALL
         self._shape = FAT if small else WIDE
         self._at_once = multiprocessors() * self._shape.threads / WARP / copies
@@ -64,15 +69,42 @@ class CudaProblem(Problem):
         same = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
         self._waiting += () if same else operations
 
+    def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
+        """Steps wait too: one launch does their operations on records and their work, and that of some that
+        follow and are the same. It is one at first and then ever more, lest the device waits for the host."""
+        operations, self._waiting = self._waiting, ()
+        step = kernel, phases, widest, self.active, operations, args
+        if not _same(step, self._step):
+            self._catch_up()
+            self._step = step
+        self._times += 1
+        if self._times == self._together:
+            self._do_steps()
+            self._together = min(2 * self._together, AT_ONCE)
+
+    def _do_steps(self) -> None:
+        times, self._times = self._times, 0
+        if times:
+            kernel, phases, widest, active, operations, args = self._step
+            steps = Steps(times, self._counts(operations), operations)
+            self._launch(kernel, times * (bool(operations) + phases), widest, active, steps, *args)
+
     def _catch_up(self) -> None:
-        """Do what waits."""
+        """Do what waits: steps, then operations that no step has taken yet."""
+        self._do_steps()
+        self._together = 1
         operations, self._waiting = self._waiting, ()
         if operations:
             super()._on_records(*operations)
 
     def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         self._catch_up()
-        state = self.copies, self.active, self.model.vertices + 1
+        self._launch(kernel, phases, widest, self.active, *args)
+
+    def _launch(
+        self, kernel: Callable, phases: int, widest: int | None, active: np.ndarray, *args: Any
+    ) -> None:
+        state = self.copies, active, self.model.vertices + 1
         launch(self._mirror, self._arrivals, kernel, phases, self._shape, widest, *state, *args)
 
     def batch_links(self) -> Links | None:
@@ -102,7 +134,10 @@ class CudaProblem(Problem):
         return array
 
     def clear(self, array: np.ndarray) -> None:
-        self._mirror.clear(array)
+        if array in self._mirror:
+            self._on_records(self.shared(f"clear {id(array)}", lambda: Clear(array)))
+        else:
+            self._mirror.clear(array)
 
     def displacements_on_device(self, copy: int = 0) -> Any:
         self._catch_up()
@@ -171,3 +206,10 @@ class CudaProblem(Problem):
     @cached_property
     def _measured(self) -> np.ndarray:
         return np.zeros((self.copies, REDUCE_BLOCKS, 5))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether a and b are one object, equal numbers, or tuples of such."""
+    if type(a) is tuple and type(b) is tuple:
+        return a is b or (len(a) == len(b) and all(map(_same, a, b)))
+    return a is b or (isinstance(a, int | float) and a == b)

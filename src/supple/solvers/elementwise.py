@@ -69,11 +69,15 @@ class ElementOptions:
 
 class Workplace(NamedTuple):
     """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: its
-    projections, what they remember, and the external forces with the displacement W f by them."""
+    projections, the phases of a sweep and the most batches that one has, what the projections remember, and
+    the external forces with the displacement W f by them."""
 
     inertia: np.ndarray
+    dynamic: bool
     weights: np.ndarray
     projections: tuple
+    phases: int
+    widest: int
     memory: list[np.ndarray]
     drift: list[np.ndarray]
 
@@ -91,14 +95,16 @@ class ElementRun:
 
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
-        self.dynamic = bool(problem.inertia.any())
         self._workplace = self._find_workplace()
-        self._phases = sum(len(projection.colour_start) - 1 for projection in self.projections)
-        self._widest = max((int(np.diff(q.colour_start).max(initial=0)) for q in self.projections), default=0)
         if not self.dynamic:
             problem.pull(problem.u)
             self._start = problem.u.copy()
         self._begin_step()
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the steps are those of time, not of pseudo-time."""
+        return self._workplace.dynamic
 
     @property
     def weights(self) -> np.ndarray:
@@ -112,13 +118,13 @@ class ElementRun:
     @property
     def colours(self) -> int:
         """Colours of all projections together."""
-        return self._phases
+        return self._workplace.phases
 
     def rejected(self) -> list[int]:
         return [0]
 
     def notes(self, copy: int = 0) -> list[str]:
-        notes = [f"{self._phases} element colours"]
+        notes = [f"{self.colours} element colours"]
         if not self.dynamic:
             notes.append(
                 f"run to rest in pseudo-time steps of {self.method.pseudo_dt:g} s, "
@@ -141,9 +147,9 @@ class ElementRun:
                 if self._sweeps_in_step == self.method.sweeps_per_step:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
-            p = self.problem
-            size = count, self._phases
-            p.run(element_sweeps, count * self._phases, self.projections, p.u, *size, widest=self._widest)
+            p, phases = self.problem, self._workplace.phases
+            size, widest = (count, phases), self._workplace.widest
+            p.step(element_sweeps, count * phases, self.projections, p.u, *size, widest=widest)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -188,10 +194,11 @@ class ElementRun:
         found = known.get(self.method)
         if found is not None and found.inertia is self.problem.inertia:
             return found
-        weights = self._weights()
+        dynamic = bool(self.problem.inertia.any())
+        weights = self._weights(dynamic)
         if found is None or not np.array_equal(found.weights, weights):
             found = self._make_workplace(weights)
-        known[self.method] = found._replace(inertia=self.problem.inertia)
+        known[self.method] = found._replace(inertia=self.problem.inertia, dynamic=dynamic)
         return known[self.method]
 
     def _make_workplace(self, weights: np.ndarray) -> Workplace:
@@ -203,7 +210,9 @@ class ElementRun:
             make: Any = method.weak if weak[k] else method.elastic
             projections += make(p.model.terms[k], batches, batches.gather_corners(weights, p.dtype))
         memory = [getattr(q, name) for q in projections for name in REMEMBERED if hasattr(q, name)]
-        return Workplace(p.inertia, weights, tuple(projections), memory, [])
+        sizes = np.concatenate([[0], *(np.diff(q.colour_start) for q in projections)])
+        work = tuple(projections), len(sizes) - 1, int(sizes.max())
+        return Workplace(p.inertia, True, weights, *work, memory, [])
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
@@ -213,10 +222,10 @@ class ElementRun:
             lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
         )
 
-    def _weights(self) -> np.ndarray:
+    def _weights(self, dynamic: bool) -> np.ndarray:
         """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding."""
         p = self.problem
-        stiffness = p.inertia if self.dynamic else p.model.mass / self.method.pseudo_dt**2
+        stiffness = p.inertia if dynamic else p.model.mass / self.method.pseudo_dt**2
         W = np.zeros(p.model.vertices + 1)
         free = p.model.free
         if np.any(stiffness[free] <= 0):

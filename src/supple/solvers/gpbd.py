@@ -40,7 +40,7 @@ from supple.algebra.symmetric import (
     solve_spd6,
     symmetric_part,
 )
-from supple.kernels import all_lanes, lane_range, load, number, physics, select
+from supple.kernels import all_lanes, lane_range, load, number, number_at, physics, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
@@ -65,7 +65,7 @@ BACKTRACKS = 8
 CONVERGED = 1e-12
 """The local Newton ends when a step promises less than this part of the element's energy."""
 
-VERTICES_PER_ROW = 64
+VERTICES_PER_ROW = 32
 """Vertices summed up together in a Jacobi sweep."""
 
 SMALLEST_STRETCH = 0.05
@@ -258,8 +258,8 @@ def _project_jacobi(projection, row, u):
 
 class StepSum(NamedTuple):
     """The second half of a Jacobi sweep: every vertex moves by the sum of its elements' steps. Row r is the
-    next VERTICES_PER_ROW vertices; entries visit[v] to visit[v + 1] of place, (4 row + corner) lanes + lane,
-    tell where the steps of vertex v lie."""
+    next VERTICES_PER_ROW vertices; entries visit[v] to visit[v + 1] of place tell where among all numbers the
+    steps of vertex v lie: that of x, followed by those of y and z one row's lanes further on each."""
 
     colour_start: Any
     start: Any
@@ -270,15 +270,18 @@ class StepSum(NamedTuple):
 
 @project.of(StepSum)
 def _project_step_sum(projection, row, u):
-    lanes = projection.steps.shape[2]
+    steps = projection.steps
+    lanes = steps.shape[2]
     first, step = lane_range(row, lanes)
     start = number(row) * VERTICES_PER_ROW
     for v in range(start + first, min(len(projection.visit) - 1, start + VERTICES_PER_ROW), step):
+        x, y, z = u[v, 0], u[v, 1], u[v, 2]
         for i in range(projection.visit[v], projection.visit[v + 1]):
-            visit, lane = divmod(projection.place[i], lanes)
-            element, corner = divmod(visit, 4)
-            for axis in range(3):
-                u[v, axis] += projection.steps[element, 3 * corner + axis, lane]
+            k = projection.place[i]
+            x += number_at(steps, k)
+            y += number_at(steps, k + lanes)
+            z += number_at(steps, k + 2 * lanes)
+        u[v, 0], u[v, 1], u[v, 2] = x, y, z
 
 
 @dataclass(frozen=True)
@@ -320,12 +323,12 @@ class GPBD(ElementOptions):
         steps = np.zeros_like(displacements)
         vertex = np.where((batches.element >= 0)[:, None, :] & (weights > 0), ids, -1)
         row, corner, lane = np.nonzero(vertex >= 0)
-        flat = (row * 4 + corner) * lanes + lane
+        flat = (row * 4 + corner) * 3 * lanes + lane
         order = np.argsort(vertex[row, corner, lane], kind="stable")
         visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
-        everything = np.array([0, len(batches.start) - 1]), batches.start, batches.own, batches.rows
+        everything = np.array([0, len(batches.start) - 1]), *batches.places[1:]
         sums = -(-n // VERTICES_PER_ROW)
         return [
             JacobiProjection(*everything, weights, displacements, self.newton_steps, relax, steps),
-            StepSum(np.array([0, sums]), np.arange(sums + 1), visit, flat[order], steps),
+            StepSum(np.array([0, sums]), (), visit, flat[order], steps),
         ]

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.kernels import (
     all_lanes,
+    arrive,
     divide,
     enter,
     gather,
@@ -19,21 +20,22 @@ from supple.kernels import (
     kernel,
     leads,
     least_share,
-    leave,
     load,
     physics,
     proceed,
     scatter,
     select,
     store,
+    wait,
 )
-from supple.solvers.acceleration import NoAcceleration, accelerate
+from supple.solvers.acceleration import NOT_ACCELERATED, accelerate
 from supple.solvers.anderson import Anderson
 from supple.solvers.chebyshev import Chebyshev
 from supple.solvers.evaluation import net_force
-from supple.solvers.links import link_rows, no_links, sweep_links
+from supple.solvers.links import no_links, rows_of_links, sweep_links
 from supple.solvers.problem import Balance, Problem
-from supple.terms import limit_step
+from supple.solvers.records import begin_step
+from supple.terms import fetch_visits, limit_step
 
 
 @physics
@@ -53,26 +55,33 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
 
 
 @kernel
-def sweeps(team, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, iterations):
-    """That many sweeps with their acceleration; rejected (batches, 1, lanes) counts the steps that were not
-    finite."""
+def sweeps(
+    team, steps, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, iterations
+):
+    """That many sweeps with their acceleration, in every step; rejected (batches, 1, lanes) counts the moves
+    that were not finite."""
     colours = len(colour_start) - 1
-    link_colours = len(links.colour_start) - 1
-    phases = colours + link_colours + acceleration.phases
     first, last = colour_start[0], colour_start[1]
-    for iteration in range(iterations):
-        for colour in range(colours):
-            phase = iteration * phases + colour
-            place = enter(team, phase, first, last)
-            while inside(place, last):
-                visit(terms, vertices, divide(place, vertices.width), u, anchor, omega, rejected)
-                place = proceed(team, phase, place, first, last)
-            following = colour + 1 if colour + 1 < colours else 0
-            bounds = colour_start[following], colour_start[following + 1]  # read while others still work
-            leave(team, phase, first, last)
-            first, last = bounds
-        sweep_links(links, team, iteration * phases + colours, u, anchor, omega)
-        accelerate(acceleration, team, iteration * phases + colours + link_colours, iteration, u)
+    phase = 0
+    for _ in range(steps.times):
+        phase = begin_step(steps, team, phase)
+        for iteration in range(iterations):
+            for colour in range(colours):
+                place = enter(team, phase, first, last)
+                while inside(place, last):
+                    visit(terms, vertices, divide(place, vertices.width), u, anchor, omega, rejected)
+                    place = proceed(team, phase, place, first, last)
+                arrive(team)
+                following = colour + 1 if colour + 1 < colours else 0
+                begin, end = colour_start[following], colour_start[following + 1]
+                fetch_visits(terms, team, begin, end)
+                wait(team, phase, first, last)
+                first, last = begin, end
+                phase += 1
+            sweep_links(links, team, phase, u, anchor, omega)
+            phase += len(links.colour_start) - 1
+            accelerate(acceleration, team, phase, iteration, u)
+            phase += acceleration.phases
 
 
 @dataclass(frozen=True)
@@ -135,13 +144,11 @@ class PBNGRun:
             self.acceleration = Chebyshev(options.rho, options.gamma, options.start, problem)
         if options.acceleration == "anderson":
             self.acceleration = Anderson(options.window, problem)
-        tied = problem.shared("links", problem.batch_links) if options.links else None
-        self.links = link_rows(problem, tied) if tied else problem.shared("no links", no_links)
+        self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
         shape = problem.vertices.inertia.shape
         self._rejected = problem.shared(
             "rejected", lambda: problem.zeros(shape if problem.device == "cpu" else (problem.copies, *shape))
         )
-        problem.clear(self._rejected)
 
     @property
     def colours(self) -> int:
@@ -152,9 +159,12 @@ class PBNGRun:
         return self.acceleration is not None
 
     def rejected(self) -> list[int]:
-        """Vertex steps that were not finite and therefore not taken."""
+        """Moves of vertices that were not finite and therefore not made, since this was last asked."""
         self.problem.pull(self._rejected)
-        return self._rejected.reshape(self.problem.copies, -1).sum(axis=1, dtype=int).tolist()
+        counts = self._rejected.reshape(self.problem.copies, -1).sum(axis=1, dtype=int)
+        if counts.any():
+            self.problem.clear(self._rejected)
+        return counts.tolist()
 
     def notes(self, copy: int = 0) -> list[str]:
         return self.acceleration.notes(copy) if self.acceleration else []
@@ -162,8 +172,8 @@ class PBNGRun:
     def advance(self, iterations: int) -> None:
         """Sweep that many times."""
         p = self.problem
-        acceleration = self.acceleration.rows(iterations) if self.acceleration else NoAcceleration(0)
-        p.run(
+        acceleration = self.acceleration.rows(iterations) if self.acceleration else NOT_ACCELERATED
+        p.step(
             sweeps,
             iterations * (self.colours + acceleration.phases),
             p.terms,
@@ -176,6 +186,7 @@ class PBNGRun:
             self._rejected,
             acceleration,
             iterations,
+            widest=p.widest,
         )
 
     def descends(self, copy: int = 0) -> bool:

@@ -24,7 +24,7 @@ from supple.solvers.evaluation import (
     evaluate_inversions,
     evaluate_potential,
 )
-from supple.solvers.records import Coast, Displace, Put, on_records
+from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
 from supple.terms import inversion
 
 MIN_BATCHES_PER_THREAD = 16
@@ -105,8 +105,11 @@ class Problem:
         )
         self._targets = np.zeros((len(model.pinned), RECORD), self.dtype)
         self._aims: np.ndarray | None = None
-        self._at_targets = Put(self.u, model.pinned, self._targets)
+        slot = np.full(model.vertices + 1, -1)
+        slot[model.pinned] = np.arange(len(model.pinned))
+        self._at_targets = Put(self.u, slot, self._targets)
         self._coast: Coast | None = None
+        self._displace: Displace | None = None
         self._moving = False
         self.active = np.arange(self.copies, dtype=np.int32)
         self._shared: dict[str, Any] = {}
@@ -163,6 +166,10 @@ class Problem:
         that is known to be few."""
         run(kernel, self.threads, threads_for(phases), *args)
 
+    def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
+        """Run a kernel whose first argument is `Steps`; a device may do it later, and several at once."""
+        self.run(kernel, phases, ONCE, *args)
+
     def wait(self) -> None:
         """Return when all kernels are done; on the CPU they are."""
 
@@ -194,6 +201,11 @@ class Problem:
     def colours(self) -> int:
         return len(self.colour_start) - 1
 
+    @cached_property
+    def widest(self) -> int:
+        """Batches of the colour that has the most."""
+        return int(np.diff(self.colour_start).max(initial=0))
+
     @property
     def positions(self) -> np.ndarray:
         """(n, 3) float64."""
@@ -218,10 +230,12 @@ class Problem:
         self._on_records(self._put(positions))
 
     def _put(self, positions: np.ndarray) -> Put:
-        targets = positions - self.model.rest[self.model.pinned]
-        if self._aims is None or not np.array_equal(targets, self._aims):
-            self._aims, self._targets[:, :3] = targets, targets
+        if positions is self._aims:  # which nobody can have changed
+            return self._at_targets
+        if self._aims is None or not np.array_equal(positions, self._aims):
+            self._targets[:, :3] = positions - self.model.rest[self.model.pinned]
             self.push(self._targets)
+        self._aims = positions.copy() if positions.flags.writeable else positions
         return self._at_targets
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
@@ -254,12 +268,20 @@ class Problem:
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records."""
-        self._on_records(Displace(self.u, drift))
+        if self._displace is None or self._displace.drift is not drift:
+            self._displace = Displace(self.u, drift)
+        self._on_records(self._displace)
 
     def _on_records(self, *operations: Any) -> None:
         """Do operations on records, one after the other."""
-        counts = (len(o.ids) if isinstance(o, Put) else self.model.vertices + 1 for o in operations)
-        self.run(on_records, len(operations), tuple(counts), operations)
+        self.run(on_records, 1, self._counts(operations), operations)
+
+    def _counts(self, operations: tuple) -> tuple[int, ...]:
+        """How many records each of them has to do with."""
+
+        return tuple(
+            o.memory.size // RECORD if isinstance(o, Clear) else self.model.vertices + 1 for o in operations
+        )
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(n, 3) at the end of a step [m/s]."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba import types
 from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
+    arrive,
     enter,
     gather,
     generic,
     inside,
     kernel,
-    leave,
     load,
     number,
     physics,
@@ -21,7 +22,9 @@ from supple.kernels import (
     row_at,
     scatter,
     store,
+    wait,
 )
+from supple.solvers.records import begin_step
 from supple.terms.tet import deformation_gradient, material_at, own_gradient, shape_gradients
 
 REMEMBERED = ("multipliers", "totals", "stresses", "displacements")
@@ -33,6 +36,19 @@ def project(projection, row, u):
     """Visit the elements in one row: update their vertices' displacement records u and the method's memory of
     them. A projection is a NamedTuple with the fields colour_start, start, own, term and weights
     (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers, see REMEMBERED."""
+
+
+def rows_of(start: Any, batch: int) -> tuple[int, int]:
+    """The first row of a batch, and the one that follows its last: both are in `start`, but where that is ()
+    and every batch is one row."""
+    return start[batch], start[batch + 1]
+
+
+@overload(rows_of, jit_options={"forceinline": True})
+def _rows_of(start, batch):
+    if isinstance(start, types.BaseTuple):
+        return lambda start, batch: (batch, batch + 1)
+    return lambda start, batch: (start[batch], start[batch + 1])
 
 
 def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> None:
@@ -51,11 +67,13 @@ def _sweep_projections(projections, team, phase, u):
         for colour in range(colours):
             batch = enter(team, phase + colour, first, last)
             while inside(batch, last):
-                for k in range(projection.start[number(batch)], projection.start[number(batch) + 1]):
+                begin, end = rows_of(projection.start, number(batch))
+                for k in range(begin, end):
                     project(projection, row_at(batch, k), u)
                 batch = proceed(team, phase + colour, batch, first, last)
-            following = projection.colour_start[min(colour + 2, colours)]  # read while others still work
-            leave(team, phase + colour, first, last)
+            arrive(team)
+            following = projection.colour_start[min(colour + 2, colours)]
+            wait(team, phase + colour, first, last)
             first, last = last, following
         sweep_projections(projections[1:], team, phase + colours, u)
 
@@ -63,10 +81,14 @@ def _sweep_projections(projections, team, phase, u):
 
 
 @kernel
-def element_sweeps(team, projections, u, sweeps, phases):
-    """That many sweeps, each of `phases` phases."""
-    for sweep in range(sweeps):
-        sweep_projections(projections, team, sweep * phases, u)
+def element_sweeps(team, steps, projections, u, sweeps, phases):
+    """That many sweeps, each of `phases` phases, in every step."""
+    phase = 0
+    for _ in range(steps.times):
+        phase = begin_step(steps, team, phase)
+        for _ in range(sweeps):
+            sweep_projections(projections, team, phase, u)
+            phase += phases
 
 
 # A tetrahedron's four corners as tuples, the one that comes first in its row leading.

@@ -15,6 +15,7 @@ from supple.kernels import (
     leave,
     number,
     offset_of,
+    pack_like,
     physics,
     proceed,
     put_record,
@@ -29,10 +30,27 @@ def act(operation, place, i):
     """Do an operation on the i-th record of the copy of the state that a place belongs to."""
 
 
+def act_on(operations: tuple, counts: tuple, place: Any, i: int) -> None:
+    """Do operations one after the other on the i-th record, those that have so many."""
+
+
+@overload(act_on)
+def _act_on(operations, counts, place, i):
+    if len(operations) == 0:
+        return lambda operations, counts, place, i: None
+
+    def first_then_rest(operations, counts, place, i):
+        if i < counts[0]:
+            act(operations[0], place, i)
+        act_on(operations[1:], counts[1:], place, i)
+
+    return first_then_rest
+
+
 @physics
-def for_each(team, phase, count, operation):
-    """Do an operation on each of `count` records, in one phase."""
-    size = records_at_once(team)
+def for_each(team, phase, counts, operations):
+    """Do operations, each on as many records as its count says, in one phase."""
+    size, count = records_at_once(team), max(counts)
     blocks = -(-count // size)
     block = enter(team, phase, 0, blocks)
     while inside(block, blocks):
@@ -40,31 +58,43 @@ def for_each(team, phase, count, operation):
         start = number(block) * size
         i, end = start + first, min(count, start + size)
         while i < end:
-            act(operation, block, i)
+            act_on(operations, counts, block, i)
             i += step
         block = proceed(team, phase, block, 0, blocks)
     leave(team, phase, 0, blocks)
 
 
-def one_by_one(team: Any, phase: int, counts: tuple, operations: tuple) -> None:
-    """Do operations one after the other, each on as many records as its count says, in a phase each."""
-
-
-@overload(one_by_one)
-def _one_by_one(team, phase, counts, operations):
-    if len(operations) == 0:
-        return lambda team, phase, counts, operations: None
-
-    def first_then_rest(team, phase, counts, operations):
-        for_each(team, phase, counts[0], operations[0])
-        one_by_one(team, phase + 1, counts[1:], operations[1:])
-
-    return first_then_rest
-
-
 @kernel
 def on_records(team, counts, operations):
-    one_by_one(team, 0, counts, operations)
+    for_each(team, 0, counts, operations)
+
+
+class Steps(NamedTuple):
+    """What a kernel does: so many times, first these operations on so many records each, then its own work."""
+
+    times: Any
+    counts: Any
+    operations: Any
+
+
+ONCE = Steps(1, (), ())
+
+
+def begin_step(steps: Steps, team: Any, phase: int) -> int:
+    """Do the operations of a step; returns the phase that follows."""
+    return phase
+
+
+@overload(begin_step)
+def _begin_step(steps, team, phase):
+    if len(steps[2]) == 0:
+        return lambda steps, team, phase: phase
+
+    def operate(steps, team, phase):
+        for_each(team, phase, steps.counts, steps.operations)
+        return phase + 1
+
+    return operate
 
 
 class Coast(NamedTuple):
@@ -105,14 +135,28 @@ def _displace(operation, place, i):
     put_record(operation.u, k, add(record_at(operation.u, k), record_at(operation.drift, i)))
 
 
+class Clear(NamedTuple):
+    """memory = 0, four numbers at a time; for arrays of one copy of the state."""
+
+    memory: Any
+
+
+@act.of(Clear)
+def _clear(operation, place, i):
+    zero = pack_like(0.0, record_at(operation.memory, i)[0])
+    put_record(operation.memory, i, (zero, zero, zero))
+
+
 class Put(NamedTuple):
-    """u[ids] = targets."""
+    """u[i] = targets[slot[i]] where slot (n + 1,) is not negative."""
 
     u: Any
-    ids: Any
+    slot: Any
     targets: Any
 
 
 @act.of(Put)
 def _put(operation, place, i):
-    put_record(operation.u, operation.ids[i] + offset_of(place), record_at(operation.targets, i))
+    slot = operation.slot[i]
+    if slot >= 0:
+        put_record(operation.u, i + offset_of(place), record_at(operation.targets, slot))

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from supple.kernels import generic, like, load, pack_like
+from supple.kernels import generic, like, pack_like, stream
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _overload_packs(values, row, example):
         return lambda values, row, example: ()
     if isinstance(values[0], types.Array):
         return lambda values, row, example: (
-            (load(values[0], row, 0),) + _packs(values[1:], row, example)  # noqa: RUF005
+            (stream(values[0], row, 0),) + _packs(values[1:], row, example)  # noqa: RUF005
         )
     return lambda values, row, example: (
         (pack_like(values[0], example),) + _packs(values[1:], row, example)  # noqa: RUF005

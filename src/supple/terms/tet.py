@@ -21,6 +21,7 @@ from supple.kernels import (
     run,
     select,
     store,
+    stream,
     take_chunk,
 )
 from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
@@ -96,9 +97,9 @@ def shape_gradients(term, row):
     """(g, h, k): shape gradients of the three other vertices."""
     rest = term.rest
     return (
-        (load(rest, row, 0), load(rest, row, 1), load(rest, row, 2)),
-        (load(rest, row, 3), load(rest, row, 4), load(rest, row, 5)),
-        (load(rest, row, 6), load(rest, row, 7), load(rest, row, 8)),
+        (stream(rest, row, 0), stream(rest, row, 1), stream(rest, row, 2)),
+        (stream(rest, row, 3), stream(rest, row, 4), stream(rest, row, 5)),
+        (stream(rest, row, 6), stream(rest, row, 7), stream(rest, row, 8)),
     )
 
 

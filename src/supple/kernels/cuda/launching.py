@@ -60,24 +60,25 @@ def launch(
     records: int,
     *args: Any,
 ) -> None:
-    """Run a kernel of that many phases, one warp per item, on as many blocks as can be on the device at once,
-    or as the widest phase has work for: the fewer they are the sooner they meet. active and records: see
-    `Copies`."""
+    """Run a kernel of that many phases, one warp per item, on as many blocks as can be on the device at once.
+    Where the widest phase has fewer items, they are spread over all multiprocessors, a few warps on each.
+    active and records: see `Copies`."""
     state = records, arrivals.counter, arrivals.total % 2**32
     team = Grid(*state) if copies == 1 else Copies(*state, active)
     launcher, fields = _prepare(mirror, kernel, shape, (team, *args), (*team, *args))
     rows = min(len(active), launcher.blocks)
-    columns = launcher.blocks // rows
-    if widest is not None:
-        columns = max(1, min(columns, -(-widest * WARP // shape.threads)))
-    launcher.start((columns, rows, 1), fields, cooperative=True)
+    columns, threads = launcher.blocks // rows, shape.threads
+    if widest is not None and widest * WARP < columns * threads:
+        warps = max(1, -(-widest // columns))
+        columns, threads = max(1, -(-widest // warps)), WARP * warps
+    launcher.start((columns, rows, 1), threads, fields, cooperative=True)
     arrivals.total += phases * rows * columns
 
 
 def start(mirror: Mirror, kernel: Callable, shape: Shape, grid: tuple[int, int, int], *args: Any) -> None:
     """Run a kernel that is written for CUDA."""
     launcher, fields = _prepare(mirror, kernel, shape, args, args)
-    launcher.start(grid, fields, cooperative=False)
+    launcher.start(grid, shape.threads, fields, cooperative=False)
 
 
 _one_launch = Lock()
@@ -90,15 +91,14 @@ class Launcher:
     def __init__(self, compiled: Any, shape: Shape, fields: list) -> None:
         self._function = driver.CUfunction(int(compiled._codelibrary.get_cufunc().handle))
         self.blocks = int(compiled.max_cooperative_grid_blocks(shape.threads))
-        self._threads = shape.threads
         self._layout = struct.Struct("=" + "".join("d" if isinstance(f, float) else "q" for f in fields))
         self._values = ctypes.create_string_buffer(self._layout.size)
         first = ctypes.addressof(self._values)
         self._pointers = (ctypes.c_void_p * len(fields))(*range(first, first + self._layout.size, 8))
 
-    def start(self, grid: tuple[int, int, int], fields: list, cooperative: bool) -> None:
+    def start(self, grid: tuple[int, int, int], threads: int, fields: list, cooperative: bool) -> None:
         there = ctypes.addressof(self._pointers)
-        sizes = self._function, *grid, self._threads, 1, 1, 0, 0, there
+        sizes = self._function, *grid, threads, 1, 1, 0, 0, there
         with _one_launch:  # the driver copies the values before it returns
             self._layout.pack_into(self._values, 0, *fields)
             if cooperative:

@@ -154,6 +154,9 @@ class Mirror:
         weakref.finalize(array, self._copies.pop, id(array), None).atexit = False
         return entry
 
+    def __contains__(self, array: np.ndarray) -> bool:
+        return id(array) in self._copies
+
     def upload(self, value: Any) -> None:
         """Make device copies of all arrays in a structure of tuples now, not when they are first used."""
         self.flatten(value, [], [])
