@@ -68,7 +68,12 @@ class Mirror:
         return self.of(array)[first:last].copy()
 
 
+launched: list[str] = []
+"""The names of the kernels that were launched."""
+
+
 def launch(mirror, arrivals, kernel, phases, shape, widest, copies, active, records, *args) -> None:
+    launched.append(kernel.__name__)
     kernel(Lanewise(active, np.int64(records)), *(mirror.on_device(arg) for arg in args))
 
 
@@ -94,9 +99,10 @@ def sums(mirror, active, values, out) -> np.ndarray:
 def fake_device(monkeypatch):
     """Lets device="cuda" mean this."""
     fake = ModuleType("supple.kernels.cuda")
-    names = ("Shape", "Arrivals", "Mirror", "launch", "measure", "sums", "REDUCE_BLOCKS")
+    names = ("Shape", "Arrivals", "Mirror", "launch", "launched", "measure", "sums", "REDUCE_BLOCKS")
     for name in names:
         setattr(fake, name, globals()[name])
+    launched.clear()
     fake.FAT = fake.WIDE = Shape(0, WARP)
     fake.require_device = lambda: "the CPU, lane by lane"
     fake.multiprocessors = lambda: 1

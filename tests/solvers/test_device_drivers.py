@@ -100,6 +100,41 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
     assert np.ptp(here[-1].velocities) > 1e-2
 
 
+@pytest.mark.parametrize("solver", [supple.PBNG(), supple.BlockXPBD(), supple.GPBD(sweep="jacobi")], ids=str)
+def test_steps_that_nobody_looks_at_share_launches(solver, fake_device):  # noqa: F811
+    """And lead to the same motion, step by step and frame by frame."""
+    scene = cantilever(material("neo_hookean"), gravity=20)
+    scene.quasistatic, scene.dt = False, 0.02
+    there, here = (
+        list(supple.simulate(scene, solver, frames=2, substeps=12, max_iterations=2, device=device))
+        for device in ("cuda", "cpu")
+    )
+    kernels = [name for name in fake_device.launched if name.endswith("sweeps")]
+    assert 2 <= len(kernels) <= 14
+    for a, b in zip(there, here, strict=True):
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
+        np.testing.assert_allclose(a.velocities, b.velocities, atol=1e-6)
+        assert a.report.iterations == b.report.iterations == 24
+    assert np.ptp(here[-1].velocities) > 1e-2
+
+
+def test_rejected_moves_of_unseen_steps_are_counted_once():
+    """Two vertices of a tetrahedron without a finite force stay where they are, in every step."""
+    reports = {}
+    for device in ("cpu", "cuda"):
+        scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
+        body = scene.add_solid(supple.block(2), supple.LogNeoHookean(young=1e4, poisson=0.3), 10)
+        scene.pin(body.where(lambda X: X[:, 1] >= 1))
+        inverted = body.points * [1, 1, -1]
+        inverted[scene.pins[0].on.indices] = scene.pins[0].on.points
+        frames = supple.simulate(
+            scene, supple.PBNG(), frames=2, substeps=4, max_iterations=2, start=inverted, device=device
+        )
+        reports[device] = [frame.report.rejected for frame in frames]
+    assert reports["cpu"] == reports["cuda"]
+    assert reports["cpu"][0] > 0
+
+
 def test_newton_says_that_it_runs_on_the_cpu():
     with pytest.raises(ValueError, match="Newton runs on device='cpu' only"):
         supple.equilibrium(hanging_pair()[0], supple.Newton(), device="cuda")

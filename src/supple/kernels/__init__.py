@@ -18,11 +18,9 @@ from supple.kernels.compile import cache_directory, compilation, generic, kernel
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, select
 from supple.kernels.team import (
     Threads,
-    arrive,
     copy_of,
     divide,
     enter,
-    fetch_rows,
     inside,
     lane_range,
     lane_total,
@@ -40,7 +38,6 @@ from supple.kernels.team import (
     sum_shares,
     threads_for,
     together,
-    wait,
 )
 from supple.kernels.threads import (
     counters_for,
@@ -56,7 +53,6 @@ __all__ = [
     "PackType",
     "Threads",
     "all_lanes",
-    "arrive",
     "cache_directory",
     "compilation",
     "copy_of",
@@ -64,7 +60,6 @@ __all__ = [
     "default_threads",
     "divide",
     "enter",
-    "fetch_rows",
     "finish_chunk",
     "gather",
     "generic",
@@ -104,6 +99,5 @@ __all__ = [
     "take_chunk",
     "threads_for",
     "together",
-    "wait",
     "wait_for_phase",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 DEVICES = ("cpu", "cuda")
 
@@ -17,3 +18,12 @@ def check_device(device: str) -> None:
         raise DeviceError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if device == "cuda" and not find_spec("numba_cuda"):
         raise DeviceError("device='cuda' needs numba-cuda: pip install 'supple[cuda]'; or use device='cpu'")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arguments of launches are one object, equal numbers, or tuples of such."""
+    if a is b or type(a) is not type(b):
+        return a is b
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return isinstance(a, int | float) and a == b

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels.access import WARP, Place
-from supple.kernels.team import arrive, enter, fetch_rows, proceed, records, records_at_once, wait
+from supple.kernels.team import enter, leave, proceed, records, records_at_once
 
 
 class LanePlace(Place):
@@ -43,18 +43,8 @@ def _proceed(team, phase, place, first, last):
     return LanePlace(number, lane, WARP, slot, copy, copy * team.size)
 
 
-@arrive.of(Lanewise)
-def _arrive(team):
-    pass
-
-
-@wait.of(Lanewise)
-def _wait(team, phase, first, last):
-    pass
-
-
-@fetch_rows.of(Lanewise)
-def _fetch_rows(team, data, start, first, last):
+@leave.of(Lanewise)
+def _leave(team, phase, first, last):
     pass
 
 

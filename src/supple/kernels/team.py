@@ -6,8 +6,6 @@
         place = proceed(team, phase, place, first, last)
     leave(team, phase, first, last)             # everybody is done
 
-`leave` is `arrive` and `wait`, between which a thread may do what does not depend on the others.
-
 A place names an item among first, ..., last - 1: by its number where one thread does all lanes of it at
 once, by a `Place` where a thread does one of its lanes and, where several share a lane, a part of what has to
 be summed up for it (see `divide`). Which thread does an item never changes a result.
@@ -22,7 +20,7 @@ from numba import types
 from numba.extending import overload
 
 from supple.kernels.access import RECORD, WARP, Lane, Place
-from supple.kernels.compile import generic, physics
+from supple.kernels.compile import generic
 from supple.kernels.pack import pack_of
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
@@ -55,26 +53,8 @@ def proceed(team, phase, place, first, last):
 
 
 @generic
-def arrive(team):
-    """Let the others know that this thread has done all its items of the phase."""
-
-
-@generic
-def wait(team, phase, first, last):
-    """Return once the whole team has done the phase."""
-
-
-@physics
 def leave(team, phase, first, last):
-    """Both."""
-    arrive(team)
-    wait(team, phase, first, last)
-
-
-@generic
-def fetch_rows(team, data, start, first, last):
-    """On a device, bring what this thread will read first of some rows, (rows, fields, lanes), closer: those of
-    its batch among first, ..., last - 1, which are rows start[batch] to start[batch + 1]."""
+    """Return once the whole team has done the phase."""
 
 
 @enter.of(Threads)
@@ -93,19 +73,9 @@ def _proceed(team, phase, place, first, last):
     return place
 
 
-@arrive.of(Threads)
-def _arrive(team):
-    pass
-
-
-@wait.of(Threads)
-def _wait(team, phase, first, last):
+@leave.of(Threads)
+def _leave(team, phase, first, last):
     wait_for_phase(team.counters, phase, -(-(last - first) // CHUNK))
-
-
-@fetch_rows.of(Threads)
-def _fetch_rows(team, data, start, first, last):
-    pass
 
 
 def inside(place: Any, last: int) -> bool:

@@ -23,6 +23,7 @@ from supple.kernels.cuda import (
     sums,
     synchronise,
 )
+from supple.kernels.device import same
 from supple.model import Model
 from supple.ordering import Links, batch_links
 from supple.solvers.evaluation import evaluate_balance
@@ -74,7 +75,7 @@ class CudaProblem(Problem):
         follow and are the same. It is one at first and then ever more, lest the device waits for the host."""
         operations, self._waiting = self._waiting, ()
         step = kernel, phases, widest, self.active, operations, args
-        if not _same(step, self._step):
+        if not same(step, self._step):
             self._catch_up()
             self._step = step
         self._times += 1
@@ -206,10 +207,3 @@ class CudaProblem(Problem):
     @cached_property
     def _measured(self) -> np.ndarray:
         return np.zeros((self.copies, REDUCE_BLOCKS, 5))
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether a and b are one object, equal numbers, or tuples of such."""
-    if type(a) is tuple and type(b) is tuple:
-        return a is b or (len(a) == len(b) and all(map(_same, a, b)))
-    return a is b or (isinstance(a, int | float) and a == b)

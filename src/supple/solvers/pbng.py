@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.kernels import (
     all_lanes,
-    arrive,
     divide,
     enter,
     gather,
@@ -20,13 +19,13 @@ from supple.kernels import (
     kernel,
     leads,
     least_share,
+    leave,
     load,
     physics,
     proceed,
     scatter,
     select,
     store,
-    wait,
 )
 from supple.solvers.acceleration import NOT_ACCELERATED, accelerate
 from supple.solvers.anderson import Anderson
@@ -35,7 +34,7 @@ from supple.solvers.evaluation import net_force
 from supple.solvers.links import no_links, rows_of_links, sweep_links
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import begin_step
-from supple.terms import fetch_visits, limit_step
+from supple.terms import limit_step
 
 
 @physics
@@ -71,12 +70,10 @@ def sweeps(
                 while inside(place, last):
                     visit(terms, vertices, divide(place, vertices.width), u, anchor, omega, rejected)
                     place = proceed(team, phase, place, first, last)
-                arrive(team)
                 following = colour + 1 if colour + 1 < colours else 0
-                begin, end = colour_start[following], colour_start[following + 1]
-                fetch_visits(terms, team, begin, end)
-                wait(team, phase, first, last)
-                first, last = begin, end
+                bounds = colour_start[following], colour_start[following + 1]  # read while others still work
+                leave(team, phase, first, last)
+                first, last = bounds
                 phase += 1
             sweep_links(links, team, phase, u, anchor, omega)
             phase += len(links.colour_start) - 1

@@ -9,12 +9,12 @@ from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
-    arrive,
     enter,
     gather,
     generic,
     inside,
     kernel,
+    leave,
     load,
     number,
     physics,
@@ -22,7 +22,6 @@ from supple.kernels import (
     row_at,
     scatter,
     store,
-    wait,
 )
 from supple.solvers.records import begin_step
 from supple.terms.tet import deformation_gradient, material_at, own_gradient, shape_gradients
@@ -71,9 +70,8 @@ def _sweep_projections(projections, team, phase, u):
                 for k in range(begin, end):
                     project(projection, row_at(batch, k), u)
                 batch = proceed(team, phase + colour, batch, first, last)
-            arrive(team)
-            following = projection.colour_start[min(colour + 2, colours)]
-            wait(team, phase + colour, first, last)
+            following = projection.colour_start[min(colour + 2, colours)]  # read while others still work
+            leave(team, phase + colour, first, last)
             first, last = last, following
         sweep_projections(projections[1:], team, phase + colours, u)
 

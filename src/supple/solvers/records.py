@@ -70,7 +70,7 @@ def on_records(team, counts, operations):
 
 
 class Steps(NamedTuple):
-    """What a kernel does: so many times, first these operations on so many records each, then its own work."""
+    """What a kernel does: so many times, these operations on so many records each, then its own work."""
 
     times: Any
     counts: Any

@@ -1,6 +1,6 @@
 """Energy terms: one file per kind of stencil."""
 
-from supple.terms.compose import add_forces, add_group_forces, fetch_visits, limit_group_step, limit_step
+from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.term import Elements, Term, Visits, energy, inversion, step_fraction, vertex_force
 from supple.terms.tet import TetElasticity
 from supple.terms.weak import WeakConstraints
@@ -14,7 +14,6 @@ __all__ = [
     "add_forces",
     "add_group_forces",
     "energy",
-    "fetch_visits",
     "inversion",
     "limit_group_step",
     "limit_step",

@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot
-from supple.kernels import fetch_rows, gather, load, number, physics, row_at
+from supple.kernels import gather, load, number, physics, row_at
 from supple.terms.term import step_fraction, vertex_force
 
 
@@ -72,40 +72,6 @@ def _add_forces(terms, batch, u, ui, total):
 
     # A thread of a device waits for the data of four visits at once; packs would no longer fit in registers.
     return four_by_four if isinstance(batch, types.BaseTuple) else one_by_one
-
-
-def fetch_visits(terms: Any, team: Any, first: int, last: int) -> None:
-    """On a device, bring the first visits of this thread's next batch, one of first, ..., last - 1, closer."""
-
-
-@overload(fetch_visits)
-def _fetch_visits(terms, team, first, last):
-    if len(terms) == 0:
-        return lambda terms, team, first, last: None
-
-    def first_then_rest(terms, team, first, last):
-        _fetch_fields(terms[0], team, terms[0].start, first, last)
-        fetch_visits(terms[1:], team, first, last)
-
-    return first_then_rest
-
-
-def _fetch_fields(fields: Any, team: Any, start: Any, first: int, last: int) -> None:
-    """The same for all data by rows among the fields of a term."""
-
-
-@overload(_fetch_fields)
-def _overload_fetch_fields(fields, team, start, first, last):
-    if len(fields) == 0:
-        return lambda fields, team, start, first, last: None
-    if not isinstance(fields[0], types.Array) or fields[0].ndim != 3:
-        return lambda fields, team, start, first, last: _fetch_fields(fields[1:], team, start, first, last)
-
-    def first_then_rest(fields, team, start, first, last):
-        fetch_rows(team, fields[0], start, first, last)
-        _fetch_fields(fields[1:], team, start, first, last)
-
-    return first_then_rest
 
 
 def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any) -> Any:

@@ -11,13 +11,7 @@ from numba.extending import intrinsic
 from supple.kernels.access import WARP, Place
 from supple.kernels.compile import physics
 from supple.kernels.pack import PackType
-from supple.kernels.team import arrive, enter, fetch_rows, proceed, records, records_at_once, wait
-
-LINE = 128
-"""Bytes that move together."""
-
-ROWS_AHEAD = 4
-"""As many rows as are in flight at once, see `terms.compose`."""
+from supple.kernels.team import enter, leave, proceed, records, records_at_once
 
 
 class Grid(NamedTuple):
@@ -85,7 +79,7 @@ def _proceed_copies(team, phase, place, first, last):
 
 
 @intrinsic
-def _add_arrival(typingctx, counter):
+def _arrive(typingctx, counter):
     """Add one to a counter, after which all that this block has written before can be seen."""
 
     def codegen(context, builder, sig, args):
@@ -123,56 +117,18 @@ def _records_at_once(team):
     return WARP
 
 
-@arrive.of(Copies)
-@arrive.of(Grid)
-def _arrive(team):
-    cuda.syncthreads()
-    if cuda.threadIdx.x == 0:
-        _add_arrival(team.arrivals)
-
-
-@wait.of(Copies)
-@wait.of(Grid)
-def _wait(team, phase, first, last):
+@leave.of(Copies)
+@leave.of(Grid)
+def _leave(team, phase, first, last):
     """Wait for all blocks. Cheaper than cooperative groups' sync of the grid."""
+    cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         blocks = cuda.gridDim.x * cuda.gridDim.y
         target = types.uint32(team.before + (phase + 1) * blocks)
+        _arrive(team.arrivals)
         while types.int32(types.uint32(_arrived(team.arrivals) - target)) < 0:
             pass
     cuda.syncthreads()
-
-
-@intrinsic
-def _fetch_line(typingctx, data, row, line):
-    """Bring 128 bytes into the L2 cache, the line-th from the beginning of a row."""
-
-    def codegen(context, builder, sig, args):
-        struct = context.make_array(data)(context, builder, args[0])
-        size = builder.extract_value(struct.strides, 0)
-        offset = builder.add(builder.mul(args[1], size), builder.mul(args[2], ir.IntType(64)(LINE)))
-        pointer = builder.gep(
-            builder.bitcast(struct.data, ir.IntType(8).as_pointer()), [offset], source_etype=ir.IntType(8)
-        )
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type])
-        asm = ir.InlineAsm(kind, "prefetch.global.L2 [$0];", "l", side_effect=True)
-        builder.call(asm, [pointer])
-        return context.get_dummy_value()
-
-    return types.void(data, types.int64, types.int64), codegen
-
-
-@fetch_rows.of(Copies)
-@fetch_rows.of(Grid)
-def _fetch_rows(team, data, start, first, last):
-    batch = first + _warp()
-    if batch < last:
-        row, end = start[batch], min(start[batch] + ROWS_AHEAD, start[batch + 1])
-        lines = (end - row) * data.strides[0] // LINE
-        line = _lane()
-        while line < lines:
-            _fetch_line(data, row, line)
-            line += WARP
 
 
 @intrinsic

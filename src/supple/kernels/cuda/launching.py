@@ -26,6 +26,7 @@ from supple.kernels.access import WARP
 from supple.kernels.compile import cache_directory, can_keep, keep_only_own_types
 from supple.kernels.cuda.grid import Copies, Grid
 from supple.kernels.cuda.memory import Mirror, check
+from supple.kernels.device import same
 
 
 class Shape(NamedTuple):
@@ -65,7 +66,7 @@ def launch(
     active and records: see `Copies`."""
     state = records, arrivals.counter, arrivals.total % 2**32
     team = Grid(*state) if copies == 1 else Copies(*state, active)
-    launcher, fields = _prepare(mirror, kernel, shape, (team, *args), (*team, *args))
+    launcher, fields = _prepare(mirror, kernel, shape, team, args)
     rows = min(len(active), launcher.blocks)
     columns, threads = launcher.blocks // rows, shape.threads
     if widest is not None and widest * WARP < columns * threads:
@@ -77,7 +78,7 @@ def launch(
 
 def start(mirror: Mirror, kernel: Callable, shape: Shape, grid: tuple[int, int, int], *args: Any) -> None:
     """Run a kernel that is written for CUDA."""
-    launcher, fields = _prepare(mirror, kernel, shape, args, args)
+    launcher, fields = _prepare(mirror, kernel, shape, (), args)
     launcher.start(grid, shape.threads, fields, cooperative=False)
 
 
@@ -111,17 +112,34 @@ _launchers: dict[tuple, Launcher] = {}
 
 
 def _prepare(
-    mirror: Mirror, kernel: Callable, shape: Shape, args: tuple, flat: tuple
+    mirror: Mirror, kernel: Callable, shape: Shape, team: tuple, args: tuple
 ) -> tuple[Launcher, list]:
-    """The launcher for some arguments, and what to start it with; flat: the same, the team as its fields."""
+    """The launcher for a team, which is () for kernels without one, and some arguments; and what to start it
+    with."""
     fields: list = []
-    kinds: list = [kernel, shape, type(args[0])]
-    for value in flat:
+    kinds: list = [kernel, shape, type(team)]
+    for value in team:
         mirror.flatten(value, fields, kinds)
-    key = tuple(kinds)
-    if key not in _launchers:
-        _launchers[key] = Launcher(_compiled(kernel, shape, args), shape, fields)
-    return _launchers[key], fields
+    last = mirror.calls.get(kernel)
+    if last is None or last.shape is not shape or not same(last.args, args):
+        own_fields: list = []
+        for value in args:
+            mirror.flatten(value, own_fields, kinds)
+        key = tuple(kinds)
+        if key not in _launchers:
+            whole = (team, *args) if team else args
+            _launchers[key] = Launcher(_compiled(kernel, shape, whole), shape, fields + own_fields)
+        last = mirror.calls[kernel] = Call(shape, args, _launchers[key], own_fields)
+    return last.launcher, fields + last.fields
+
+
+class Call(NamedTuple):
+    """The last launch of a kernel: how, and what its arguments were."""
+
+    shape: Shape
+    args: tuple
+    launcher: Launcher
+    fields: list
 
 
 def _compiled(kernel: Callable, shape: Shape, args: tuple) -> Any:

@@ -137,6 +137,8 @@ class Mirror:
     def __init__(self) -> None:
         self._copies: dict[int, tuple[DeviceArray, list]] = {}
         self._tuples: dict[int, tuple[tuple, list, list]] = {}
+        self.calls: dict[Any, Any] = {}
+        """The last launch of each kernel, see `launching`."""
 
     def _entry(self, array: np.ndarray) -> tuple[DeviceArray, list]:
         """The device copy of a host array and its fields."""
