@@ -263,6 +263,31 @@ def batch_row(precision: str, acceleration: str, count: int = 64) -> dict:
     return min(rows, key=lambda row: row["solve_seconds"])
 
 
+def many() -> list[dict]:
+    return [many_row("float32", a) for a in ACCELERATIONS]
+
+
+def many_row(precision: str, acceleration: str, count: int = 1024, at_once: int = 256) -> dict:
+    """Such equilibria in one call, from the scene to arrays on the host: with set-up and all."""
+    scene = supple.load_scene(TWIST).scene
+    variations = [supple.Variation(time=0.5 + 0.5 * k / count) for k in range(1, count + 1)]
+    start = time.perf_counter()
+    results = supple.equilibria(
+        scene, variations, supple.PBNG(acceleration), precision=precision, device="cuda", at_once=at_once
+    )
+    converged = sum(result.report.ok for result in results)
+    wall = time.perf_counter() - start
+    return {
+        "precision": precision,
+        "acceleration": acceleration,
+        "equilibria": count,
+        "at_once": at_once,
+        "wall_seconds": wall,
+        "per_second": count / wall,
+        "converged": converged,
+    }
+
+
 def markdown(results: dict) -> str:
     """The rows that have a target, beside it."""
     rows = [
@@ -306,6 +331,15 @@ def markdown(results: dict) -> str:
     ]
     rows += [
         (
+            f"{row['equilibria']:,} of them in one call, {row['acceleration']}, with set-up and results",
+            "",
+            f"{row['per_second']:.0f} per second",
+            "",
+        )
+        for row in results.get("many", [])
+    ]
+    rows += [
+        (
             f"block XPBD, 50 substeps, {row['tets']:,} tetrahedra, {row['ordering']}",
             f"{row['target_ms']} ms",
             f"{row['ms_per_step']:.1f} ms",
@@ -322,7 +356,8 @@ def markdown(results: dict) -> str:
 
 
 SECTIONS: dict[str, Callable] = {
-    section.__name__: section for section in (limits, sweeps, methods, cube, equilibria, batches, substeps)
+    section.__name__: section
+    for section in (limits, sweeps, methods, cube, equilibria, batches, many, substeps)
 }
 
 

@@ -14,8 +14,6 @@ import pytest
 from supple.kernels.access import WARP
 from supple.kernels.lanewise import Lanewise
 
-REDUCE_BLOCKS = 1
-
 
 class Shape(NamedTuple):
     registers: int
@@ -38,6 +36,9 @@ class Mirror:
 
     def __contains__(self, array: np.ndarray) -> bool:
         return id(array) in self._copies
+
+    def forget_launches(self) -> None:
+        pass
 
     def upload(self, value: Any) -> None:
         self.on_device(value)
@@ -77,29 +78,11 @@ def launch(mirror, arrivals, kernel, phases, shape, widest, copies, active, reco
     kernel(Lanewise(active, np.int64(records)), *(mirror.on_device(arg) for arg in args))
 
 
-def measure(mirror, active, net, sums, softness, u, out) -> np.ndarray:
-    net, sums, u = (mirror.of(array).astype(float) for array in (net, sums, u))
-    copies = len(sums)
-    figures = np.zeros((copies, 5))
-    for copy in active:
-        r, x = (array.reshape(copies, -1, 4)[copy, :-1, :3] for array in (net, u))
-        s, stiffness = sums[copy, :, 0], sums[copy, :, 1]
-        ratio = (s * mirror.of(softness)[copy]).max()
-        figures[copy] = (r**2).sum(), (s**2).sum(), (stiffness**2).sum(), np.abs(x).max(), ratio
-    return figures
-
-
-def sums(mirror, active, values, out) -> np.ndarray:
-    total = np.zeros((len(values), values.shape[2]))
-    total[active] = mirror.of(values)[active].sum(axis=(1, 3), dtype=float)
-    return total
-
-
 @pytest.fixture
 def fake_device(monkeypatch):
     """Lets device="cuda" mean this."""
     fake = ModuleType("supple.kernels.cuda")
-    names = ("Shape", "Arrivals", "Mirror", "launch", "launched", "measure", "sums", "REDUCE_BLOCKS")
+    names = ("Shape", "Arrivals", "Mirror", "launch", "launched")
     for name in names:
         setattr(fake, name, globals()[name])
     launched.clear()

@@ -118,16 +118,24 @@ def _together(
     from supple.solvers.cuda_batch import CudaBatch, bytes_per_copy
 
     require_device()
+    problem: CudaBatch | None = None
     while chunk := list(islice(every, 1)):
-        fitting = int(MEMORY_SHARE * free_memory() / bytes_per_copy(model, precision, solver.window))
-        size = max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
+        if problem is None:
+            fitting = int(MEMORY_SHARE * free_memory() / bytes_per_copy(model, precision, solver.window))
+            size = max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
         chunk += islice(every, size - 1)
-        yield from _solve_batch(CudaBatch(model, precision, chunk), solver, stop)
+        began = perf_counter()
+        if problem is not None and problem.suits(chunk):
+            problem.take(chunk)
+        else:
+            problem = CudaBatch(model, precision, chunk)
+        yield from _solve_batch(problem, solver, stop, began)
+    problem = None
     release_memory()
 
 
-def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop) -> Iterator[Result]:
-    reports = solve_copies(problem, solver, stop)
+def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop, began: float) -> Iterator[Result]:
+    reports = solve_copies(problem, solver, stop, began=began)
     for copy, (x, report) in enumerate(zip(problem.all_positions(), reports, strict=True)):
         report.notes.append(f"solved together with {problem.copies - 1} others")
         there = problem.displacements_on_device(copy)

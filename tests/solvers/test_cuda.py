@@ -10,6 +10,7 @@ from supple.materials import MATERIALS
 from supple.solvers import SOLVERS
 from supple.solvers.evaluation import evaluate_balance
 from supple.solvers.problem import Problem
+from supple.solvers.sums import PARTS
 
 
 def card() -> str | None:
@@ -64,12 +65,13 @@ def test_shared_visits_add_up():
     assert shared.vertices.width.max() < 32
     totals = []
     for problem in (shared, alone):
-        sizes = np.zeros((len(problem.vertices.own), 2, 32))
+        sizes = np.zeros((1, len(problem.vertices.own), 2, 32))
+        rest = sizes, np.zeros_like(sizes[:, :, 0]), np.zeros((1, 5, PARTS))
         problem.positions = model.rest + 0.1 * np.sin(7 * model.rest)
-        arguments = problem.terms, problem.vertices, problem.u, problem.anchor, problem.net, sizes
-        problem.run(evaluate_balance, 1, *arguments)
+        arguments = problem.terms, problem.vertices, problem.u, problem.anchor, problem.net
+        problem.run(evaluate_balance, 2, *arguments, *rest)
         found = np.zeros(model.vertices + 1)
-        np.add.at(found, problem.vertices.own[:, 0], sizes[:, 1])
+        np.add.at(found, problem.vertices.own[:, 0], sizes[0, :, 1])
         totals.append(found[:-1][model.free])
     assert totals[1].min() > 1
     np.testing.assert_allclose(*totals, rtol=1e-12)

@@ -7,7 +7,8 @@ Vertex records (positions, velocities) are rows of four numbers, x y z and one u
 one aligned load.
 
 A device may hold several copies of a model's state. Places and lanes tell the copy that a thread works on:
-its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each.
+its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each, or
+one for all of them.
 """
 
 from __future__ import annotations
@@ -70,14 +71,15 @@ def _handle(row: Any) -> Any:
 def _field_pointer(context, builder, array_type, array, row_type, row, field):
     """Pointer to data[row, field], at lane 0 or at the lane that a Place or Lane names."""
     struct = context.make_array(array_type)(context, builder, array)
-    *_, rows, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
+    *blocks, rows, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
     lane = _INT64(0)
     if isinstance(row_type, types.BaseTuple):
         lane, copy = (_named(builder, row_type, row, name) for name in ("lane", "copy"))
         lanes = _INT64(WARP)
         row = _named(builder, row_type, row, "number")
-        if array_type.ndim == 4:
-            row = builder.add(row, builder.mul(copy, rows))
+        if blocks:
+            several = builder.icmp_signed(">", blocks[0], _INT64(1))
+            row = builder.add(row, builder.select(several, builder.mul(copy, rows), _INT64(0)))
     first = builder.mul(builder.mul(row, fields), lanes)
     offset = builder.add(builder.add(first, lane), builder.mul(field, lanes))
     return builder.gep(struct.data, [offset], source_etype=context.get_data_type(array_type.dtype))

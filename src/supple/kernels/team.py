@@ -271,6 +271,20 @@ def _together(place):
     return lambda place: None
 
 
+def lane_most(place: Any, value: float) -> float:
+    """The largest of a number over all threads at a place."""
+    return value
+
+
+@overload(lane_most, jit_options={"forceinline": True})
+def _lane_most(place, value):
+    if getattr(place, "instance_class", None) is Place:
+        from supple.kernels.cuda.grid import most_over_warp
+
+        return lambda place, value: most_over_warp(value)
+    return lambda place, value: value
+
+
 def lane_total(place: Any, value: float) -> float:
     """The sum of a number over all threads at a place."""
     return value

@@ -13,7 +13,6 @@ from supple.model import Conditions, Model
 from supple.ordering import Links, batch_links
 from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
-from supple.solvers.problem import norm
 from supple.terms import TetElasticity
 
 
@@ -24,16 +23,33 @@ class CudaBatch(CudaProblem):
     have a block for each copy. Only the `active` copies are worked on."""
 
     def __init__(self, model: Model, precision: str, conditions: Sequence[Conditions]) -> None:
-        varied = any(c.materials is not None for c in conditions)
-        super().__init__(_numbered(model) if varied else model, precision, len(conditions))
-        self.model = model
         self._materials: list[tuple] = []
-        n, copies = model.vertices + 1, self.copies
+        self._varied = _is_varied(conditions)
+        super().__init__(_numbered(model) if self._varied else model, precision, len(conditions))
+        self.model = model
+        self._numbered_rows = self.terms, self.elements
+        self.take(conditions)
+
+    def suits(self, conditions: Sequence[Conditions]) -> bool:
+        """Whether `take` can take them."""
+        return _is_varied(conditions) == self._varied
+
+    def take(self, conditions: Sequence[Conditions]) -> None:
+        """Go over to other conditions. What is the same for all of them stays on the device."""
+        model, n, copies = self.model, self.model.vertices + 1, len(conditions)
+        if self._varied or copies != self.copies:
+            for name in ("_sizes", "_figures", "_softness", "_rest_stiffness"):
+                self.__dict__.pop(name, None)
+        self._shared = {k: v for k, v in self._shared.items() if k == "links" and not self._varied}
+        self._forget_launches()  # lest the state that was is kept on the device beside the new one
+        self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
+        self._energy_scale, self._energies = np.zeros(copies), None
         self.u = np.zeros((copies * n, RECORD), self.dtype)
-        self.net = np.zeros_like(self.u)
+        self.net = self.zeros(self.u.shape)
         self.anchor = self.u  # without inertia nothing pulls towards it
-        self.force = np.stack([c.force for c in conditions])
-        self._loads = np.array([force[model.free].any() for force in self.force])
+        alike = all(c.force is conditions[0].force for c in conditions)
+        self.force = np.stack([c.force for c in conditions[: 1 if alike else None]])
+        self._loads = np.broadcast_to([force[model.free].any() for force in self.force], copies)
         self._loaded = bool(self._loads.any())
         self.vertices = self.vertices._replace(
             force=np.ascontiguousarray(self._force_by_batch(self.vertices.own))
@@ -43,22 +59,27 @@ class CudaBatch(CudaProblem):
             if c.start is not None:
                 u[:-1, :3] = c.start - model.rest
             u[model.pinned, :3] = c.pinned - model.rest[model.pinned]
-        if varied:
+        if self._varied:
             unchanged = tuple(term.material for term in model.terms if isinstance(term, TetElasticity))
             self._materials = [c.materials or unchanged for c in conditions]
-            self.terms = self._varied(self.terms)
-            rows = self._varied(tuple(e.rows for e in self.elements))
-            self.elements = [replace(e, rows=r) for e, r in zip(self.elements, rows, strict=True)]
+            terms, elements = self._numbered_rows
+            self.terms = self._with_materials(terms)
+            rows = self._with_materials(tuple(e.rows for e in elements))
+            self.elements = [replace(e, rows=r) for e, r in zip(elements, rows, strict=True)]
         self._upload()
 
+    @property
+    def kinds(self) -> int:
+        return self.copies if self._varied else 1
+
     def batch_links(self) -> Links | None:
-        if not self._materials:
+        if not self._varied:
             return super().batch_links()
         model = _numbered(self.model)
         links = batch_links(model.terms, model.free, self.dtype, self.lanes, self._at_once)
-        return links and replace(links, terms=self._varied(links.terms))
+        return links and replace(links, terms=self._with_materials(links.terms))
 
-    def _varied(self, rows: tuple) -> tuple:
+    def _with_materials(self, rows: tuple) -> tuple:
         """Rows of all terms whose material parameters are the numbers of their elements, with the parameters
         of every copy there instead."""
         found, varied = 0, list(rows)
@@ -72,19 +93,6 @@ class CudaBatch(CudaProblem):
     def is_loaded(self, copy: int) -> bool:
         return bool(self._loads[copy])
 
-    def _rest_softness(self) -> np.ndarray:
-        u, self.u = self.u, np.zeros_like(self.u)
-        try:
-            self.run_balance()
-        finally:
-            self.u = u
-        self.pull(self._sums)
-        return 1 / np.maximum(self._sums[:, :, 1], 1e-30)
-
-    def _stiffness_norm(self, copy: int) -> float:
-        stiffness = 1 / self._softness[copy]
-        return norm(np.where(np.arange(self.lanes) < self.vertices.width[:, None], stiffness, 0))
-
     def displacements_on_device(self, copy: int = 0) -> Any:
         self._catch_up()
         n = self.model.vertices + 1
@@ -94,6 +102,11 @@ class CudaBatch(CudaProblem):
         """(copies, n, 3) float64."""
         self.pull(self.u)
         return self.model.rest + self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
+
+
+def _is_varied(conditions: Sequence[Conditions]) -> bool:
+    """Whether some have other materials."""
+    return any(c.materials is not None for c in conditions)
 
 
 def bytes_per_copy(model: Model, precision: str, window: int) -> int:

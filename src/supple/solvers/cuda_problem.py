@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,22 +10,18 @@ import numpy as np
 from supple.kernels.access import WARP
 from supple.kernels.cuda import (
     FAT,
-    REDUCE_BLOCKS,
     WIDE,
     Arrivals,
     Mirror,
     launch,
-    measure,
     multiprocessors,
     require_device,
-    sums,
     synchronise,
 )
 from supple.kernels.device import same
 from supple.model import Model
 from supple.ordering import Links, batch_links
-from supple.solvers.evaluation import evaluate_balance
-from supple.solvers.problem import Balance, Problem
+from supple.solvers.problem import Problem
 from supple.solvers.records import Clear, Put, Steps
 
 SMALL = 48_000
@@ -47,7 +41,6 @@ class CudaProblem(Problem):
         self.card = require_device()
         self.copies = copies
         self._mirror, self._arrivals = Mirror(), Arrivals()
-        self._energies: np.ndarray | None = None
         self._waiting: tuple = ()
         self._step: tuple = ()
         self._times, self._together = 0, 1
@@ -108,6 +101,11 @@ class CudaProblem(Problem):
         state = self.copies, active, self.model.vertices + 1
         launch(self._mirror, self._arrivals, kernel, phases, self._shape, widest, *state, *args)
 
+    def _forget_launches(self) -> None:
+        """Let go of what the last ones were given."""
+        self._step = ()
+        self._mirror.forget_launches()
+
     def batch_links(self) -> Links | None:
         return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self._at_once)
 
@@ -143,67 +141,3 @@ class CudaProblem(Problem):
     def displacements_on_device(self, copy: int = 0) -> Any:
         self._catch_up()
         return self._mirror.duplicate(self.u, 0, len(self.u))
-
-    def balance(self) -> Balance:
-        return self.balances()[0]
-
-    def balances(self) -> dict[int, Balance]:
-        """The same figures as on the CPU, measured on the device."""
-        self._energies = None
-        softness = self._softness  # which evaluates forces at rest the first time
-        self.run_balance()
-        figures = measure(self._mirror, self.active, self.net, self._sums, softness, self.u, self._measured)
-        return {int(copy): self._balance(int(copy), *figures[copy]) for copy in self.active}
-
-    def run_balance(self) -> None:
-        """Evaluate the net forces, and s and tr A of every vertex."""
-        self.run(evaluate_balance, 1, self.terms, self.vertices, self.u, self.anchor, self.net, self._sums)
-
-    def _balance(self, copy: int, r2: float, s2: float, a2: float, reach: float, ratio: float) -> Balance:
-        length = float(np.finfo(self.dtype).eps) * (reach + self._edge)
-        at_rest = not self.is_loaded(copy) and ratio <= 4 * length
-        return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
-
-    def is_loaded(self, copy: int) -> bool:
-        """Whether external forces act on free vertices."""
-        return self._loaded
-
-    def energy_of(self, copy: int) -> float:
-        if self._energies is None:
-            self._energies = self.energies()
-        return float(self._energies[copy])
-
-    def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
-        """Summed up on the device, for the active copies."""
-        values, out = self.shared(
-            f"{fields} values for each of {id(own)}",
-            lambda: (
-                self.zeros((self.copies, len(own), fields, self.lanes)),
-                np.zeros((self.copies, REDUCE_BLOCKS, fields)),
-            ),
-        )
-        self.run(kernel, 1, *args, values)
-        return sums(self._mirror, self.active, values, out)
-
-    def set_time_step(self, dt: float) -> None:
-        super().set_time_step(dt)
-        self._softness[:] = self._rest_softness()
-        self.push(self._softness)
-
-    def _rest_softness(self) -> np.ndarray:
-        """1 / tr A of every vertex at rest, by copy, batch and lane."""
-        return 1 / np.maximum(self._rest_stiffness + 3 * self.vertices.inertia[:, 0], 1e-30)
-
-    @cached_property
-    def _softness(self) -> np.ndarray:
-        shape = self.copies, len(self.vertices.own), self.lanes
-        return np.array(np.broadcast_to(self._rest_softness(), shape))
-
-    @cached_property
-    def _sums(self) -> np.ndarray:
-        """s and tr A by copy, batch and lane."""
-        return self.zeros((self.copies, len(self.vertices.own), 2, self.lanes))
-
-    @cached_property
-    def _measured(self) -> np.ndarray:
-        return np.zeros((self.copies, REDUCE_BLOCKS, 5))

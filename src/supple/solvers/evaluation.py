@@ -21,6 +21,7 @@ from supple.kernels import (
     store,
     sum_shares,
 )
+from supple.solvers.sums import add_up, measure
 from supple.terms import add_forces, energy, inversion
 
 
@@ -66,8 +67,9 @@ def load_magnitude(vertices, batch, anchor, ui):
 
 
 @kernel
-def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
-    """Net forces into the records `net`, and per vertex s and tr A into sizes (batches, 2, lanes)."""
+def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, figures):
+    """Net forces into the records `net`, per vertex s and tr A into sizes (copies, batches, 2, lanes), and
+    what there is to say of them into figures; see `measure`."""
     last = len(vertices.own)
     place = enter(team, 0, 0, last)
     while inside(place, last):
@@ -81,11 +83,13 @@ def evaluate_balance(team, terms, vertices, u, anchor, net, sizes):
             store(sizes, batch, 1, A[0] + A[1] + A[2])
         place = proceed(team, 0, place, 0, last)
     leave(team, 0, 0, last)
+    measure(team, 1, net, u, sizes, softness, figures)
 
 
 @kernel
-def evaluate_potential(team, vertices, u, anchor, values):
-    """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (batches, 2, lanes)."""
+def evaluate_potential(team, vertices, u, anchor, values, sums):
+    """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (copies, batches, 2, lanes), and their
+    sums."""
     last = len(vertices.own)
     place = enter(team, 0, 0, last)
     while inside(place, last):
@@ -98,25 +102,29 @@ def evaluate_potential(team, vertices, u, anchor, values):
             store(values, batch, 1, abs(work))
         place = proceed(team, 0, place, 0, last)
     leave(team, 0, 0, last)
+    add_up(team, 1, values, sums)
 
 
 @kernel
-def evaluate_energy(team, term, own, u, energies):
-    """Energy of the elements of a term into energies (rows, 1, lanes)."""
+def evaluate_energy(team, term, own, u, energies, sums):
+    """Energy of the elements of a term into energies (copies, rows, 1, lanes), and their sums."""
     last = len(own)
     row = enter(team, 0, 0, last)
     while inside(row, last):
         store(energies, row, 0, energy(term, row, u, gather(u, own, row, 0)))
         row = proceed(team, 0, row, 0, last)
     leave(team, 0, 0, last)
+    add_up(team, 1, energies, sums)
 
 
 @kernel
-def evaluate_inversions(team, term, own, u, flags):
-    """1 for every inverted element of a term, 0 for others, into flags (rows, 1, lanes)."""
+def evaluate_inversions(team, term, own, u, flags, sums):
+    """1 for every inverted element of a term, 0 for others, into flags (copies, rows, 1, lanes), and their
+    sums."""
     last = len(own)
     row = enter(team, 0, 0, last)
     while inside(row, last):
         store(flags, row, 0, inversion(term, row, u, gather(u, own, row, 0)))
         row = proceed(team, 0, row, 0, last)
     leave(team, 0, 0, last)
+    add_up(team, 1, flags, sums)

@@ -57,8 +57,8 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
 def sweeps(
     team, steps, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, iterations
 ):
-    """That many sweeps with their acceleration, in every step; rejected (batches, 1, lanes) counts the moves
-    that were not finite."""
+    """That many accelerated sweeps in every step. rejected (copies, batches, 1, lanes) counts moves that were
+    not finite."""
     colours = len(colour_start) - 1
     first, last = colour_start[0], colour_start[1]
     phase = 0
@@ -142,10 +142,8 @@ class PBNGRun:
         if options.acceleration == "anderson":
             self.acceleration = Anderson(options.window, problem)
         self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
-        shape = problem.vertices.inertia.shape
-        self._rejected = problem.shared(
-            "rejected", lambda: problem.zeros(shape if problem.device == "cpu" else (problem.copies, *shape))
-        )
+        shape = problem.copies, *problem.vertices.inertia.shape
+        self._rejected = problem.shared("rejected", lambda: problem.zeros(shape))
 
     @property
     def colours(self) -> int:

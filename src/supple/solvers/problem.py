@@ -25,6 +25,7 @@ from supple.solvers.evaluation import (
     evaluate_potential,
 )
 from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
+from supple.solvers.sums import PARTS
 from supple.terms import inversion
 
 MIN_BATCHES_PER_THREAD = 16
@@ -80,6 +81,11 @@ class Problem:
     device = "cpu"
     copies = 1
 
+    @property
+    def kinds(self) -> int:
+        """How many of the copies are of different materials."""
+        return 1
+
     def __init__(
         self,
         model: Model,
@@ -114,6 +120,7 @@ class Problem:
         self.active = np.arange(self.copies, dtype=np.int32)
         self._shared: dict[str, Any] = {}
         self._energy_scale = np.zeros(self.copies)
+        self._energies: np.ndarray | None = None
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
@@ -249,6 +256,9 @@ class Problem:
         self.inertia = self.model.mass / (dt * dt)
         self.vertices.inertia[:] = self._by_batch(self.vertices.own)
         self.push(self.vertices.inertia)
+        if "_softness" in self.__dict__:
+            self._soften(self._softness)
+            self.push(self._softness)
 
     def set_velocities(self, velocities: np.ndarray) -> None:
         """Start a motion with velocities (n, 3) [m/s]."""
@@ -289,37 +299,67 @@ class Problem:
             self.pull(array)
         return (1.0 - damping) * (self.u[:-1, :3].astype(float) - self.last[:-1, :3]) / dt
 
-    def balances(self) -> dict[int, Balance]:
-        """What `balance` says of every active copy of the state."""
-        return {int(copy): self.balance() for copy in self.active}
-
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""
-        rest_stiffness = self._rest_stiffness + 3 * self.vertices.inertia[:, 0]
-        s, stiffness = self._sizes(self.u)
-        residual = norm(self.net[:-1, :3].astype(float))
-        length = float(np.finfo(self.dtype).eps) * (float(np.abs(self.u[:-1]).max()) + self._edge)
-        return Balance(
-            residual,
-            norm(s),
-            length * norm(stiffness),
-            at_rest=not self._loaded and bool(np.all(s <= 4 * length * rest_stiffness)),
-        )
+        return self.balances()[0]
+
+    def balances(self) -> dict[int, Balance]:
+        """The same for every active copy of the state."""
+        self._energies = None
+        softness = self._softness
+        figures = self._measure(self.u, self._sizes, softness, self._figures)
+        return {copy: self._balance(copy, *figures[copy]) for copy in map(int, self.active)}
+
+    def _balance(self, copy: int, r2: float, s2: float, a2: float, reach: float, ratio: float) -> Balance:
+        length = float(np.finfo(self.dtype).eps) * (reach + self._edge)
+        at_rest = not self.is_loaded(copy) and ratio <= 4 * length
+        return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+
+    def is_loaded(self, copy: int) -> bool:
+        """Whether external forces act on free vertices."""
+        return self._loaded
+
+    def _measure(
+        self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, figures: np.ndarray
+    ) -> np.ndarray:
+        """(copies, 5) figures of the forces at displacements u, see `measure`."""
+        kept = self.net, sizes, softness, figures
+        self.run(evaluate_balance, 2, self.terms, self.vertices, u, self.anchor, *kept)
+        self.pull(figures)
+        return np.concatenate([figures[:, :3].sum(axis=2), figures[:, 3:].max(axis=2)], axis=1)
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """s and tr A by copy, batch and lane."""
+        return self.zeros((self.copies, len(self.vertices.own), 2, self.lanes))
+
+    @cached_property
+    def _figures(self) -> np.ndarray:
+        return np.zeros((self.copies, 5, PARTS))
 
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
-        """tr A of every vertex at rest, by batch and lane, without inertia."""
-        stiffness = self._sizes(np.zeros_like(self.u))[1] - 3 * self.vertices.inertia[:, 0]
-        return np.where(np.arange(self.lanes) < self.vertices.width[:, None], stiffness, 0)
+        """tr A of every vertex at rest without inertia, by kind of copy, batch and lane."""
+        kinds, batches, lanes = self.kinds, len(self.vertices.own), self.lanes
+        u = np.zeros((kinds * (self.model.vertices + 1), RECORD), self.dtype)
+        sizes = np.zeros((kinds, batches, 2, lanes), self.dtype)
+        active, self.active = self.active, np.arange(kinds, dtype=np.int32)
+        self._measure(u, sizes, np.zeros((1, batches, lanes), self.dtype), np.zeros((kinds, 5, PARTS)))
+        self.active = active
+        self.pull(sizes)
+        stiffness = sizes[:, :, 1].astype(float) - 3 * self.vertices.inertia[:, 0]
+        return np.where(np.arange(lanes) < self.vertices.width[:, None], stiffness, 0)
 
-    def _sizes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sums s of force magnitudes and tr A of all vertices by batch and lane, in float64."""
-        batches, _, lanes = self.vertices.own.shape
-        sizes = np.zeros((batches, 2, lanes), self.dtype)
-        self.run(evaluate_balance, 1, self.terms, self.vertices, u, self.anchor, self.net, sizes)
-        for array in (sizes, self.net, self.u):
-            self.pull(array)
-        return sizes[:, 0].astype(float), sizes[:, 1].astype(float)
+    @cached_property
+    def _softness(self) -> np.ndarray:
+        """1 / tr A at rest, by kind of copy, batch and lane."""
+        softness = np.zeros(self._rest_stiffness.shape, self.dtype)
+        self._soften(softness)
+        return softness
+
+    def _soften(self, softness: np.ndarray) -> None:
+        stiffness = self._rest_stiffness + 3 * self.vertices.inertia[:, 0]
+        softness[:] = 1 / np.maximum(stiffness, 1e-30)
 
     def energy(self) -> float:
         """E(u) [J], summed in float64."""
@@ -327,7 +367,9 @@ class Problem:
 
     def energy_of(self, copy: int) -> float:
         """E(u) of one copy of the state [J] at the last look."""
-        return self.energy()
+        if self._energies is None:
+            self._energies = self.energies()
+        return float(self._energies[copy])
 
     def energies(self) -> np.ndarray:
         """(copies,) E(u) [J]."""
@@ -348,10 +390,8 @@ class Problem:
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         eps = float(np.finfo(self.dtype).eps)
         scale = 500 * float(self._energy_scale[copy])
-        return eps * (scale + 10 * self._edge**2 * self._stiffness_norm(copy))
-
-    def _stiffness_norm(self, copy: int) -> float:
-        return norm(self._rest_stiffness)
+        stiffness = norm(self._rest_stiffness[copy if self.kinds > 1 else 0])
+        return eps * (scale + 10 * self._edge**2 * stiffness)
 
     def inverted(self) -> int:
         """Number of elements with negative volume."""
@@ -365,6 +405,13 @@ class Problem:
 
     def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
         """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""
-        values = np.empty((len(own), fields, self.lanes), self.dtype)
-        self.run(kernel, 1, *args, values)
-        return values.sum(axis=(0, 2), dtype=float)[None]
+        values, sums = self.shared(
+            f"{fields} values for each of {id(own)}",
+            lambda: (
+                self.zeros((self.copies, len(own), fields, self.lanes)),
+                np.zeros((self.copies, fields, PARTS)),
+            ),
+        )
+        self.run(kernel, 2, *args, values, sums)
+        self.pull(sums)
+        return sums.sum(axis=2)

@@ -104,6 +104,7 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
     from supple.solvers.evaluation import evaluate_energy
+    from supple.solvers.sums import PARTS
     from supple.terms import TetElasticity
 
     problem = _problem(model)
@@ -111,8 +112,8 @@ def energy_density(model: Model, positions: np.ndarray, step: Step | None = None
     stored = np.zeros(model.vertices)
     for term, elements in zip(model.terms, problem.elements, strict=True):
         if isinstance(term, TetElasticity):
-            energies = np.empty_like(elements.own, problem.dtype)
-            problem.run(evaluate_energy, 1, elements.rows, elements.own, problem.u, energies)
+            energies, sums = np.empty((1, *elements.own.shape)), np.empty((1, 1, PARTS))
+            problem.run(evaluate_energy, 2, elements.rows, elements.own, problem.u, energies, sums)
             each = energies.ravel()[: len(term.vertices)]
             stored += np.bincount(term.vertices.ravel(), np.repeat(each, 4), model.vertices)
     return stored / _around(model, volumes(model.rest, model.tets))

@@ -14,21 +14,17 @@ from supple.kernels.cuda.memory import (
     require_device,
     synchronise,
 )
-from supple.kernels.cuda.reductions import REDUCE_BLOCKS, measure, sums
 
 __all__ = [
     "FAT",
-    "REDUCE_BLOCKS",
     "WIDE",
     "Arrivals",
     "Mirror",
     "Shape",
     "free_memory",
     "launch",
-    "measure",
     "multiprocessors",
     "release_memory",
     "require_device",
-    "sums",
     "synchronise",
 ]

@@ -200,6 +200,16 @@ def sum_over_warp(value):
 
 
 @physics
+def most_over_warp(value):
+    """The largest of a number over all threads of a warp, the same in each."""
+    offset = WARP // 2
+    while offset > 0:
+        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
+        offset >>= 1
+    return value
+
+
+@physics
 def least_over_parts(place, pack):
     """The least of a pack over the threads that share a lane."""
     value = _number_of(pack)

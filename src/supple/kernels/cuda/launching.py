@@ -72,14 +72,8 @@ def launch(
     if widest is not None and widest * WARP < columns * threads:
         warps = max(1, -(-widest // columns))
         columns, threads = max(1, -(-widest // warps)), WARP * warps
-    launcher.start((columns, rows, 1), threads, fields, cooperative=True)
+    launcher.start((columns, rows, 1), threads, fields)
     arrivals.total += phases * rows * columns
-
-
-def start(mirror: Mirror, kernel: Callable, shape: Shape, grid: tuple[int, int, int], *args: Any) -> None:
-    """Run a kernel that is written for CUDA."""
-    launcher, fields = _prepare(mirror, kernel, shape, (), args)
-    launcher.start(grid, shape.threads, fields, cooperative=False)
 
 
 _one_launch = Lock()
@@ -97,15 +91,12 @@ class Launcher:
         first = ctypes.addressof(self._values)
         self._pointers = (ctypes.c_void_p * len(fields))(*range(first, first + self._layout.size, 8))
 
-    def start(self, grid: tuple[int, int, int], threads: int, fields: list, cooperative: bool) -> None:
+    def start(self, grid: tuple[int, int, int], threads: int, fields: list) -> None:
         there = ctypes.addressof(self._pointers)
         sizes = self._function, *grid, threads, 1, 1, 0, 0, there
         with _one_launch:  # the driver copies the values before it returns
             self._layout.pack_into(self._values, 0, *fields)
-            if cooperative:
-                check(driver.cuLaunchCooperativeKernel(*sizes))
-            else:
-                check(driver.cuLaunchKernel(*sizes, 0))
+            check(driver.cuLaunchCooperativeKernel(*sizes))
 
 
 _launchers: dict[tuple, Launcher] = {}
@@ -114,8 +105,7 @@ _launchers: dict[tuple, Launcher] = {}
 def _prepare(
     mirror: Mirror, kernel: Callable, shape: Shape, team: tuple, args: tuple
 ) -> tuple[Launcher, list]:
-    """The launcher for a team, which is () for kernels without one, and some arguments; and what to start it
-    with."""
+    """The launcher for a team and some arguments, and what to start it with."""
     fields: list = []
     kinds: list = [kernel, shape, type(team)]
     for value in team:
@@ -127,8 +117,8 @@ def _prepare(
             mirror.flatten(value, own_fields, kinds)
         key = tuple(kinds)
         if key not in _launchers:
-            whole = (team, *args) if team else args
-            _launchers[key] = Launcher(_compiled(kernel, shape, whole), shape, fields + own_fields)
+            compiled = _compiled(kernel, shape, (team, *args))
+            _launchers[key] = Launcher(compiled, shape, fields + own_fields)
         last = mirror.calls[kernel] = Call(shape, args, _launchers[key], own_fields)
     return last.launcher, fields + last.fields
 

@@ -159,6 +159,11 @@ class Mirror:
     def __contains__(self, array: np.ndarray) -> bool:
         return id(array) in self._copies
 
+    def forget_launches(self) -> None:
+        """Let go of the host arrays of earlier launches, and so of their copies, if nobody else has them."""
+        self.calls.clear()
+        self._tuples.clear()
+
     def upload(self, value: Any) -> None:
         """Make device copies of all arrays in a structure of tuples now, not when they are first used."""
         self.flatten(value, [], [])
