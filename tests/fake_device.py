@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from supple.kernels.access import WARP
-from supple.kernels.lanewise import Lanewise
+from supple.kernels.lanewise import run_lanewise
 
 
 class Shape(NamedTuple):
@@ -75,7 +75,7 @@ launched: list[str] = []
 
 def launch(mirror, arrivals, kernel, phases, shape, widest, copies, active, records, *args) -> None:
     launched.append(kernel.__name__)
-    kernel(Lanewise(active, np.int64(records)), *(mirror.on_device(arg) for arg in args))
+    run_lanewise(kernel, phases, active, records, *(mirror.on_device(arg) for arg in args))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from supple.kernels.access import WARP
-from supple.kernels.lanewise import Lanewise
+from supple.kernels.lanewise import run_lanewise
 from supple.model import Model
 from supple.solvers.problem import Problem
 
@@ -15,5 +15,5 @@ class LanewiseProblem(Problem):
     def __init__(self, model: Model, precision: str, at_once: float | None = None) -> None:
         super().__init__(model, precision, threads=1, lanes=WARP, at_once=at_once)
 
-    def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        kernel(Lanewise(np.zeros(1, np.int32), np.int64(self.model.vertices + 1)), *args)
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        run_lanewise(kernel, phases, np.zeros(1, np.int32), self.model.vertices + 1, *args)

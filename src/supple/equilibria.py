@@ -118,16 +118,17 @@ def _together(
     from supple.solvers.cuda_batch import CudaBatch, bytes_per_copy
 
     require_device()
+    each = bytes_per_copy(model, precision, solver.window)
     problem: CudaBatch | None = None
     while chunk := list(islice(every, 1)):
-        if problem is None:
-            fitting = int(MEMORY_SHARE * free_memory() / bytes_per_copy(model, precision, solver.window))
-            size = max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
-        chunk += islice(every, size - 1)
+        held = problem.copies * each if problem is not None else 0  # which the next ones take over
+        fitting = int(MEMORY_SHARE * (free_memory() + held) / each)
+        chunk += islice(every, max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS)) - 1)
         began = perf_counter()
         if problem is not None and problem.suits(chunk):
             problem.take(chunk)
         else:
+            problem = None  # before there are two of them on the device
             problem = CudaBatch(model, precision, chunk)
         yield from _solve_batch(problem, solver, stop, began)
     problem = None

@@ -180,11 +180,12 @@ def _iterate(
     it to stay stable. What was rejected is counted when somebody looks."""
     assert stop.max_iterations is not None
     with compilation() as compiled:
-        tick = perf_counter()
-        setup = 0.0 if began is None else tick - began
+        start, setup = perf_counter() if began is None else began, 0.0
         for time in times:
             begin_step(time)
             run = solver.begin(problem)
+            if began is not None:
+                setup, began = perf_counter() - began - compiled.seconds, None
             every = run.check_every if run.guarded else stop.max_iterations
             for done in range(0, stop.max_iterations, every):
                 run.advance(min(every, stop.max_iterations - done))
@@ -199,7 +200,7 @@ def _iterate(
         reduction=np.nan,
         residual=np.nan,
         energy=np.nan,
-        seconds=perf_counter() - tick - compiled.seconds,
+        seconds=perf_counter() - start - setup - compiled.seconds,
         compile_seconds=compiled.seconds,
         setup_seconds=setup,
         rejected=0,

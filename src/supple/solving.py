@@ -104,7 +104,8 @@ def solve_copies(
                     ended[copy] = outcome, iteration, clock
             if len(ended) == problem.copies:
                 break
-            problem.active = np.array([copy for copy in copies if copy not in ended], np.int32)
+            if len(problem.active) > problem.copies - len(ended):
+                problem.active = np.array([copy for copy in copies if copy not in ended], np.int32)
             target = iteration + _next_look(run, stop, iteration, limit, clock)
             while iteration < target:  # one by one when recording, which must change nothing else
                 count = 1 if record else target - iteration

@@ -66,10 +66,10 @@ def test_shared_visits_add_up():
     totals = []
     for problem in (shared, alone):
         sizes = np.zeros((1, len(problem.vertices.own), 2, 32))
-        rest = sizes, np.zeros_like(sizes[:, :, 0]), np.zeros((1, 5, PARTS))
+        rest = sizes, np.zeros_like(sizes[:, :, 0]), np.zeros((1, 5, PARTS)), np.zeros((1, 5))
         problem.positions = model.rest + 0.1 * np.sin(7 * model.rest)
         arguments = problem.terms, problem.vertices, problem.u, problem.anchor, problem.net
-        problem.run(evaluate_balance, 2, *arguments, *rest)
+        problem.run(evaluate_balance, 3, *arguments, *rest)
         found = np.zeros(model.vertices + 1)
         np.add.at(found, problem.vertices.own[:, 0], sizes[0, :, 1])
         totals.append(found[:-1][model.free])

@@ -119,7 +119,7 @@ def test_steps_that_nobody_looks_at_share_launches(solver, fake_device):  # noqa
 
 
 def test_rejected_moves_of_unseen_steps_are_counted_once():
-    """Two vertices of a tetrahedron without a finite force stay where they are, in every step."""
+    """Vertices of inverted elements without a finite force stay where they are, in every step."""
     reports = {}
     for device in ("cpu", "cuda"):
         scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)

@@ -7,8 +7,8 @@ Vertex records (positions, velocities) are rows of four numbers, x y z and one u
 one aligned load.
 
 A device may hold several copies of a model's state. Places and lanes tell the copy that a thread works on:
-its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each, or
-one for all of them.
+its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each,
+or one for all of them.
 """
 
 from __future__ import annotations

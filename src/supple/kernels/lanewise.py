@@ -5,6 +5,7 @@ Tests run every kernel on it where there is no device.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,20 @@ class LanePlace(Place):
     __slots__ = ()
 
 
+def run_lanewise(kernel: Callable, phases: int, active: np.ndarray, size: int, *args: Any) -> None:
+    """Run a kernel, and make sure that it has as many phases as it is said to have."""
+    left = np.zeros(1, np.int64)
+    kernel(Lanewise(active, np.int64(size), left), *args)
+    if left[0] != phases:
+        raise AssertionError(f"{kernel.__name__} has {left[0]} phases, not {phases}")
+
+
 class Lanewise(NamedTuple):
-    """active (k,): copies to work on; size: records of each."""
+    """active (k,): copies to work on; size: records of each; left (1,): how many phases are over."""
 
     active: Any
     size: Any
+    left: Any
 
 
 @enter.of(Lanewise)
@@ -45,7 +55,7 @@ def _proceed(team, phase, place, first, last):
 
 @leave.of(Lanewise)
 def _leave(team, phase, first, last):
-    pass
+    team.left[0] += 1
 
 
 @records.of(Lanewise)

@@ -11,6 +11,7 @@ import numpy as np
 from supple.kernels import RECORD
 from supple.model import Conditions, Model
 from supple.ordering import Links, batch_links
+from supple.solvers import sums
 from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
 from supple.terms import TetElasticity
@@ -38,7 +39,7 @@ class CudaBatch(CudaProblem):
         """Go over to other conditions. What is the same for all of them stays on the device."""
         model, n, copies = self.model, self.model.vertices + 1, len(conditions)
         if self._varied or copies != self.copies:
-            for name in ("_sizes", "_figures", "_softness", "_rest_stiffness"):
+            for name in ("_sizes", "_measured", "_softness", "_rest_stiffness"):
                 self.__dict__.pop(name, None)
         self._shared = {k: v for k, v in self._shared.items() if k == "links" and not self._varied}
         self._forget_launches()  # lest the state that was is kept on the device beside the new one
@@ -47,6 +48,7 @@ class CudaBatch(CudaProblem):
         self.u = np.zeros((copies * n, RECORD), self.dtype)
         self.net = self.zeros(self.u.shape)
         self.anchor = self.u  # without inertia nothing pulls towards it
+        self._at_targets = self._at_targets._replace(u=self.u)
         alike = all(c.force is conditions[0].force for c in conditions)
         self.force = np.stack([c.force for c in conditions[: 1 if alike else None]])
         self._loads = np.broadcast_to([force[model.free].any() for force in self.force], copies)
@@ -114,7 +116,7 @@ def bytes_per_copy(model: Model, precision: str, window: int) -> int:
     sums by vertex, energies, and the parameters of every visit, in case materials differ."""
     visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
     numbers = (13 + 2 * window) * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
-    numbers += 2 * visits + 2 * (window + 4) * (PARTS + 2 * window)
+    numbers += 2 * visits + 16 * sums.PARTS + 2 * (window + 4) * (PARTS + 2 * window)
     return int(1.1 * np.dtype(precision).itemsize * numbers)
 
 

@@ -28,7 +28,8 @@ SMALL = 48_000
 """Below this many vertices a colour's items all run at once."""
 
 AT_ONCE = 16
-"""How many steps that nobody looks at share one launch, at most."""
+"""How many steps that nobody looks at share one launch, at most; on large meshes none do, since launches do
+not matter there, and some cards end what takes longer than seconds."""
 
 
 class CudaProblem(Problem):
@@ -60,8 +61,8 @@ class CudaProblem(Problem):
 
     def _on_records(self, *operations: Any) -> None:
         """They wait until somebody needs their results, so that one launch does all of them."""
-        same = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
-        self._waiting += () if same else operations
+        again = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
+        self._waiting += () if again else operations
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         """Steps wait too: one launch does their operations on records and their work, and that of some that
@@ -74,7 +75,7 @@ class CudaProblem(Problem):
         self._times += 1
         if self._times == self._together:
             self._do_steps()
-            self._together = min(2 * self._together, AT_ONCE)
+            self._together = min(2 * self._together, AT_ONCE if self._shape is FAT else 1)
 
     def _do_steps(self) -> None:
         times, self._times = self._times, 0
@@ -91,9 +92,9 @@ class CudaProblem(Problem):
         if operations:
             super()._on_records(*operations)
 
-    def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
         self._catch_up()
-        self._launch(kernel, phases, widest, self.active, *args)
+        self._launch(kernel, phases, None, self.active, *args)
 
     def _launch(
         self, kernel: Callable, phases: int, widest: int | None, active: np.ndarray, *args: Any
@@ -103,6 +104,7 @@ class CudaProblem(Problem):
 
     def _forget_launches(self) -> None:
         """Let go of what the last ones were given."""
+        self._catch_up()
         self._step = ()
         self._mirror.forget_launches()
 
@@ -133,10 +135,11 @@ class CudaProblem(Problem):
         return array
 
     def clear(self, array: np.ndarray) -> None:
-        if array in self._mirror:
-            self._on_records(self.shared(f"clear {id(array)}", lambda: Clear(array)))
-        else:
+        if self.copies > 1 or array not in self._mirror:
+            self._catch_up()
             self._mirror.clear(array)
+        if self.copies == 1:  # even then, lest the first step is a kernel of its own
+            self._on_records(Clear(array))
 
     def displacements_on_device(self, copy: int = 0) -> Any:
         self._catch_up()

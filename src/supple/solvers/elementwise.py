@@ -96,7 +96,7 @@ class ElementRun:
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self._workplace = self._find_workplace()
-        if not self.dynamic:
+        if method.resumes and not self.dynamic:
             problem.pull(problem.u)
             self._start = problem.u.copy()
         self._begin_step()
@@ -197,11 +197,11 @@ class ElementRun:
         dynamic = bool(self.problem.inertia.any())
         weights = self._weights(dynamic)
         if found is None or not np.array_equal(found.weights, weights):
-            found = self._make_workplace(weights)
+            found = self._make_workplace(weights, dynamic)
         known[self.method] = found._replace(inertia=self.problem.inertia, dynamic=dynamic)
         return known[self.method]
 
-    def _make_workplace(self, weights: np.ndarray) -> Workplace:
+    def _make_workplace(self, weights: np.ndarray, dynamic: bool) -> Workplace:
         p, method = self.problem, self.method
         weak = [isinstance(term, WeakConstraints) for term in p.model.terms]
         projections: list = []
@@ -212,7 +212,7 @@ class ElementRun:
         memory = [getattr(q, name) for q in projections for name in REMEMBERED if hasattr(q, name)]
         sizes = np.concatenate([[0], *(np.diff(q.colour_start) for q in projections)])
         work = tuple(projections), len(sizes) - 1, int(sizes.max())
-        return Workplace(p.inertia, True, weights, *work, memory, [])
+        return Workplace(p.inertia, dynamic, weights, *work, memory, [])
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method

@@ -67,7 +67,7 @@ def load_magnitude(vertices, batch, anchor, ui):
 
 
 @kernel
-def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, figures):
+def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, parts, figures):
     """Net forces into the records `net`, per vertex s and tr A into sizes (copies, batches, 2, lanes), and
     what there is to say of them into figures; see `measure`."""
     last = len(vertices.own)
@@ -83,11 +83,11 @@ def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, fig
             store(sizes, batch, 1, A[0] + A[1] + A[2])
         place = proceed(team, 0, place, 0, last)
     leave(team, 0, 0, last)
-    measure(team, 1, net, u, sizes, softness, figures)
+    measure(team, 1, net, u, sizes, softness, parts, figures)
 
 
 @kernel
-def evaluate_potential(team, vertices, u, anchor, values, sums):
+def evaluate_potential(team, vertices, u, anchor, values, parts, sums):
     """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (copies, batches, 2, lanes), and their
     sums."""
     last = len(vertices.own)
@@ -102,11 +102,11 @@ def evaluate_potential(team, vertices, u, anchor, values, sums):
             store(values, batch, 1, abs(work))
         place = proceed(team, 0, place, 0, last)
     leave(team, 0, 0, last)
-    add_up(team, 1, values, sums)
+    add_up(team, 1, values, parts, sums)
 
 
 @kernel
-def evaluate_energy(team, term, own, u, energies, sums):
+def evaluate_energy(team, term, own, u, energies, parts, sums):
     """Energy of the elements of a term into energies (copies, rows, 1, lanes), and their sums."""
     last = len(own)
     row = enter(team, 0, 0, last)
@@ -114,11 +114,11 @@ def evaluate_energy(team, term, own, u, energies, sums):
         store(energies, row, 0, energy(term, row, u, gather(u, own, row, 0)))
         row = proceed(team, 0, row, 0, last)
     leave(team, 0, 0, last)
-    add_up(team, 1, energies, sums)
+    add_up(team, 1, energies, parts, sums)
 
 
 @kernel
-def evaluate_inversions(team, term, own, u, flags, sums):
+def evaluate_inversions(team, term, own, u, flags, parts, sums):
     """1 for every inverted element of a term, 0 for others, into flags (copies, rows, 1, lanes), and their
     sums."""
     last = len(own)
@@ -127,4 +127,4 @@ def evaluate_inversions(team, term, own, u, flags, sums):
         store(flags, row, 0, inversion(term, row, u, gather(u, own, row, 0)))
         row = proceed(team, 0, row, 0, last)
     leave(team, 0, 0, last)
-    add_up(team, 1, flags, sums)
+    add_up(team, 1, flags, parts, sums)

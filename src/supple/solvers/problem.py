@@ -114,8 +114,6 @@ class Problem:
         slot = np.full(model.vertices + 1, -1)
         slot[model.pinned] = np.arange(len(model.pinned))
         self._at_targets = Put(self.u, slot, self._targets)
-        self._coast: Coast | None = None
-        self._displace: Displace | None = None
         self._moving = False
         self.active = np.arange(self.copies, dtype=np.int32)
         self._shared: dict[str, Any] = {}
@@ -168,13 +166,13 @@ class Problem:
         """The vertices that weak constraints tie together."""
         return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes)
 
-    def run(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        """Run a kernel of that many phases on all threads. widest: how many items a phase has at most, where
-        that is known to be few."""
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        """Run a kernel of that many phases on all threads."""
         run(kernel, self.threads, threads_for(phases), *args)
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        """Run a kernel whose first argument is `Steps`; a device may do it later, and several at once."""
+        """Run a kernel whose first argument is `Steps`; a device may do it later, and several at once.
+        widest: how many items a phase of its own has at most."""
         self.run(kernel, phases, ONCE, *args)
 
     def wait(self) -> None:
@@ -271,16 +269,13 @@ class Problem:
         = uₙ + Δt v, but for the pinned vertices, which move to where they are at a time. What has been
         prescribed meanwhile counts as velocity."""
         keep = 1.0 - damping if self._moving else -1.0
-        if self._coast is None or self._coast[-2:] != (dt, keep):
-            self._coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self._on_records(self._coast, self._put(self.model.prescribed(time)))
+        coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self._on_records(coast, self._put(self.model.prescribed(time)))
         self._moving = True
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records."""
-        if self._displace is None or self._displace.drift is not drift:
-            self._displace = Displace(self.u, drift)
-        self._on_records(self._displace)
+        self._on_records(Displace(self.u, drift))
 
     def _on_records(self, *operations: Any) -> None:
         """Do operations on records, one after the other."""
@@ -307,7 +302,7 @@ class Problem:
         """The same for every active copy of the state."""
         self._energies = None
         softness = self._softness
-        figures = self._measure(self.u, self._sizes, softness, self._figures)
+        figures = self._measure(self.u, self._sizes, softness, *self._measured)
         return {copy: self._balance(copy, *figures[copy]) for copy in map(int, self.active)}
 
     def _balance(self, copy: int, r2: float, s2: float, a2: float, reach: float, ratio: float) -> Balance:
@@ -320,13 +315,13 @@ class Problem:
         return self._loaded
 
     def _measure(
-        self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, figures: np.ndarray
+        self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
     ) -> np.ndarray:
         """(copies, 5) figures of the forces at displacements u, see `measure`."""
-        kept = self.net, sizes, softness, figures
-        self.run(evaluate_balance, 2, self.terms, self.vertices, u, self.anchor, *kept)
+        memory = self.net, sizes, softness, parts, figures
+        self.run(evaluate_balance, 3, self.terms, self.vertices, u, self.anchor, *memory)
         self.pull(figures)
-        return np.concatenate([figures[:, :3].sum(axis=2), figures[:, 3:].max(axis=2)], axis=1)
+        return figures
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -334,8 +329,12 @@ class Problem:
         return self.zeros((self.copies, len(self.vertices.own), 2, self.lanes))
 
     @cached_property
-    def _figures(self) -> np.ndarray:
-        return np.zeros((self.copies, 5, PARTS))
+    def _measured(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._sum_memory(self.copies, 5)
+
+    def _sum_memory(self, copies: int, fields: int) -> tuple[np.ndarray, np.ndarray]:
+        """For the sums of parts and of the whole."""
+        return np.zeros((copies, fields, PARTS)), np.zeros((copies, fields))
 
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
@@ -344,7 +343,8 @@ class Problem:
         u = np.zeros((kinds * (self.model.vertices + 1), RECORD), self.dtype)
         sizes = np.zeros((kinds, batches, 2, lanes), self.dtype)
         active, self.active = self.active, np.arange(kinds, dtype=np.int32)
-        self._measure(u, sizes, np.zeros((1, batches, lanes), self.dtype), np.zeros((kinds, 5, PARTS)))
+        any_softness = np.zeros((1, batches, lanes), self.dtype)
+        self._measure(u, sizes, any_softness, *self._sum_memory(kinds, 5))
         self.active = active
         self.pull(sizes)
         stiffness = sizes[:, :, 1].astype(float) - 3 * self.vertices.inertia[:, 0]
@@ -405,13 +405,11 @@ class Problem:
 
     def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
         """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""
-        values, sums = self.shared(
+        shape = self.copies, len(own), fields, self.lanes
+        memory = self.shared(
             f"{fields} values for each of {id(own)}",
-            lambda: (
-                self.zeros((self.copies, len(own), fields, self.lanes)),
-                np.zeros((self.copies, fields, PARTS)),
-            ),
+            lambda: (self.zeros(shape), *self._sum_memory(self.copies, fields)),
         )
-        self.run(kernel, 2, *args, values, sums)
-        self.pull(sums)
-        return sums.sum(axis=2)
+        self.run(kernel, 3, *args, *memory)
+        self.pull(memory[-1])
+        return memory[-1].copy()

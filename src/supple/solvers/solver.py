@@ -43,7 +43,8 @@ class Run(Protocol):
         """Whether the method must observe the residual to stay stable."""
 
     def rejected(self) -> list[int]:
-        """Steps that were not finite and therefore not taken, of every copy of the state."""
+        """Moves that were not finite and therefore not made, of every copy of the state, since this was last
+        asked of a run on the same problem."""
 
     def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""

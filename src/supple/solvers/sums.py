@@ -1,4 +1,5 @@
-"""Sums and maxima over the state in float64: of parts that are always the same, whoever does which."""
+"""Sums and maxima over the state in float64: of parts that are always the same, whoever does which, and then
+of all parts."""
 
 from __future__ import annotations
 
@@ -31,9 +32,31 @@ def part_of(count, part):
 
 
 @physics
-def add_up(team, phase, values, sums):
-    """Sums of values (copies, rows, fields, lanes) over the rows and lanes of every part, into sums (copies,
-    fields, PARTS)."""
+def join(team, phase, parts, sums, whole):
+    """The first `sums` of what is in parts (copies, fields, PARTS) are summed up, of the others the largest
+    taken, into whole (copies, fields)."""
+    item = enter(team, phase, 0, 1)
+    while inside(item, 1):
+        copy = copy_of(item)
+        begin, step = strides(item)
+        for field in range(whole.shape[1]):
+            total, most = 0.0, 0.0
+            k = begin
+            while k < PARTS:
+                total += parts[copy, field, k]
+                most = max(most, parts[copy, field, k])
+                k += step
+            total, most = lane_total(item, total), lane_most(item, most)
+            if begin == 0:
+                whole[copy, field] = total if field < sums else most
+        item = proceed(team, phase, item, 0, 1)
+    leave(team, phase, 0, 1)
+
+
+@physics
+def add_up(team, phase, values, parts, whole):
+    """Sums of values (copies, rows, fields, lanes) over rows and lanes, into whole (copies, fields), in two
+    phases; parts (copies, fields, PARTS) is memory."""
     _, rows, fields, lanes = values.shape
     item = enter(team, phase, 0, PARTS * fields)
     while inside(item, PARTS * fields):
@@ -50,16 +73,17 @@ def add_up(team, phase, values, sums):
                 k += step
         total = lane_total(item, total)
         if begin == 0:
-            sums[copy, field, part] = total
+            parts[copy, field, part] = total
         item = proceed(team, phase, item, 0, PARTS * fields)
     leave(team, phase, 0, PARTS * fields)
+    join(team, phase + 1, parts, fields, whole)
 
 
 @physics
-def measure(team, phase, net, u, sizes, softness, figures):
-    """Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every part, into figures (copies, 5, PARTS). Net
-    forces r and displacements u are records, s and tr A are in sizes (copies, batches, 2, lanes); softness
-    (copies or 1, batches, lanes) may be the same for all copies."""
+def measure(team, phase, net, u, sizes, softness, parts, figures):
+    """Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness into figures (copies, 5), in two phases. Net forces r
+    and displacements u are records, s and tr A are in sizes (copies, batches, 2, lanes); softness (copies or
+    1, batches, lanes) may be the same for all copies; parts (copies, 5, PARTS) is memory."""
     _, rows, fields, lanes = sizes.shape
     count = records(team, u) - 1  # the last is padding
     item = enter(team, phase, 0, PARTS)
@@ -89,7 +113,8 @@ def measure(team, phase, net, u, sizes, softness, figures):
         r2, s2, a2 = lane_total(item, r2), lane_total(item, s2), lane_total(item, a2)
         length, ratio = lane_most(item, length), lane_most(item, ratio)
         if begin == 0:
-            figures[copy, 0, part], figures[copy, 1, part], figures[copy, 2, part] = r2, s2, a2
-            figures[copy, 3, part], figures[copy, 4, part] = length, ratio
+            parts[copy, 0, part], parts[copy, 1, part], parts[copy, 2, part] = r2, s2, a2
+            parts[copy, 3, part], parts[copy, 4, part] = length, ratio
         item = proceed(team, phase, item, 0, PARTS)
     leave(team, phase, 0, PARTS)
+    join(team, phase + 1, parts, 3, figures)

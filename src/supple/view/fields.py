@@ -112,8 +112,13 @@ def energy_density(model: Model, positions: np.ndarray, step: Step | None = None
     stored = np.zeros(model.vertices)
     for term, elements in zip(model.terms, problem.elements, strict=True):
         if isinstance(term, TetElasticity):
-            energies, sums = np.empty((1, *elements.own.shape)), np.empty((1, 1, PARTS))
-            problem.run(evaluate_energy, 2, elements.rows, elements.own, problem.u, energies, sums)
+            energies, parts, total = (
+                np.empty((1, *elements.own.shape)),
+                np.empty((1, 1, PARTS)),
+                np.empty((1, 1)),
+            )
+            data = elements.rows, elements.own, problem.u
+            problem.run(evaluate_energy, 3, *data, energies, parts, total)
             each = energies.ravel()[: len(term.vertices)]
             stored += np.bincount(term.vertices.ravel(), np.repeat(each, 4), model.vertices)
     return stored / _around(model, volumes(model.rest, model.tets))

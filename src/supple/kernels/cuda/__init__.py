@@ -5,7 +5,7 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # numba-cuda still asks NumPy for a name that NumPy 2.5 has dropped
     setattr(np, "row_stack", np.vstack)  # noqa: B010
 
-from supple.kernels.cuda.launching import FAT, WIDE, Arrivals, Shape, launch
+from supple.kernels.cuda.launching import FAT, WIDE, Arrivals, launch
 from supple.kernels.cuda.memory import (
     Mirror,
     free_memory,
@@ -20,7 +20,6 @@ __all__ = [
     "WIDE",
     "Arrivals",
     "Mirror",
-    "Shape",
     "free_memory",
     "launch",
     "multiprocessors",

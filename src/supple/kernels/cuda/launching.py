@@ -111,7 +111,7 @@ def _prepare(
     for value in team:
         mirror.flatten(value, fields, kinds)
     last = mirror.calls.get(kernel)
-    if last is None or last.shape is not shape or not same(last.args, args):
+    if last is None or not same((shape, type(team), args), last[:3]):
         own_fields: list = []
         for value in args:
             mirror.flatten(value, own_fields, kinds)
@@ -119,14 +119,15 @@ def _prepare(
         if key not in _launchers:
             compiled = _compiled(kernel, shape, (team, *args))
             _launchers[key] = Launcher(compiled, shape, fields + own_fields)
-        last = mirror.calls[kernel] = Call(shape, args, _launchers[key], own_fields)
+        last = mirror.calls[kernel] = Call(shape, type(team), args, _launchers[key], own_fields)
     return last.launcher, fields + last.fields
 
 
 class Call(NamedTuple):
-    """The last launch of a kernel: how, and what its arguments were."""
+    """The last launch of a kernel: how, by whom, and what its arguments were."""
 
     shape: Shape
+    team: type
     args: tuple
     launcher: Launcher
     fields: list

@@ -205,9 +205,10 @@ class Mirror:
         elif isinstance(value, tuple):
             known = self._tuples.get(id(value))
             if known is None or known[0] is not value:
-                known = self._tuples[id(value)] = value, [], [type(value)]
+                known = value, [], [type(value)]
                 for item in value:
                     self.flatten(item, known[1], known[2])
+                self._tuples[id(value)] = known
                 if len(self._tuples) > KNOWN_TUPLES:
                     self._tuples.pop(next(iter(self._tuples)))
             fields += known[1]
