@@ -140,4 +140,4 @@ def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop, began: float) -> 
     for copy, (x, report) in enumerate(zip(problem.all_positions(), reports, strict=True)):
         report.notes.append(f"solved together with {problem.copies - 1} others")
         there = problem.displacements_on_device(copy)
-        yield Result(x.copy(), report, problem.model, on_device=there)
+        yield Result(x, report, problem.model, on_device=there)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,10 +45,12 @@ class CudaBatch(CudaProblem):
         self._forget_launches()  # lest the state that was is kept on the device beside the new one
         self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
         self._energy_scale, self._energies = np.zeros(copies), None
-        self.u = np.zeros((copies * n, RECORD), self.dtype)
-        self.net = self.zeros(self.u.shape)
-        self.anchor = self.u  # without inertia nothing pulls towards it
-        self._at_targets = self._at_targets._replace(u=self.u)
+        if len(self.u) != copies * n or self.anchor is not self.u:
+            self.u = self.anchor = np.zeros((copies * n, RECORD), self.dtype)  # nothing pulls towards û here
+            self.net = self.zeros(self.u.shape)
+            self._at_targets = self._at_targets._replace(u=self.u)
+        else:  # to touch new memory would take longer
+            self.u[:] = 0
         alike = all(c.force is conditions[0].force for c in conditions)
         self.force = np.stack([c.force for c in conditions[: 1 if alike else None]])
         self._loads = np.broadcast_to([force[model.free].any() for force in self.force], copies)
@@ -68,6 +70,7 @@ class CudaBatch(CudaProblem):
             self.terms = self._with_materials(terms)
             rows = self._with_materials(tuple(e.rows for e in elements))
             self.elements = [replace(e, rows=r) for e, r in zip(elements, rows, strict=True)]
+        self.push(self.u)
         self._upload()
 
     @property
@@ -100,10 +103,11 @@ class CudaBatch(CudaProblem):
         n = self.model.vertices + 1
         return self._mirror.duplicate(self.u, copy * n, (copy + 1) * n)
 
-    def all_positions(self) -> np.ndarray:
-        """(copies, n, 3) float64."""
+    def all_positions(self) -> Iterator[np.ndarray]:
+        """(n, 3) float64 of one copy after the other."""
         self.pull(self.u)
-        return self.model.rest + self.u.reshape(self.copies, -1, RECORD)[:, :-1, :3]
+        for u in self.u.reshape(self.copies, -1, RECORD):
+            yield self.model.rest + u[:-1, :3]
 
 
 def _is_varied(conditions: Sequence[Conditions]) -> bool:
