@@ -148,7 +148,14 @@ def test_ctrl_c_leaves_complete_files(tmp_path):
         "--frames",
         "100000",
     ]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        # In the background of a shell Ctrl-C is ignored, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     folder = tmp_path / "results" / "scene"
     deadline = time.monotonic() + 120
     while not (folder / "frame_0003.npz").exists() and time.monotonic() < deadline:

@@ -283,7 +283,6 @@ class Problem:
 
     def _counts(self, operations: tuple) -> tuple[int, ...]:
         """How many records each of them has to do with."""
-
         return tuple(
             o.memory.size // RECORD if isinstance(o, Clear) else self.model.vertices + 1 for o in operations
         )
