@@ -34,7 +34,7 @@ print(json.dumps(compiled.seconds))
 """
 
 
-def compile_seconds(script, cache_home):
+def printed_by(script, cache_home):
     """What a script in a process of its own prints, and its log."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache_home), "HOME": str(cache_home)}
     command = [sys.executable, "-c", script]
@@ -47,13 +47,34 @@ needs_xdg = pytest.mark.skipif(sys.platform != "linux", reason="the cache is mov
 
 @needs_xdg
 def test_a_second_process_compiles_nothing(tmp_path):
-    seconds, log = compile_seconds(SOLVE, tmp_path)
+    seconds, log = printed_by(SOLVE, tmp_path)
     assert seconds > 0
     assert "LOG compiling sweeps (once on this machine, then cached)" in log
     assert any(tmp_path.rglob("*.nbc"))
-    seconds, log = compile_seconds(SOLVE, tmp_path)
+    seconds, log = printed_by(SOLVE, tmp_path)
     assert seconds == 0
     assert "compiling" not in log
+
+
+MOVE = """
+import json, supple
+from supple.solvers import SOLVERS
+scene = supple.Scene(gravity=(0, -20, 0), quasistatic=False, dt=0.02)
+body = scene.add_solid(supple.block(3), supple.NeoHookean(young=1e3, poisson=0.3), density=10)
+scene.pin(body.where(lambda X: X[:, 0] <= 0))
+found = {}
+for name, solver in SOLVERS.items():
+    *_, last = supple.simulate(scene, solver(), frames=2, substeps=2, max_iterations=4)
+    found[name] = last.positions.tobytes().hex()
+print(json.dumps(found))
+"""
+
+
+@needs_xdg
+def test_what_was_compiled_and_what_is_found_give_the_same_bits(tmp_path):
+    """With every solver: a process that compiles must not call what another one has inlined."""
+    compiled, found = (printed_by(MOVE, tmp_path)[0] for _ in range(2))
+    assert [name for name in compiled if compiled[name] != found[name]] == []
 
 
 OWN_MATERIAL = """
@@ -66,9 +87,9 @@ class Mine(supple.LinearElastic):
 @needs_xdg
 def test_a_class_of_a_script_does_not_spoil_the_cache(tmp_path):
     """The index of a kernel names the classes it was compiled for; another program has no such class."""
-    assert compile_seconds(SOLVE, tmp_path)[0] > 0
-    assert compile_seconds(OWN_MATERIAL, tmp_path)[0] > 0
-    assert compile_seconds(SOLVE, tmp_path)[0] == 0
+    assert printed_by(SOLVE, tmp_path)[0] > 0
+    assert printed_by(OWN_MATERIAL, tmp_path)[0] > 0
+    assert printed_by(SOLVE, tmp_path)[0] == 0
 
 
 @needs_xdg
@@ -77,7 +98,7 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path):
     nowhere = tmp_path / "file"
     nowhere.write_text("")
     for _ in range(2):  # nor found in another place that would not notice edits
-        seconds, _ = compile_seconds(COLOUR, nowhere)
+        seconds, _ = printed_by(COLOUR, nowhere)
         assert seconds > 0
 
 

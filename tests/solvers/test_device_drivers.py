@@ -92,7 +92,7 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
         for device in ("cuda", "cpu")
     )
     for a, b in zip(there, here, strict=True):
-        np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-10)
         np.testing.assert_allclose(a.velocities, b.velocities, atol=1e-7)
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
         assert a.report.iterations == b.report.iterations

@@ -14,7 +14,15 @@ from supple.kernels.access import (
     store,
     stream,
 )
-from supple.kernels.compile import cache_directory, compilation, generic, kernel, like, physics
+from supple.kernels.compile import (
+    cache_directory,
+    chosen_by_type,
+    compilation,
+    generic,
+    kernel,
+    like,
+    physics,
+)
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, select
 from supple.kernels.team import (
     Threads,
@@ -55,6 +63,7 @@ __all__ = [
     "Threads",
     "all_lanes",
     "cache_directory",
+    "chosen_by_type",
     "compilation",
     "copy_of",
     "counters_for",

@@ -74,6 +74,13 @@ def generic(declaration: Callable) -> Any:
     return call
 
 
+def chosen_by_type(function: Callable) -> Any:
+    """Decorates what gives the implementation of a function in kernels for the types of its arguments. It is
+    always inlined: a process that compiles a kernel would call it, one that finds the kernel on disk would
+    have it inlined, and the two would round differently."""
+    return overload(function, jit_options={"forceinline": True})
+
+
 def like(example: Any, values: tuple) -> Any:
     """A NamedTuple of the example's class holding `values`."""
     return type(example)._make(values)
@@ -94,7 +101,7 @@ def _like(typingctx, example, values):
     return made(example, values), codegen
 
 
-@overload(like, jit_options={"forceinline": True})
+@chosen_by_type(like)
 def _overload_like(example, values):
     return lambda example, values: _like(example, values)
 

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from supple.kernels.access import RECORD, WARP, Lane, Place
-from supple.kernels.compile import generic
+from supple.kernels.compile import chosen_by_type, generic
 from supple.kernels.pack import pack_of
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
@@ -83,7 +82,7 @@ def inside(place: Any, last: int) -> bool:
     return place < last
 
 
-@overload(inside, jit_options={"forceinline": True})
+@chosen_by_type(inside)
 def _inside(place, last):
     if isinstance(place, types.BaseTuple):
         return lambda place, last: place.number < last
@@ -95,7 +94,7 @@ def number(place: Any) -> int:
     return place
 
 
-@overload(number, jit_options={"forceinline": True})
+@chosen_by_type(number)
 def _number(place):
     if isinstance(place, types.BaseTuple):
         return lambda place: place.number
@@ -107,7 +106,7 @@ def strides(place: Any) -> tuple[int, int]:
     return 0, 1
 
 
-@overload(strides, jit_options={"forceinline": True})
+@chosen_by_type(strides)
 def _strides(place):
     if getattr(place, "instance_class", None) is Place:
         return lambda place: (place.lane, WARP)
@@ -121,7 +120,7 @@ def spans(place: Any, array: Any) -> tuple[int, int, int]:
     return 0, 1, 1
 
 
-@overload(spans, jit_options={"forceinline": True})
+@chosen_by_type(spans)
 def _spans(place, array):
     if isinstance(place, types.BaseTuple):
 
@@ -139,7 +138,7 @@ def row_at(place: Any, row: int) -> Any:
     return row
 
 
-@overload(row_at, jit_options={"forceinline": True})
+@chosen_by_type(row_at)
 def _row_at(place, row):
     if isinstance(place, types.BaseTuple):
         return lambda place, row: Lane(row, place.lane, place.copy, place.offset)
@@ -151,7 +150,7 @@ def lane_range(row: Any, lanes: int) -> tuple[int, int]:
     return 0, 1
 
 
-@overload(lane_range, jit_options={"forceinline": True})
+@chosen_by_type(lane_range)
 def _lane_range(row, lanes):
     if isinstance(row, types.BaseTuple):
         return lambda row, lanes: (row.lane, lanes)
@@ -163,7 +162,7 @@ def divide(place: Any, width: Any) -> Any:
     return place
 
 
-@overload(divide, jit_options={"forceinline": True})
+@chosen_by_type(divide)
 def _divide(place, width):
     if getattr(place, "instance_class", None) is Place:
         return lambda place, width: Place(
@@ -177,7 +176,7 @@ def leads(place: Any) -> bool:
     return True
 
 
-@overload(leads, jit_options={"forceinline": True})
+@chosen_by_type(leads)
 def _leads(place):
     if isinstance(place, types.BaseTuple):
         return lambda place: place.lane < place.width
@@ -189,7 +188,7 @@ def sum_shares(place: Any, value: Any) -> Any:
     return value
 
 
-@overload(sum_shares, jit_options={"forceinline": True})
+@chosen_by_type(sum_shares)
 def _sum_shares(place, value):
     if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda.grid import sum_nine, sum_one
@@ -205,7 +204,7 @@ def least_share(place: Any, value: Any) -> Any:
     return value
 
 
-@overload(least_share, jit_options={"forceinline": True})
+@chosen_by_type(least_share)
 def _least_share(place, value):
     if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda.grid import least_over_parts
@@ -219,7 +218,7 @@ def copy_of(place: Any) -> int:
     return 0
 
 
-@overload(copy_of, jit_options={"forceinline": True})
+@chosen_by_type(copy_of)
 def _copy_of(place):
     if isinstance(place, types.BaseTuple):
         return lambda place: place.copy
@@ -231,7 +230,7 @@ def offset_of(place: Any) -> int:
     return 0
 
 
-@overload(offset_of, jit_options={"forceinline": True})
+@chosen_by_type(offset_of)
 def _offset_of(place):
     if isinstance(place, types.BaseTuple):
         return lambda place: place.offset
@@ -262,7 +261,7 @@ def together(place: Any) -> None:
     """Return once all threads at a place are here and see what each has written."""
 
 
-@overload(together, jit_options={"forceinline": True})
+@chosen_by_type(together)
 def _together(place):
     if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda.grid import wait_for_warp
@@ -276,7 +275,7 @@ def lane_most(place: Any, value: float) -> float:
     return value
 
 
-@overload(lane_most, jit_options={"forceinline": True})
+@chosen_by_type(lane_most)
 def _lane_most(place, value):
     if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda.grid import most_over_warp
@@ -290,7 +289,7 @@ def lane_total(place: Any, value: float) -> float:
     return value
 
 
-@overload(lane_total, jit_options={"forceinline": True})
+@chosen_by_type(lane_total)
 def _lane_total(place, value):
     if getattr(place, "instance_class", None) is Place:
         from supple.kernels.cuda.grid import sum_over_warp

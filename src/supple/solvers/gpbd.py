@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from supple.algebra.matrix3 import (
     add_diagonal,
@@ -40,7 +39,7 @@ from supple.algebra.symmetric import (
     solve_spd6,
     symmetric_part,
 )
-from supple.kernels import all_lanes, lane_range, load, number, number_at, physics, select
+from supple.kernels import all_lanes, chosen_by_type, lane_range, load, number, number_at, physics, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
@@ -159,7 +158,7 @@ def unfold(material: Any, x: Any, W: Any, g: Any) -> Any:
     return x
 
 
-@overload(unfold)
+@chosen_by_type(unfold)
 def _unfold(material, x, W, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda material, x, W, g: x
@@ -199,7 +198,7 @@ def caution(material: Any, x: Any, g: Any) -> Any:
     return 1.0
 
 
-@overload(caution)
+@chosen_by_type(caution)
 def _caution(material, x, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda material, x, g: 1.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
+    chosen_by_type,
     enter,
     gather,
     generic,
@@ -43,7 +43,7 @@ def rows_of(start: Any, batch: int) -> tuple[int, int]:
     return start[batch], start[batch + 1]
 
 
-@overload(rows_of, jit_options={"forceinline": True})
+@chosen_by_type(rows_of)
 def _rows_of(start, batch):
     if isinstance(start, types.BaseTuple):
         return lambda start, batch: (batch, batch + 1)
@@ -54,7 +54,7 @@ def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> None:
     """Visit every element of every projection once, one projection after the other, colour by colour."""
 
 
-@overload(sweep_projections)
+@chosen_by_type(sweep_projections)
 def _sweep_projections(projections, team, phase, u):
     if len(projections) == 0:
         return lambda projections, team, phase, u: None

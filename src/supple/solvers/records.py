@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba.extending import overload
-
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
+    chosen_by_type,
     enter,
     generic,
     inside,
@@ -34,7 +33,7 @@ def act_on(operations: tuple, counts: tuple, place: Any, i: int) -> None:
     """Do operations one after the other on the i-th record, those that have so many."""
 
 
-@overload(act_on)
+@chosen_by_type(act_on)
 def _act_on(operations, counts, place, i):
     if len(operations) == 0:
         return lambda operations, counts, place, i: None
@@ -85,7 +84,7 @@ def begin_step(steps: Steps, team: Any, phase: int) -> int:
     return phase
 
 
-@overload(begin_step)
+@chosen_by_type(begin_step)
 def _begin_step(steps, team, phase):
     if len(steps[2]) == 0:
         return lambda steps, team, phase: phase

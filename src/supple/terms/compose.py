@@ -10,10 +10,9 @@ import math
 from typing import Any
 
 from numba import types
-from numba.extending import overload
 
 from supple.algebra.matrix3 import add, dot
-from supple.kernels import gather, load, number, physics, row_at
+from supple.kernels import chosen_by_type, gather, load, number, physics, row_at
 from supple.terms.term import step_fraction, vertex_force
 
 
@@ -40,7 +39,7 @@ def add_forces(terms: Any, batch: Any, u: Any, ui: Any, total: Any) -> Any:
     """total = (f, A, s) plus what all terms add for the vertices of a batch."""
 
 
-@overload(add_forces)
+@chosen_by_type(add_forces)
 def _add_forces(terms, batch, u, ui, total):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, total: total
@@ -84,7 +83,7 @@ def _has_barrier(term: Any) -> bool:
     return any(getattr(cls, "barrier", False) for cls in classes)
 
 
-@overload(limit_step)
+@chosen_by_type(limit_step)
 def _limit_step(terms, batch, u, ui, step, fraction):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, step, fraction: fraction
@@ -105,7 +104,7 @@ def add_group_forces(terms: Any, owns: Any, counts: Any, batch: int, u: Any, f: 
     vertex, and counts `share` times in A, since |Σ gᵢ|² ≤ share Σ |gᵢ|² bounds a stencil seen by several."""
 
 
-@overload(add_group_forces)
+@chosen_by_type(add_group_forces)
 def _add_group_forces(terms, owns, counts, batch, u, f, A):
     if len(terms) == 0:
         return lambda terms, owns, counts, batch, u, f, A: (f, A)
@@ -127,7 +126,7 @@ def limit_group_step(terms: Any, owns: Any, batch: int, u: Any, step: Any, fract
     """The same as `limit_step` for groups of vertices that move as one."""
 
 
-@overload(limit_group_step)
+@chosen_by_type(limit_group_step)
 def _limit_group_step(terms, owns, batch, u, step, fraction):
     if len(terms) == 0:
         return lambda terms, owns, batch, u, step, fraction: fraction

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
-from supple.kernels import generic, like, pack_like, stream
+from supple.kernels import chosen_by_type, generic, like, pack_like, stream
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def packed(values: Any, row: Any, example: Any) -> Any:
     return values
 
 
-@overload(packed, jit_options={"forceinline": True})
+@chosen_by_type(packed)
 def _packed(values, row, example):
     return lambda values, row, example: like(values, _packs(values, row, example))
 
@@ -84,7 +83,7 @@ def _packs(values: Any, row: Any, example: Any) -> Any:
     """The same as a plain tuple."""
 
 
-@overload(_packs, jit_options={"forceinline": True})
+@chosen_by_type(_packs)
 def _overload_packs(values, row, example):
     if len(values) == 0:
         return lambda values, row, example: ()

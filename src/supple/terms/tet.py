@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from supple.algebra.matrix3 import det
 from supple.kernels import (
+    chosen_by_type,
     counters_for,
     gather,
     kernel,
@@ -107,7 +107,7 @@ def rest_volume(term: Any, row: Any) -> Any:
     """V [m³], 0 in lanes without an element."""
 
 
-@overload(rest_volume, jit_options={"forceinline": True})
+@chosen_by_type(rest_volume)
 def _rest_volume(term, row):
     """A device computes 1 / (6 |det(g, h, k)|) sooner than it loads a further number."""
 
