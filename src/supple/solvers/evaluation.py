@@ -10,6 +10,7 @@ from supple.kernels import (
     divide,
     enter,
     gather,
+    generic,
     inside,
     kernel,
     leads,
@@ -105,26 +106,40 @@ def evaluate_potential(team, vertices, u, anchor, values, parts, sums):
     add_up(team, 1, values, parts, sums)
 
 
-@kernel
-def evaluate_energy(team, term, own, u, energies, parts, sums):
-    """Energy of the elements of a term into energies (copies, rows, 1, lanes), and their sums."""
-    last = len(own)
-    row = enter(team, 0, 0, last)
-    while inside(row, last):
-        store(energies, row, 0, energy(term, row, u, gather(u, own, row, 0)))
-        row = proceed(team, 0, row, 0, last)
-    leave(team, 0, 0, last)
-    add_up(team, 1, energies, parts, sums)
+class Energy(NamedTuple):
+    """Of the elements of a term [J]."""
+
+    term: Any
+
+
+class Inversion(NamedTuple):
+    """1 for every inverted element of a term, 0 for others."""
+
+    term: Any
+
+
+@generic
+def quantity_at(quantity, row, u, ui):
+    """A quantity of the elements in one row."""
+
+
+@quantity_at.of(Energy)
+def _energy_at(quantity, row, u, ui):
+    return energy(quantity.term, row, u, ui)
+
+
+@quantity_at.of(Inversion)
+def _inversion_at(quantity, row, u, ui):
+    return inversion(quantity.term, row, u, ui)
 
 
 @kernel
-def evaluate_inversions(team, term, own, u, flags, parts, sums):
-    """1 for every inverted element of a term, 0 for others, into flags (copies, rows, 1, lanes), and their
-    sums."""
+def evaluate_elements(team, quantity, own, u, values, parts, sums):
+    """A quantity of elements into values (copies, rows, 1, lanes), and their sums."""
     last = len(own)
     row = enter(team, 0, 0, last)
     while inside(row, last):
-        store(flags, row, 0, inversion(term, row, u, gather(u, own, row, 0)))
+        store(values, row, 0, quantity_at(quantity, row, u, gather(u, own, row, 0)))
         row = proceed(team, 0, row, 0, last)
     leave(team, 0, 0, last)
-    add_up(team, 1, flags, parts, sums)
+    add_up(team, 1, values, parts, sums)

@@ -18,10 +18,11 @@ from supple.kernels import RECORD, default_threads, lanes_of, run, threads_for
 from supple.model import Model
 from supple.ordering import Links, batch_elements, batch_links, batch_vertices
 from supple.solvers.evaluation import (
+    Energy,
+    Inversion,
     VertexRows,
     evaluate_balance,
-    evaluate_energy,
-    evaluate_inversions,
+    evaluate_elements,
     evaluate_potential,
 )
 from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
@@ -381,7 +382,7 @@ class Problem:
 
     def stored_energies(self) -> np.ndarray:
         """(copies, terms) energy of every term [J]."""
-        stored = [self._total(evaluate_energy, 1, e.own, e.rows, e.own, self.u) for e in self.elements]
+        stored = [self._total_of(Energy(e.rows), e.own) for e in self.elements]
         return np.concatenate(stored, axis=1) if stored else np.zeros((self.copies, 0))
 
     def energy_rounding(self, copy: int = 0) -> float:
@@ -399,8 +400,12 @@ class Problem:
     def inversions(self) -> np.ndarray:
         """(copies,) number of elements with negative volume."""
         solid = [elements for elements in self.elements if inversion.known(type(elements.rows))]
-        found = [self._total(evaluate_inversions, 1, e.own, e.rows, e.own, self.u) for e in solid]
+        found = [self._total_of(Inversion(e.rows), e.own) for e in solid]
         return np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.copies, int)
+
+    def _total_of(self, quantity: Any, own: np.ndarray) -> np.ndarray:
+        """(copies, 1) the sum of a quantity over elements."""
+        return self._total(evaluate_elements, 1, own, quantity, own, self.u)
 
     def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
         """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""

@@ -103,7 +103,7 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
-    from supple.solvers.evaluation import evaluate_energy
+    from supple.solvers.evaluation import Energy, evaluate_elements
     from supple.solvers.sums import PARTS
     from supple.terms import TetElasticity
 
@@ -117,8 +117,8 @@ def energy_density(model: Model, positions: np.ndarray, step: Step | None = None
                 np.empty((1, 1, PARTS)),
                 np.empty((1, 1)),
             )
-            data = elements.rows, elements.own, problem.u
-            problem.run(evaluate_energy, 3, *data, energies, parts, total)
+            data = Energy(elements.rows), elements.own, problem.u
+            problem.run(evaluate_elements, 3, *data, energies, parts, total)
             each = energies.ravel()[: len(term.vertices)]
             stored += np.bincount(term.vertices.ravel(), np.repeat(each, 4), model.vertices)
     return stored / _around(model, volumes(model.rest, model.tets))
