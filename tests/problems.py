@@ -121,6 +121,10 @@ def stretches(values: Any, count: int = 20, seed: int = 0) -> np.ndarray:
     return rotations(count, seed) @ np.diag(np.asarray(values, float)) @ rotations(count, seed + 1)
 
 
+NEARLY_CANCELLING = [(1, 0.5, -0.2), (1, 1, -0.8), (1.5, 0.5, -0.4), (1, 0.05, -0.01), (2, 1, -0.98)]
+"""Stretches of inverted elements two of which nearly cancel, where the rotation of F is hard to find."""
+
+
 def deformations(count: int = 20, seed: int = 0, inverted: bool = False) -> np.ndarray:
     """(count, 3, 3) random deformation gradients with principal stretches from 0.5 to 2; inverted ones have
     one negative stretch, far enough from the others that their rotation is unique."""

@@ -13,8 +13,23 @@ NOT_INVERTED = [
     (1, 0.5, 1e-3), (1e4, 1e4, 1e4), (1e-4, 1e-4, 1e-4),
 ]  # fmt: skip
 FLAT = [(1, 1, 0), (1, 0.5, 0), (3, 0.3, 0)]
-INVERTED = [(1, 1, -0.1), (1, 0.5, -0.2), (2, 1.5, -0.3)]
-NOT_UNIQUE = [(1, 1, -1), (1, 0.5, -0.5), (2, 0.5, -0.49), (1, 0, 0), (3, 0, 0), (1, 1e-8, 1e-8), (0, 0, 0)]
+INVERTED = [
+    (1, 1, -0.1),
+    (1, 0.5, -0.2),
+    (2, 1.5, -0.3),
+    (1, 0.5, -0.4),
+    (1e-4, 5e-5, -1e-5),
+    (1e4, 5e3, -4e3),
+]
+NOT_UNIQUE = [
+    (1, 1, -1),
+    (1, 0.5, -0.5),
+    (2, 0.5, -0.4999999),
+    (1, 0, 0),
+    (3, 0, 0),
+    (1, 1e-8, 1e-8),
+    (0, 0, 0),
+]
 
 
 def polar(F):
@@ -33,14 +48,17 @@ def test_rotation_is_that_of_the_polar_decomposition(values):
 def test_rotation_of_inverted_matrices_is_proper(values):
     for F in stretches(values):
         R = matrix(rotation(flat(F)))
-        np.testing.assert_allclose(R, polar(F), atol=1e-7)
+        np.testing.assert_allclose(R, polar(F), atol=1e-12)
         assert np.linalg.det(R) == pytest.approx(1)
 
 
-def test_rotation_of_nearly_cancelling_stretches_is_close():
-    """Newton's fixed number of steps leaves an error where two stretches nearly cancel."""
-    for F in stretches((1, 0.5, -0.4)):
-        np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=5e-2)
+@pytest.mark.parametrize("gap", [0.5, 0.2, 0.1, 1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("second", [0.6, 0.9, 1.0])
+def test_rotation_where_stretches_nearly_cancel(second, gap):
+    """Invariants carry the rotation up to ε over the square of the gap, in units of the other sums."""
+    bound = 100 * np.finfo(float).eps / (gap**2 * (1 - second + gap) ** 2)
+    for F in stretches((1, second, gap - second)):
+        np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=bound)
 
 
 @pytest.mark.parametrize("values", NOT_UNIQUE, ids=str)

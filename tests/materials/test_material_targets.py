@@ -9,7 +9,7 @@ from pathlib import Path
 import material_targets
 import numpy as np
 import pytest
-from problems import BARRIERS, FINITE, YOUNG, deformations, material, stretches
+from problems import BARRIERS, FINITE, NEARLY_CANCELLING, YOUNG, deformations, material, stretches
 
 from supple.materials import MATERIALS
 
@@ -20,6 +20,8 @@ def inputs(name):
     if name in FINITE:
         F[16:24] = deformations(8, inverted=True)
         F[24:32] = stretches((1.5, 0.7, 0), 8)
+        for k, values in enumerate(NEARLY_CANCELLING[:3]):
+            F[32 + 4 * k : 36 + 4 * k] = stretches(values, 4)
     return F.reshape(48, 9), deformations(48, seed=9).reshape(48, 9)
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from problems import (
     BARRIERS,
     FINITE,
+    NEARLY_CANCELLING,
     POISSON,
     YOUNG,
     deformations,
@@ -64,6 +65,19 @@ def test_stress_differential_is_the_derivative_of_the_stress(name, inverted):
         slope = (P(kind, F + h * D) - P(kind, F - h * D)) / (2 * h)
         exact = matrix(stress_differential(kind, flat(F), flat(D)))
         np.testing.assert_allclose(exact, slope, rtol=1e-6, atol=1e-6 * YOUNG)
+
+
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("values", NEARLY_CANCELLING, ids=str)
+def test_derivatives_are_exact_where_stretches_nearly_cancel(name, values):
+    """The steps of the differences are small beside σ₂ + σ₃, over which the rotation turns by its all."""
+    kind, h = material(name), 1e-4 * (values[1] + values[2])
+    for F, D in zip(stretches(values, 8), rotations(8, seed=7), strict=True):
+        slope = (psi(kind, flat(F + h * D)) - psi(kind, flat(F - h * D))) / (2 * h)
+        assert np.sum(P(kind, F) * D) == pytest.approx(slope, rel=1e-6, abs=1e-6 * YOUNG)
+        slopes = (P(kind, F + h * D) - P(kind, F - h * D)) / (2 * h)
+        exact = matrix(stress_differential(kind, flat(F), flat(D)))
+        np.testing.assert_allclose(exact, slopes, atol=1e-5 * np.abs(exact).max())
 
 
 @SMOOTH

@@ -4,13 +4,14 @@ import math
 
 from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
-from supple.kernels import physics, select
+from supple.kernels import all_lanes, physics, rounding, select
 
 NEWTON_STEPS = 4
-"""Enough for float64 from the start used here, unless F is inverted and two singular values nearly cancel."""
+"""Enough for float64 from the starts used here."""
 
-DEGENERATE = 1e-3
-"""(σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³ below which R is taken as not unique; float32 needs this much."""
+DEGENERATE = 4.0
+"""(σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is taken as not unique. I₁, II and J carry
+R only up to an error of ε over the square of this ratio."""
 
 
 @physics
@@ -18,20 +19,48 @@ def stretch_trace(I1, II, J):
     """t = tr S = σ₁ + σ₂ + σ₃ (σ₃ signed), the largest root of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0.
 
     I₁ = |F|², II = |cof F|², J = det F. Newton descends monotonically from a start above the root. With
-    e = σ₁σ₂ + σ₂σ₃ + σ₃σ₁, t² = I₁ + 2 e and e² = II + 2 J t, so t ≤ √(3 I₁) = b for J > 0 and t ≥ b/3 for
-    J < 0 bound e and with it t from above; the start is exact for F of rank 1 or 2 and for rotations. The
-    slope is 8 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) at the root; where it vanishes, R is not unique and Newton stops early.
+    e = σ₁σ₂ + σ₂σ₃ + σ₃σ₁, t² = I₁ + 2 e and e² = II + 2 J t, so t ≤ √(3 I₁) = b bounds e and with it t from
+    above; the start is exact for F of rank 1 or 2 and for rotations. The slope is 8 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) at
+    the root; where it vanishes, R is not unique and Newton stops early. It can vanish for inverted F only,
+    where Newton would be slow; they have a start of their own.
     """
     b = math.sqrt(3.0 * I1)
-    e = math.sqrt(max(II + 2.0 * J * select(J > 0.0, b, b / 3.0), 0.0 * b))
-    t = math.sqrt(I1 + 2.0 * e)
+    t = math.sqrt(I1 + 2.0 * math.sqrt(max(II + 2.0 * J * b, 0.0 * b)))
+    if not all_lanes(J >= 0.0):
+        t = select(J >= 0.0, t, _inverted_trace(I1, II, J))
     constant = I1 * I1 - 4.0 * II
-    flat = 4.0 * DEGENERATE * t * I1 + 1e-30
+    flat = 4.0 * _degenerate(I1, t)
     for _ in range(NEWTON_STEPS):
         value = ((t * t - 2.0 * I1) * t - 8.0 * J) * t + constant
         slope = 4.0 * (t * t - I1) * t - 8.0 * J
         t = select(slope > flat, t - value / max(slope, flat), t)
     return t
+
+
+@physics
+def _inverted_trace(I1, II, J):
+    """t of an inverted F to four digits: σ₁ + √(I₁ - σ₁² + 2 J/σ₁), whose second part is σ₂ + σ₃.
+
+    σ₁² = (I₁ + 2 √(I₁² - 3 II) c)/3 is the largest eigenvalue of FᵀF; c = cos(⅓ arccos x) is the largest root
+    of 4 c³ - 3 c = x, here by one Newton step from a start that is exact for x = ±1. Where σ₁ is ill
+    determined, at σ₁ = σ₂, t does not depend on it.
+    """
+    third = I1 / 3.0
+    p = max(third * third - II / 3.0, 0.0 * I1)
+    root = math.sqrt(p)
+    x = (third * third * third - 0.5 * third * II + 0.5 * J * J) / (p * root + 1e-30)
+    x = min(max(x, 0.0 * x - 1.0), 0.0 * x + 1.0)
+    c = 0.5 + math.sqrt(0.125 * (1.0 + x))
+    c = c - ((4.0 * c * c - 3.0) * c - x) / (12.0 * c * c - 3.0 + 1e-4)
+    largest = third + 2.0 * root * c
+    s1 = math.sqrt(largest)
+    return s1 + math.sqrt(max(I1 - largest + 2.0 * J / (s1 + 1e-30), 0.0 * I1))
+
+
+@physics
+def _degenerate(I1, t):
+    """(σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁), times 2, below which R is taken as not unique."""
+    return DEGENERATE * math.sqrt(rounding(I1)) * t * I1 + 1e-30
 
 
 @physics
@@ -48,8 +77,7 @@ def rotation_coefficients(F):
     J = det(F)
     t = stretch_trace(I1, contract(C, C), J)
     denominator = (t * t - I1) * t - 2.0 * J
-    floor = DEGENERATE * t * I1 + 1e-30
-    kept = max(denominator, floor)
+    kept = max(denominator, _degenerate(I1, t))
     size = t + 1e-6
     w = 1.0 / (kept * size)
     s = w * size

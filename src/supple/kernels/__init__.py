@@ -23,7 +23,7 @@ from supple.kernels.compile import (
     like,
     physics,
 )
-from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, select
+from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
     Threads,
     copy_of,
@@ -99,6 +99,7 @@ __all__ = [
     "records",
     "records_at_once",
     "row_at",
+    "rounding",
     "run",
     "scatter",
     "select",

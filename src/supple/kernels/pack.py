@@ -247,12 +247,34 @@ def lane_sum(typingctx, value):
     return types.float64(value), codegen
 
 
-@intrinsic
-def all_lanes(typingctx, mask):
-    """True when every lane of a mask is set."""
+def all_lanes(condition: Any) -> bool:
+    """True when a condition holds in every lane."""
+    return bool(condition)
 
+
+@intrinsic
+def _all_lanes(typingctx, mask):
     def codegen(context, builder, sig, args):
         bits = builder.bitcast(args[0], ir.IntType(mask.lanes))
         return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, (1 << mask.lanes) - 1))
 
     return types.boolean(mask), codegen
+
+
+@overload(all_lanes, jit_options={"forceinline": True})
+def _overload_all_lanes(condition):
+    if isinstance(condition, MaskType):
+        return lambda condition: _all_lanes(condition)
+    return lambda condition: condition
+
+
+def rounding(example: Any) -> float:
+    """The relative rounding error ε of numbers like the example: 1.2e-7 in float32, 2.2e-16 in float64."""
+    return float(np.finfo(np.float32 if isinstance(example, np.float32) else np.float64).eps)
+
+
+@overload(rounding, jit_options={"forceinline": True})
+def _overload_rounding(example):
+    number = example.dtype if isinstance(example, PackType) else example
+    eps = float(np.finfo(np.float32 if number == types.float32 else np.float64).eps)
+    return lambda example: eps

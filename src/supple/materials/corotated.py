@@ -12,7 +12,7 @@ from supple.algebra.matrix3 import (
     scaled,
 )
 from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
-from supple.kernels import select
+from supple.kernels import rounding, select
 from supple.materials.material import (
     Isotropic,
     constraint_pair,
@@ -30,11 +30,13 @@ class Corotated(Isotropic):
 
 @psi.of(Corotated)
 def _psi(material, F):
-    """|F - R|² = |F|² - 2 R:F + 3 also where R is not unique and stands for less than a rotation."""
+    """|F - R|² = |F|² - 2 R:F + 3 also where R is not unique, or so nearly that it is no exact rotation; what R
+    has of rounding is left out, since near rest it would be all of the energy."""
     R = rotation(F)
     D = combine(1.0, F, -1.0, R)
     missing = 3.0 - contract(R, R)
-    shear = contract(D, D) + select(missing > 1e-3, missing, 0.0 * missing)
+    told = abs(missing) > 0.1 * math.sqrt(rounding(missing))
+    shear = contract(D, D) + select(told, missing, 0.0 * missing)
     volume_change = det(F) - 1.0
     return material.mu * shear + 0.5 * material.lam * volume_change * volume_change
 
