@@ -81,11 +81,15 @@ def first_below(
     return best
 
 
-PLAIN = supple.PBNG()
+PLAIN = supple.PBNG(acceleration="none")
 
 GRAVITY = {
     "bar_gravity": {"chebyshev": PBNG, "no acceleration": PLAIN},
-    "hanging_blocks": {"no acceleration": PLAIN, "chebyshev": PBNG, "no links": supple.PBNG(links=False)},
+    "hanging_blocks": {
+        "no acceleration": PLAIN,
+        "chebyshev": PBNG,
+        "no links": supple.PBNG(acceleration="none", links=False),
+    },
 }
 """Solvers for each scene; the first one is expected to converge, the others are for comparison."""
 

@@ -110,7 +110,7 @@ def sweeps() -> list[dict]:
 def sweep_row(cells: int, precision: str, best: dict) -> dict:
     problem = CudaProblem(supple.build_model(twisted_block(cells)), precision)
     problem.prescribe(np.inf)
-    run = supple.PBNG().begin(problem)
+    run = supple.PBNG(acceleration="none").begin(problem)
     count = 100 if cells < 100 else 20
     per_sweep = seconds(lambda: run.advance(count), 5, problem.wait) / count
     term = problem.terms[0]
@@ -148,7 +148,11 @@ def method_row(name: str) -> dict:
 
 
 def cube() -> list[dict]:
-    return [cube_row(supple.PBNG()), cube_row(supple.GPBD(sweep="jacobi")), cube_row(supple.GPBD())]
+    return [
+        cube_row(supple.PBNG(acceleration="none")),
+        cube_row(supple.GPBD(sweep="jacobi")),
+        cube_row(supple.GPBD()),
+    ]
 
 
 def cube_row(solver: supple.Solver) -> dict:

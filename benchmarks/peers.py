@@ -76,7 +76,7 @@ def peer(package: str, method: str, arithmetic: str, threads: int, step: Callabl
 
 
 def supple_sweep() -> dict[str, Any]:
-    return supple.bench.sweep(cells=CELLS, solver="pbng", material="corotated", precision="float32")
+    return supple.bench.sweep(cells=CELLS, material="corotated", precision="float32")
 
 
 def supple_pbng() -> Contestant:

@@ -24,7 +24,7 @@ SELF_RIGHTING = ("corotated", "neo_hookean", "stable_neo_hookean")
 """Materials that return to rest from any start: what is inverted costs energy."""
 
 PBNGS = {
-    "none": supple.PBNG(),
+    "none": supple.PBNG(acceleration="none"),
     "sor": supple.PBNG(acceleration="sor"),
     "chebyshev": supple.PBNG(acceleration="chebyshev"),
     "anderson": supple.PBNG(acceleration="anderson"),

@@ -17,7 +17,7 @@ def hanging() -> Figures:
     """PBNG Fig. 17: XPBD in pseudo-time on two blocks bound by springs of 1e8 N/m."""
     scene = supple.load_scene(SCENES / "hanging_blocks.toml").scene
     solvers = {
-        "pbng": PBNG(),
+        "pbng": PBNG(acceleration="none"),
         "pbng, chebyshev": PBNG(acceleration="chebyshev"),
         "xpbd, 1 sweep per step": XPBD(sweeps_per_step=1),
         "xpbd, 10 sweeps": XPBD(sweeps_per_step=10),

@@ -53,7 +53,7 @@ def falling() -> Figures:
             "fpxpbd": FPXPBD(),
             "fpxpbd, 3 Newton steps": FPXPBD(newton_steps=3),
             "gpbd": GPBD(),
-            "pbng": PBNG(),
+            "pbng": PBNG(acceleration="none"),
         }
         lines, table = {}, {}
         for name, solver in solvers.items():

@@ -17,7 +17,7 @@ from supple.meshes import block
 from supple.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
 from supple.scene.checks import closest
-from supple.solvers import SOLVERS, Solver
+from supple.solvers import PBNG, SOLVERS, Solver
 from supple.solving import make_problem
 
 SWEEPS = 5
@@ -27,9 +27,13 @@ DT = 0.01
 """Time step [s]: with inertia, element-wise methods need no steps of pseudo-time between their sweeps."""
 
 
+PLAIN = PBNG(acceleration="none")
+"""What a sweep costs by itself."""
+
+
 def sweep(
     cells: int = 31,
-    solver: str | Solver = "pbng",
+    solver: str | Solver = PLAIN,
     material: str = "corotated",
     precision: str = "float32",
     device: str = "cpu",

@@ -15,10 +15,10 @@ class Outcome(Enum):
     BUDGET_TIME = "Stopped when the time budget ran out, before the tolerance was reached."
     COMPLETED = "Ran the iterations asked for; no tolerance was set."
     STAGNATED = (
-        "Stagnated: further iterations no longer reduce the imbalance. "
+        "Stagnated: further iterations reduce neither the imbalance nor the energy. "
         "Another solver or acceleration may get further."
     )
-    PRECISION = "float32 cannot balance these forces further; use precision='float64'."
+    PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
 
     @property
@@ -46,6 +46,7 @@ class Report:
         s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1.
     reduction: |r| / |r at the first iterate|, as in the papers' plots.
     residual: |r| [N].  energy: total (incremental) potential [J].
+    max_iterations: those that were allowed, given or not.
     seconds: wall clock of the solve without compilation, which is compile_seconds.
     """
 
@@ -58,6 +59,7 @@ class Report:
     energy: float
     seconds: float
     tolerance: float | None = None
+    max_iterations: int | None = None
     compile_seconds: float = 0.0
     setup_seconds: float = 0.0
     precision: str = "float64"
@@ -82,11 +84,15 @@ class Report:
         values["ok"] = self.ok
         return values
 
+    def _limit(self) -> str:
+        """The limit, where it was what ended the solve."""
+        return f" of {self.max_iterations:,} allowed" if self.outcome is Outcome.BUDGET_ITERATIONS else ""
+
     def __str__(self) -> str:
         lines = [
             self.outcome.value,
             f"  {self.solver}, {self.precision}, {self.vertices:,} vertices, {self.elements:,} elements",
-            f"  iterations {self.iterations}, {self.seconds:.3g} s"
+            f"  iterations {self.iterations:,}{self._limit()}, {self.seconds:.3g} s"
             + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
             f"  imbalance {self.imbalance:.2e}, reduction {self.reduction:.2e}, energy {self.energy:.6g} J",
         ]

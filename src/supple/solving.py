@@ -23,8 +23,8 @@ PROGRESS = 0.99
 """A figure counts as reduced when it falls below this part of the lowest seen."""
 
 ROUNDED = 3.0
-"""A float32 solve that gets stuck below this many times the estimated rounding error has reached its limit;
-measured on all materials, that is at 0.3 times at most."""
+"""A solve that gets stuck below this many times the estimated rounding error has reached the limit of its
+precision; measured on all materials in float32, that is at 0.3 times at most."""
 
 Watcher = Callable[[int, float, float], None]
 """Called as watch(iteration, imbalance, seconds) whenever the imbalance has been measured."""
@@ -47,6 +47,42 @@ class Stop:
             raise ValueError(f"max_iterations must be at least 1, got {self.max_iterations}")
         if self.time_budget is not None and not 0 < self.time_budget < np.inf:
             raise ValueError(f"time_budget must be positive and finite [s], got {self.time_budget}")
+
+
+@dataclass
+class Progress:
+    """What a solve has achieved: the lowest figures so far, the iteration at which anything last improved,
+    and the energy [J] when the figures had not for long; it may fall for thousands of iterations before they
+    do."""
+
+    lowest: Balance
+    at: int = 0
+    energy: float = np.inf
+
+    def see(self, balance: Balance, iteration: int) -> None:
+        """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
+        vanish together; the imbalance, while forces build up from rest under a load and the residual
+        rises."""
+        fell = (
+            balance.residual < PROGRESS * self.lowest.residual
+            or balance.imbalance < PROGRESS * self.lowest.imbalance
+        )
+        if fell or not self.lowest.finite:
+            self.lowest, self.at = balance, iteration
+
+    def outcome(
+        self, problem: Problem, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
+    ) -> Outcome | None:
+        """How a solve ends that has made no progress for long, or None. Iterations that were asked for are
+        done all the same, unless rounding is all that they could change."""
+        if iteration - self.at <= run.patience:
+            return None
+        if latest.residual <= ROUNDED * latest.rounding:
+            return Outcome.PRECISION
+        energy = problem.energy_of(copy)
+        falls = energy < self.energy - problem.energy_rounding(copy)
+        self.energy, self.at = energy, iteration
+        return None if falls or stop.max_iterations is not None else Outcome.STAGNATED
 
 
 def solve(
@@ -76,7 +112,7 @@ def solve_copies(
     copies = range(problem.copies)
     with compilation() as compiled:
         first = problem.balances()
-        latest, lowest, progress_at = dict(first), dict(first), dict.fromkeys(copies, 0)
+        latest, progress = dict(first), {copy: Progress(first[copy]) for copy in copies}
         ended: dict[int, tuple[Outcome, int, float]] = {}
         clock, iteration = 0.0, 0
         good = problem.zeros(problem.u.shape)
@@ -98,8 +134,9 @@ def solve_copies(
         checking = stop.tolerance is not None or record or watch is not None or run.guarded
         while True:
             for copy in map(int, problem.active):
-                stuck = iteration - progress_at[copy] > run.patience
-                outcome = _outcome(latest[copy], stop, iteration, limit, clock, stuck, problem, run)
+                outcome = _outcome(latest[copy], stop, iteration, limit, clock, problem, run)
+                if outcome is None and stop.tolerance is not None:
+                    outcome = progress[copy].outcome(problem, copy, latest[copy], stop, run, iteration)
                 if outcome is not None:
                     ended[copy] = outcome, iteration, clock
             if len(ended) == problem.copies:
@@ -126,10 +163,7 @@ def solve_copies(
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
             for copy in map(int, problem.active):
-                if _is_progress(latest[copy], lowest[copy]):
-                    lowest[copy], progress_at[copy] = latest[copy], iteration
-                elif run.descends(copy):
-                    progress_at[copy] = iteration
+                progress[copy].see(latest[copy], iteration)
         problem.active = np.arange(problem.copies, dtype=np.int32)
         undone = [copy for copy in copies if ended[copy][0] is Outcome.FAILED or ended[copy][1] == 0]
         for copy in undone:
@@ -148,6 +182,7 @@ def solve_copies(
             energy=float(energies[copy]),
             seconds=seconds,
             tolerance=stop.tolerance,
+            max_iterations=limit,
             compile_seconds=compiled.seconds if copy == 0 else 0.0,
             setup_seconds=setup if copy == 0 else 0.0,
             precision=str(problem.dtype),
@@ -157,11 +192,17 @@ def solve_copies(
             colours=run.colours,
             inverted=int(inverted[copy]),
             rejected=rejected[copy],
-            notes=run.notes(copy),
+            notes=run.notes(copy) + _advice(outcome, problem),
             history=history if copy == 0 else None,
         )
         for copy, (outcome, iterations, seconds) in sorted(ended.items())
     ]
+
+
+def _advice(outcome: Outcome, problem: Problem) -> list[str]:
+    """What would get further."""
+    at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
+    return ["precision='float64' would get further"] if at_limit else []
 
 
 def _observe(problem: Problem, run: Run, latest: dict[int, Balance]) -> bool:
@@ -175,14 +216,6 @@ def _keep(problem: Problem, run: Run, latest: dict[int, Balance], good: np.ndarr
     for copy in map(int, problem.active):
         if latest[copy].finite or _recovering(problem, run):
             problem.assign(good, problem.u, copy)
-
-
-def _is_progress(balance: Balance, lowest: Balance) -> bool:
-    """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
-    vanish together; the imbalance, while forces build up from rest under a load and the residual rises."""
-    if not lowest.finite:
-        return True
-    return balance.residual < PROGRESS * lowest.residual or balance.imbalance < PROGRESS * lowest.imbalance
 
 
 def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
@@ -200,7 +233,6 @@ def _outcome(
     iteration: int,
     limit: int,
     clock: float,
-    stuck: bool,
     problem: Problem,
     run: Run,
 ) -> Outcome | None:
@@ -209,9 +241,6 @@ def _outcome(
         return Outcome.FAILED
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         return Outcome.CONVERGED
-    if stop.tolerance is not None and stuck:
-        at_rounding = problem.dtype == np.float32 and balance.residual <= ROUNDED * balance.rounding
-        return Outcome.PRECISION if at_rounding else Outcome.STAGNATED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
     if iteration >= limit:

@@ -3,7 +3,7 @@
 import family
 import numpy as np
 import pytest
-from problems import POISSON, YOUNG, face
+from problems import POISSON, YOUNG, cantilever, face
 
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
@@ -175,6 +175,15 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
     assert np.abs(truth.positions - truth.model.rest).max() > 1e-2
     np.testing.assert_allclose(found.positions, truth.positions, atol=1e-4)
     assert f"run to rest in pseudo-time steps of 0.1 s, {sweeps} sweeps each" in found.report.notes
+
+
+def test_fpxpbd_does_not_drift_in_single_precision():
+    """Rounding of each visit must not add up over thousands of steps of pseudo-time."""
+    scene = cantilever(material("fpxpbd"))
+    truth = supple.equilibrium(scene, Newton(), tolerance=1e-10)
+    sag = np.abs(truth.positions - truth.model.rest).max()
+    found = supple.equilibrium(scene, FPXPBD(), tolerance=None, max_iterations=2000, precision="float32")
+    assert np.abs(found.positions - truth.positions).max() < 1e-5 * sag
 
 
 def test_fpxpbd_balances_stiff_attachments_in_pseudo_time():

@@ -21,7 +21,7 @@ def sweep(
     cells: Annotated[int, typer.Option(help="Cells along each edge of the block.")] = 31,
     solver: Annotated[
         str, typer.Option(help="A solver of `supple list solvers`, e.g. xpbd:ordering=clusters.")
-    ] = "pbng",
+    ] = "pbng:acceleration=none",
     material: Annotated[str, typer.Option(help="A material of `supple list materials`.")] = "corotated",
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",

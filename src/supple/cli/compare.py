@@ -57,16 +57,16 @@ def compare(
     with refusing(json):
         from supple.cli.compare_record import new_record
         from supple.cli.compare_table import print_comparison
-        from supple.cli.job import check_threads, load_file
+        from supple.cli.job import check_threads, load_file, make_solver
         from supple.cli.saved import begin_results
-        from supple.cli.solvers import parse_solvers
+        from supple.cli.solvers import words
         from supple.io import ComparisonFolder
         from supple.io.results import to_json
         from supple.solvers import SOLVERS
         from supple.solving import Stop
 
         file = load_file(scene)
-        methods = [kind() for kind in SOLVERS.values()] if solvers is None else parse_solvers(solvers)
+        methods = [make_solver(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
         stop = Stop(tolerance, iterations, None if budget is None else parse_seconds(budget))
         check_threads(threads)
         _check_warmup(warmup, file)

@@ -90,7 +90,8 @@ def load_file(path: Path) -> SceneFile:
 
 
 def make_solver(file: SceneFile, text: str | None) -> Solver:
-    """The file's solver, or another one such as newton or pbng:acceleration=chebyshev."""
+    """The file's solver, also where only its name is given, or another one such as newton or
+    pbng:acceleration=chebyshev."""
     if text is None or text == file.solver.method:
         return SOLVERS[file.solver.method](**file.solver.options)
     return parse_solver(text)

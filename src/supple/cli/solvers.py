@@ -12,12 +12,12 @@ from supple.scene.checks import closest
 from supple.solvers import SOLVERS, Solver
 
 
-def parse_solvers(text: str) -> list[Solver]:
-    """Solvers separated by commas."""
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
+def words(text: str) -> list[str]:
+    """Solvers separated by commas, one by one."""
+    found = [word.strip() for word in text.split(",")]
+    if not all(found):
         raise ValueError(f"solvers are names separated by commas, such as 'pbng,newton'; got {text!r}")
-    return [parse_solver(word) for word in words]
+    return found
 
 
 def parse_solver(text: str) -> Solver:

@@ -30,8 +30,8 @@ class Corotated(Isotropic):
 
 @psi.of(Corotated)
 def _psi(material, F):
-    """|F - R|² = |F|² - 2 R:F + 3 also where R is not unique, or so nearly that it is no exact rotation; what R
-    has of rounding is left out, since near rest it would be all of the energy."""
+    """|F - R|² = |F|² - 2 R:F + 3 also where R is not unique, or so nearly that it is no exact rotation; what
+    R has of rounding is left out, since near rest it would be all of the energy."""
     R = rotation(F)
     D = combine(1.0, F, -1.0, R)
     missing = 3.0 - contract(R, R)

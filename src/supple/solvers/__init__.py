@@ -16,7 +16,7 @@ SOLVERS: dict[str, type[Solver]] = {
 
 def default_solver() -> Solver:
     """The method where none is asked for."""
-    return PBNG(acceleration="anderson")
+    return PBNG()
 
 
 __all__ = [

@@ -41,9 +41,6 @@ PARTS = 128
 GROWTH = 2.0
 """How much |f| may grow from one sweep to the next before the history is dropped."""
 
-DESCENT = 1e-3
-"""By which part of itself the energy must fall from one look to the next to count as descending."""
-
 REGULARISATION = 1e-10
 """Added to the diagonal of ΔFᵀΔF, relative to its trace."""
 
@@ -305,7 +302,6 @@ class Anderson:
     def __init__(self, window: int, problem: Problem) -> None:
         self.problem, self._window = problem, window
         self.restarts = np.zeros(problem.copies, int)
-        self.descending = np.zeros(problem.copies, bool)
         self._least = np.full(problem.copies, np.inf)
         self._best, self._rows = problem.shared(
             f"Anderson history of {window} sweeps", lambda: _new_history(problem, window)
@@ -329,7 +325,6 @@ class Anderson:
         """Remember the best u, or go back to it and start over; True when it went back."""
         energy = self.problem.energy_of(copy)
         window = self._rows.window
-        self.descending[copy] = energy < self._least[copy] - DESCENT * abs(energy)
         if balance.finite and (
             energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
         ):

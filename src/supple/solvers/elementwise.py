@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.ordering import ElementBatches, batch_coloured_elements
 from supple.solvers.problem import Balance, Problem
-from supple.solvers.projection import REMEMBERED, element_sweeps
+from supple.solvers.projection import REMEMBERED, Exerted, element_sweeps
 from supple.solvers.weak_projection import CompliantWeak
 from supple.terms import Term, WeakConstraints
 
@@ -96,9 +96,6 @@ class ElementRun:
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self._workplace = self._find_workplace()
-        if method.resumes and not self.dynamic:
-            problem.pull(problem.u)
-            self._start = problem.u.copy()
         self._begin_step()
 
     @property
@@ -131,9 +128,6 @@ class ElementRun:
                 f"{self.method.sweeps_per_step} sweeps each"
             )
         return notes
-
-    def descends(self, copy: int = 0) -> bool:
-        return False
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Nothing to adapt."""
@@ -178,14 +172,12 @@ class ElementRun:
         return known[1]
 
     def _resume_step(self) -> None:
-        """The next step of pseudo-time with the forces f of the last, which has led from x₀ to x = x₀ + W f:
-        on to x + W f = 2 x - x₀. In equilibrium f = 0, and it stays there."""
-        p = self.problem
-        p.pull(p.u)
-        start = p.u.copy()
-        p.u += start - self._start
-        p.push(p.u)
-        self._start = start
+        """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
+        by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
+        p, work = self.problem, self._workplace
+        p.displace(self._drift())
+        exerted = tuple(Exerted(q.colour_start, q.start, q) for q in self.projections)
+        p.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
         self._sweeps_in_step = 0
 
     def _find_workplace(self) -> Workplace:

@@ -84,9 +84,6 @@ class NewtonRun:
             )
         return notes
 
-    def descends(self, copy: int = 0) -> bool:
-        return False
-
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Newton needs no advice."""
         return False

@@ -85,9 +85,9 @@ def sweeps(
 class PBNG:
     """PBNG with its acceleration.
 
-    acceleration: "none"; "sor", which takes `omega` times each vertex's step; or "chebyshev" with the
-    estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts; or "anderson",
-    which combines the last `window` sweeps and needs no estimate.
+    acceleration: "anderson", which combines the last `window` sweeps and needs no estimate; "chebyshev" with
+    the estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts; "sor",
+    which takes `omega` times each vertex's step; or "none".
     links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
     converge at the pace of the bodies they tie; False is the paper's method.
     iterations: sweeps per step when a call sets no other limit.
@@ -95,7 +95,7 @@ class PBNG:
 
     name: ClassVar[str] = "pbng"
 
-    acceleration: Literal["none", "sor", "chebyshev", "anderson"] = "none"
+    acceleration: Literal["none", "sor", "chebyshev", "anderson"] = "anderson"
     omega: float = 1.7
     rho: float = 0.99
     gamma: float = 1.5
@@ -183,9 +183,6 @@ class PBNGRun:
             iterations,
             widest=p.widest,
         )
-
-    def descends(self, copy: int = 0) -> bool:
-        return isinstance(self.acceleration, Anderson) and bool(self.acceleration.descending[copy])
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
@@ -35,6 +35,24 @@ def project(projection, row, u):
     """Visit the elements in one row: update their vertices' displacement records u and the method's memory of
     them. A projection is a NamedTuple with the fields colour_start, start, own, term and weights
     (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers, see REMEMBERED."""
+
+
+@generic
+def exert(projection, row, u):
+    """Move the vertices of the elements in one row by W times the forces that the method remembers."""
+
+
+class Exerted(NamedTuple):
+    """A projection of which only the remembered forces are exerted, from nothing."""
+
+    colour_start: Any
+    start: Any
+    projection: Any
+
+
+@project.of(Exerted)
+def _project_exerted(exerted, row, u):
+    exert(exerted.projection, row, u)
 
 
 def rows_of(start: Any, batch: int) -> tuple[int, int]:

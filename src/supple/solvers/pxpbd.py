@@ -29,6 +29,7 @@ from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
     deformation,
+    exert,
     load_corners,
     plus,
     project,
@@ -181,6 +182,12 @@ def _project_piola(projection, row, u):
     for p in range(9):
         store(projection.stresses, row, p, new[p])
     put_corners(projection, row, u, shifted(x, -V, W, spread(combine(1.0, new, -1.0, old), g)))
+
+
+@exert.of(PiolaProjection)
+def _exert_stresses(projection, row, u):
+    x, W, g, V, _ = tetrahedron(projection, row, u)
+    put_corners(projection, row, u, shifted(x, -V, W, spread(_load_matrix(projection.stresses, row), g)))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Run(Protocol):
     """Iterations between looks at the residual when nobody asks for more."""
 
     patience: int
-    """Iterations without progress after which the run counts as stagnated."""
+    """Iterations without progress after which a run is asked whether at least its energy falls."""
 
     @property
     def colours(self) -> int:
@@ -51,9 +51,6 @@ class Run(Protocol):
 
     def advance(self, iterations: int) -> None:
         """Do that many iterations."""
-
-    def descends(self, copy: int = 0) -> bool:
-        """Whether the energy is known to fall, which is progress even while the residual does not."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led the method to change u."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import gather, load, physics, scatter, select, store
-from supple.solvers.projection import project
+from supple.solvers.projection import exert, project
 from supple.terms.weak import constraint_gap
 
 
@@ -73,6 +73,12 @@ def _project_compliant(projection, row, u):
     for axis in range(3):
         store(lam, row, axis, old[axis] + step[axis])
     _move(projection, row, u, step)
+
+
+@exert.of(CompliantWeak)
+def _exert_multipliers(projection, row, u):
+    lam = projection.multipliers
+    _move(projection, row, u, (load(lam, row, 0), load(lam, row, 1), load(lam, row, 2)))
 
 
 @project.of(HardWeak)
