@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 1e30
-"""Numbers in SI units may have this magnitude, and positive ones must be at least 1 / LARGEST: then squares
-and products of them stay within float64."""
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Numbers in SI units may be this large, and positive ones this small: then squares and products of them stay
+within float64."""
 
-LONGEST = 1e12
-"""Lengths [m] may have this magnitude. A vertex that has moved a thousand times further is lost."""
+SHORTEST, LONGEST = 1e-12, 1e12
+"""The same for lengths [m]. A vertex that has moved a thousand times further is lost."""
 
 MOST = 2**31 - 1
 """The largest whole number: counts and vertex numbers of kernels have 32 bits."""
@@ -30,7 +30,7 @@ def floats(value: Any) -> np.ndarray:
         if given.dtype.kind not in NUMBERS_ONLY and not (given.dtype.kind == "O" and _plain(given)):
             return np.array(np.nan)
         with np.errstate(all="ignore"):
-            return given.astype(float)
+            return given.astype(float, copy=False)
     except (TypeError, ValueError, OverflowError):
         return np.array(np.nan)
 
@@ -45,8 +45,8 @@ def whole_number(name: str, value: Any, *, at_least: int = 1, at_most: int = MOS
     if is_whole and at_least <= value <= at_most:
         return int(value)
     too_large = at_most < MOST or (is_whole and value > MOST)
-    wanted = f"from {at_least} to {at_most}" if too_large else f"at least {at_least}"
-    raise ValueError(f"{name} must be a whole number, {wanted}, got {shown(value)}")
+    wanted = f"from {at_least} to {at_most}" if too_large else f"of at least {at_least}"
+    raise ValueError(f"{name} must be a whole number {wanted}, got {shown(value)}")
 
 
 def check_iterations(value: Any) -> None:
@@ -92,10 +92,8 @@ def positive(name: str, value: Any, unit: str) -> float:
     given = float(numbers) if numbers.ndim == 0 else np.nan
     if not 0 < given < np.inf:
         raise ValueError(f"{name} must be positive and finite [{unit}], got {shown(value)}")
-    if not 1 / LARGEST <= given <= LARGEST:
-        raise ValueError(
-            f"{name} must lie between {1 / LARGEST:g} and {LARGEST:g} [{unit}], got {shown(value)}"
-        )
+    if not SMALLEST <= given <= LARGEST:
+        raise ValueError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g} [{unit}], got {shown(value)}")
     return given
 
 
@@ -115,24 +113,21 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     raise ValueError(f"{name} must be {told}, got {shown(value)}")
 
 
-def finite_rows(name: str, values: Any, count: int) -> np.ndarray:
+def finite_rows(name: str, values: Any, count: int, error: type[ValueError] = ValueError) -> np.ndarray:
     """(count, 3) finite float64, one row for each vertex; the array itself where it is that already."""
     rows = floats(values)
     if rows.shape != (count, 3):
         found = f"shape {rows.shape}" if rows.ndim else shown(values)
-        raise ValueError(
-            f"{name} must have one row of three numbers for each of the {count} vertices, shape "
-            f"({count}, 3); got {found}"
-        )
+        raise error(f"{name} must have shape ({count}, 3), one row of three numbers per vertex; got {found}")
     bad = np.count_nonzero(~np.isfinite(rows).all(axis=1))
     if bad:
-        raise ValueError(f"{name} has NaN or infinite values for {bad} of {count} vertices")
+        raise error(f"{name} has NaN or infinite values for {bad} of {count} vertices")
     if np.abs(rows).max(initial=0) > LONGEST:
-        raise ValueError(f"{name} has values up to {np.abs(rows).max():.3g}; the limit is {LONGEST:g}")
+        raise error(f"{name} has values up to {np.abs(rows).max():.3g}; the limit is {LONGEST:g}")
     return rows
 
 
-def threads(value: Any) -> int | None:
+def thread_count(value: Any) -> int | None:
     """How many threads: None for all cores. More than the cores only wait for each other, so that beyond 64,
     or four for each core where that is more, it is a mistake."""
     return (

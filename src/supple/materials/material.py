@@ -8,15 +8,15 @@ import numpy as np
 
 from supple.algebra.isotropic import matrix_of, times
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
-from supple.checks import LARGEST, floats, shown
+from supple.checks import LARGEST, SMALLEST, floats, shown
 from supple.kernels import generic
 
 
 def _refuse_outside(name: str, given: Any, moduli: np.ndarray) -> None:
     if moduli.size == 0 or not np.all(np.isfinite(moduli) & (moduli > 0)):
         raise ValueError(f"{name} must be positive and finite [Pa], got {shown(given)}")
-    if not np.all((moduli >= 1 / LARGEST) & (moduli <= LARGEST)):
-        raise ValueError(f"{name} must lie between {1 / LARGEST:g} and {LARGEST:g} Pa, got {shown(given)}")
+    if not np.all((moduli >= SMALLEST) & (moduli <= LARGEST)):
+        raise ValueError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g} Pa, got {shown(given)}")
 
 
 def _refuse_other_shapes(**parameters: np.ndarray) -> None:

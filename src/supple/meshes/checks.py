@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.checks import LONGEST
 from supple.meshes.measures import squared_edges, volumes
 
 FLAT = 1e-14
@@ -47,6 +48,11 @@ def _as_points(values: ArrayLike) -> np.ndarray:
         raise MeshError(
             f"{len(bad)} of {len(points)} points are NaN or infinite: {_first(bad)}. "
             "Coordinates must be finite."
+        )
+    if np.abs(points).max() > LONGEST:
+        raise MeshError(
+            f"points reach {np.abs(points).max():.3g} m from the origin; the limit is {LONGEST:g} m. "
+            "Scale the mesh, if its file is not in metres."
         )
     return points
 

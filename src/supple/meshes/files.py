@@ -13,6 +13,7 @@ import meshio
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.checks import finite_rows, shown
 from supple.meshes import tetgen
 from supple.meshes.checks import MeshError
 from supple.meshes.filling import Progress, log, tetrahedralise
@@ -93,14 +94,16 @@ def save_mesh(
 
     point_data and cell_data: name → one row for each vertex or tet; .mesh and .node cannot hold them.
     """
+    if not isinstance(mesh, TetMesh):
+        raise TypeError(f"save_mesh writes a TetMesh, for example body.mesh; got {shown(mesh)}")
     path = Path(path)
     check_target(path)
     name, module = _format(path)
     if name in ("Medit", "TetGen") and (point_data or cell_data):
         raise MeshError(f"{path}: a {name} file cannot hold point_data or cell_data; write a .vtu file.")
-    points = mesh.points if positions is None else np.asarray(positions, np.float64)
-    if points.shape != mesh.points.shape:
-        raise MeshError(f"positions must have shape {mesh.points.shape}, but has shape {points.shape}.")
+    points = mesh.points
+    if positions is not None:
+        points = finite_rows("positions", positions, mesh.n_vertices, MeshError)
     content = meshio.Mesh(
         points,
         [("tetra", mesh.tets)],

@@ -11,11 +11,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
 from supple.meshes.checks import MeshError, checked
+from supple.meshes.constant import Constant
 from supple.meshes.measures import qualities, volumes
 from supple.meshes.surface import boundary
 
 
-class TetMesh:
+class TetMesh(Constant):
     """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
 
     Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.checks import MeshError, checked_surface
+from supple.meshes.constant import Constant
 
 
-class TriMesh:
+class TriMesh(Constant):
     """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
 
     Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
