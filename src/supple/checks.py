@@ -113,7 +113,13 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     raise ValueError(f"{name} must be {told}, got {shown(value)}")
 
 
-def finite_rows(name: str, values: Any, count: int, error: type[ValueError] = ValueError) -> np.ndarray:
+def finite_rows(
+    name: str,
+    values: Any,
+    count: int,
+    error: type[ValueError] = ValueError,
+    limit: float = LONGEST,
+) -> np.ndarray:
     """(count, 3) finite float64, one row for each vertex; the array itself where it is that already."""
     rows = floats(values)
     if rows.shape != (count, 3):
@@ -122,8 +128,8 @@ def finite_rows(name: str, values: Any, count: int, error: type[ValueError] = Va
     bad = np.count_nonzero(~np.isfinite(rows).all(axis=1))
     if bad:
         raise error(f"{name} has NaN or infinite values for {bad} of {count} vertices")
-    if np.abs(rows).max(initial=0) > LONGEST:
-        raise error(f"{name} has values up to {np.abs(rows).max():.3g}; the limit is {LONGEST:g}")
+    if np.abs(rows).max(initial=0) > limit:
+        raise error(f"{name} has values up to {np.abs(rows).max():.3g}; the limit is {limit:g}")
     return rows
 
 

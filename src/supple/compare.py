@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from supple.asking import check_circumstances, method_of
-from supple.checks import finite_rows, whole_number
+from supple.checks import LARGEST, finite_rows, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
@@ -96,7 +96,7 @@ def compare(
     x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
     v = np.zeros_like(model.rest)
     if velocities is not None:
-        v = finite_rows("velocities", velocities, model.vertices)
+        v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
     problems: dict[tuple[str, str], Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
         kind = ("float64", "cpu") if trial.solver.name == "newton" else (precision, device)

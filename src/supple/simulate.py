@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.asking import UNSAID, Request, Tolerance, check_circumstances, request
-from supple.checks import finite_rows, flag, listed, positive, shown, whole_number
+from supple.checks import LARGEST, finite_rows, flag, listed, positive, shown, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
@@ -171,7 +171,7 @@ def _frames(
     damping = getattr(solver, "damping", 0.0)
     v = np.zeros((model.vertices, 3))
     if velocities is not None:
-        v = finite_rows("velocities", velocities, model.vertices)
+        v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
     problem.set_velocities(v)
     if not quasistatic:
         refuse_beyond(model, precision, step)

@@ -42,7 +42,7 @@ class Stop:
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
-            one_number("tolerance (a part of all forces)", self.tolerance, above=0, below=1)
+            one_number("tolerance", self.tolerance, above=0, below=1)
         if self.max_iterations is not None:
             whole_number("max_iterations", self.max_iterations)
         if self.time_budget is not None:
