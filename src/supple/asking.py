@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import closest, finite_rows, flag, shown, thread_count
-from supple.kernels.device import check_device
+from supple.checks import closest, finite_rows, flag, one_of, shown, thread_count
+from supple.kernels.device import DEVICES, check_device
 from supple.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -105,8 +105,8 @@ def check_circumstances(
     progress: Callable | None = None,
 ) -> None:
     """Refuse what no call can be run with, before anything is built."""
-    check_device(device)
-    check_precision(precision)
+    check_device(one_of("device", device, DEVICES))
+    check_precision(one_of("precision", precision, ("float32", "float64")))
     thread_count(threads)
     flag("history", history)
     for name, function in (("watch", watch), ("progress", progress)):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,24 @@ def finite_rows(
     if np.abs(rows).max(initial=0) > limit:
         raise error(f"{name} has values up to {np.abs(rows).max():.3g}; the limit is {limit:g}")
     return rows
+
+
+def a_path(value: Any, what: str) -> Path:
+    """The path of a file or folder."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{what} is needed as text or as a pathlib.Path, got {shown(value)}")
+    path = Path(value)
+    if "\0" in str(path):
+        raise ValueError(f"{what} must not have NUL characters in it, got {shown(value)}")
+    return path
+
+
+def each(values: Any, what: str) -> Iterator[Any]:
+    """The items of a list or of anything else that can be gone through; `what` says what it should be."""
+    try:
+        return iter(values)
+    except TypeError:
+        raise TypeError(f"{what}; got {shown(values)}") from None
 
 
 def thread_count(value: Any) -> int | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
 
 from supple.asking import check_circumstances, method_of
-from supple.checks import LARGEST, finite_rows, whole_number
+from supple.checks import LARGEST, each, finite_rows, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
@@ -157,8 +157,9 @@ def solver_label(solver: Solver) -> str:
 
 def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
     """One trial per solver; where a label occurs again, it gets a number."""
-    several = isinstance(solvers, Iterable) and not isinstance(solvers, str)
-    made = [method_of(solver) for solver in (solvers if several else [solvers])]  # type: ignore[union-attr]
+    one = isinstance(solvers, str | None) or hasattr(solvers, "begin")
+    listed = [solvers] if one else each(solvers, "solvers are a list of solvers or of their names")
+    made = [method_of(solver) for solver in listed]
     if not made:
         raise ValueError("compare needs at least one solver")
     labels = [solver_label(solver) for solver in made]

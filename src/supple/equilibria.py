@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from supple.asking import UNSAID, Tolerance, check_circumstances, request
-from supple.checks import shown, whole_number
+from supple.checks import each, whole_number
 from supple.magnitudes import refuse_beyond
 from supple.model import Conditions, Model
 from supple.scene import Scene, SceneFile, Variation, build_model
@@ -63,13 +63,12 @@ def equilibria(
     if at_once is not None:
         whole_number("at_once", at_once)
     check_circumstances(precision, device, threads, progress=progress)
-    if not isinstance(variations, Iterable):
-        raise TypeError(f"variations are a list of supple.Variation(...), got {shown(variations)}")
+    varied = each(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
     refuse_beyond(model, precision)
     start = asked.start(None, model)
-    every = (_started(conditions(scene, model, variation), start) for variation in variations)
+    every = (_started(conditions(scene, model, variation), start) for variation in varied)
     if device == "cuda" and isinstance(asked.solver, PBNG):
         results = _together(model, every, asked.solver, asked.stop, precision, at_once)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import closest, finite_rows, positive, shown
+from supple.checks import a_path, closest, each, finite_rows, positive, shown
 from supple.io.bodies import read_bodies
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
@@ -35,9 +35,9 @@ def export(
     unless given. Returns the file or folder that each format wrote.
     """
     chosen = parse_formats(formats)
-    folder = ResultsFolder(Path(results))
+    folder = ResultsFolder(a_path(results, "a results folder"))
     count, shot = open_shot(folder)
-    target = folder.path if output is None else Path(output)
+    target = folder.path if output is None else a_path(output, "a folder to write to")
     return _write(shot, _read(folder.path, count, watch), chosen, target)
 
 
@@ -59,16 +59,15 @@ def save_frames(
         raise ResultsError("the scene has no bodies, so there is nothing to write.")
     if isinstance(frames, Result):
         frames = [frames]
-    if not isinstance(frames, Iterable):
-        raise TypeError(f"frames are what simulate() gives, or a list of results; got {shown(frames)}")
+    frames = each(frames, "frames are what simulate() gives, or a list of results")
+    target = a_path(output, "a folder to write to")
     shot = Shot(scene.bodies, positive("dt", scene.dt if dt is None else dt, "s"))
-    return _write(shot, _moments(frames, scene, shot.dt), parse_formats(formats), Path(output))
+    return _write(shot, _moments(frames, scene, shot.dt), parse_formats(formats), target)
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
     """Formats from their names, which may be separated by commas; each is there once."""
-    words = formats.split(",") if isinstance(formats, str) else formats
-    words = list(words) if isinstance(words, Iterable) else [words]
+    words = formats.split(",") if isinstance(formats, str) else list(each(formats, "formats are names"))
     if not all(isinstance(word, str) for word in words):
         raise ResultsError(f"formats are names such as 'usd,glb'; got {shown(formats)}.")
     names = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))

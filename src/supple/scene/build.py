@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from supple.checks import LONGEST, floats
+from supple.checks import LONGEST, flag, floats
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
@@ -89,7 +89,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     pinned, _ = _pins(scene)
     if len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
-    if scene.quasistatic if quasistatic is None else quasistatic:
+    if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
         refuse_falling(scene, pinned, _forces(scene, mass))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from supple.checks import closest
+from supple.checks import a_path, closest
 from supple.model import Model
 from supple.scene.build import check_scene
 from supple.scene.errors import SceneFileError
@@ -54,8 +54,8 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
 
     folder: what paths in the file are relative to, for a copy of a scene file; its own folder unless given.
     """
-    path = Path(path)
-    folder = path.parent if folder is None else Path(folder)
+    path = a_path(path, "the path of a scene file")
+    folder = path.parent if folder is None else a_path(folder, "a folder")
     mistakes = Mistakes(path)
     raw = _read(path)
     table, kept = _validated(raw, mistakes)
@@ -79,6 +79,8 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SceneFileError([f"{path}: cannot be read as text: {error}."]) from error
+    except RecursionError:
+        raise SceneFileError([f"{path}: brackets are nested too deeply for a scene."]) from None
     except tomllib.TOMLDecodeError as error:
         raise SceneFileError([f"{path}: this is not TOML: {error}."]) from error
 
