@@ -158,7 +158,7 @@ def test_progress_sees_every_trial_before_and_after():
         (["pbng"], {"precision": "float16"}, "'float32' or 'float64'"),
         (["newton"], {"precision": "float16"}, "'float32' or 'float64'"),
         (["pbng"], {"tolerance": 2}, "between 0 and 1"),
-        (["pbng"], {"frame": 0}, "frame must be at least 1"),
+        (["pbng"], {"frame": 0}, "frame must be a whole number of at least 1"),
         (["pbng"], {"start": np.zeros((3, 3))}, r"start must have .* \(125, 3\)"),
         (["pbng"], {"velocities": np.full((125, 3), np.nan)}, "velocities has NaN or infinite .* 125"),
     ],

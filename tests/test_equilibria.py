@@ -103,7 +103,7 @@ def test_no_variations_are_no_results():
     ("make", "message"),
     [
         (lambda s, a, b, t: supple.Variation(pins={b: supple.Translate((1, 0, 0))}), "does not pin"),
-        (lambda s, a, b, t: supple.Variation(pins={t: np.zeros((2, 3))}), "finite positions"),
+        (lambda s, a, b, t: supple.Variation(pins={t: np.zeros((2, 3))}), r"must have shape \(16, 3\)"),
         (lambda s, a, b, t: supple.Variation(materials={a: b.material}), "not the kind of its material"),
         (lambda s, a, b, t: supple.Variation(materials={"upper": MATERIAL}), "not a body"),
         (lambda s, a, b, t: supple.Variation(start=np.zeros((2, 3))), "one row of three numbers"),

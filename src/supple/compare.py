@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
 
+from supple.asking import check_circumstances, method_of
+from supple.checks import LARGEST, each, finite_rows, whole_number
 from supple.kernels import compilation
-from supple.kernels.device import check_device
+from supple.magnitudes import refuse_beyond
 from supple.model import Model
 from supple.report import Outcome, Report
-from supple.scene import Scene, build_model
-from supple.scene.checks import closest
+from supple.scene import Scene, SceneFile, build_model
+from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver
-from supple.solvers.problem import Problem, check_precision
+from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, solve
 
 DEFAULT_ITERATIONS = 40
@@ -32,7 +34,7 @@ class Trial:
 
     solver: Solver
     label: str
-    positions: np.ndarray | None = None
+    positions: np.ndarray | None = field(default=None, repr=False)
     report: Report | None = None
     error: str | None = None
 
@@ -42,7 +44,7 @@ class Comparison:
     """Trials of several solvers from the same start (n, 3) [m]."""
 
     model: Model
-    start: np.ndarray
+    start: np.ndarray = field(repr=False)
     trials: list[Trial]
 
     def __getitem__(self, name: str) -> Trial:
@@ -54,8 +56,8 @@ class Comparison:
 
 
 def compare(
-    scene: Scene,
-    solvers: Sequence[str | Solver] = tuple(SOLVERS),
+    scene: Scene | SceneFile,
+    solvers: str | Solver | Sequence[str | Solver] = tuple(SOLVERS),
     *,
     tolerance: float | None = None,
     max_iterations: int | None = None,
@@ -74,24 +76,33 @@ def compare(
 
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
     velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
-    any limit every solver does 40 iterations. A solver that cannot treat the scene is listed with the reason.
+    any limit, of the call or of a scene file, every solver does 40 iterations; a scene file also says where
+    to start. A solver that cannot treat the scene is listed with the reason.
     Newton works in float64 on the CPU whatever precision and device are, and stops when nothing but rounding
     is left. progress is called with each trial before and after it.
     """
-    check_device(device)
-    check_precision(precision)
+    check_circumstances(precision, device, threads, watch=watch, progress=progress)
+    file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _trials(solvers)
+    if file is not None:
+        tolerance = file.stop.tolerance if tolerance is None else tolerance
+        max_iterations = file.stop.max_iterations if max_iterations is None else max_iterations
+        time_budget = file.stop.time_budget if time_budget is None else time_budget
     stops = [_stop(trial.solver, tolerance, max_iterations, time_budget) for trial in trials]
-    if frame < 1:
-        raise ValueError(f"frame must be at least 1, got {frame}")
+    whole_number("frame", frame)
     model = build_model(scene)
-    x = model.rest.copy() if start is None else _rows(start, "start", model)
-    v = np.zeros_like(model.rest) if velocities is None else _rows(velocities, "velocities", model)
+    if start is None and file is not None:
+        start = file.start_positions(model)
+    x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
+    v = np.zeros_like(model.rest)
+    if velocities is not None:
+        v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
     problems: dict[tuple[str, str], Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
         kind = ("float64", "cpu") if trial.solver.name == "newton" else (precision, device)
         if kind not in problems:
             problems[kind] = make_problem(model, scene.quasistatic, *kind, threads)
+            refuse_beyond(model, kind[0], None if scene.quasistatic else scene.dt)
         if progress is not None:
             progress(trial)
         place = partial(place_step, problems[kind], scene, x, v, frame)
@@ -137,29 +148,25 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
 def solver_label(solver: Solver) -> str:
     """pbng, pbng chebyshev, bpxpbd zeta=0.9: the name, and the options that are not the default."""
     words = [solver.name]
-    for field in fields(solver):  # type: ignore[arg-type]
-        value = getattr(solver, field.name)
-        if value != field.default:
-            words.append(value if isinstance(value, str) else f"{field.name}={value}")
+    for option in fields(solver):  # type: ignore[arg-type]
+        value = getattr(solver, option.name)
+        if value != option.default:
+            words.append(value if isinstance(value, str) else f"{option.name}={value}")
     return " ".join(words)
 
 
-def _trials(solvers: Sequence[str | Solver]) -> list[Trial]:
+def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
     """One trial per solver; where a label occurs again, it gets a number."""
-    if not solvers:
+    one = isinstance(solvers, str | None) or hasattr(solvers, "begin")
+    listed = [solvers] if one else each(solvers, "solvers are a list of solvers or of their names")
+    made = [method_of(solver) for solver in listed]
+    if not made:
         raise ValueError("compare needs at least one solver")
-    made = [_named(solver) if isinstance(solver, str) else solver for solver in solvers]
     labels = [solver_label(solver) for solver in made]
     for k in range(len(labels) - 1, 0, -1):
         if labels[k] in labels[:k]:
             labels[k] += f" ({labels[: k + 1].count(labels[k])})"
     return [Trial(solver, label) for solver, label in zip(made, labels, strict=True)]
-
-
-def _named(name: str) -> Solver:
-    if name not in SOLVERS:
-        raise ValueError(f"there is no solver {name!r}; {closest(name, SOLVERS)}")
-    return SOLVERS[name]()
 
 
 def _stop(
@@ -169,15 +176,3 @@ def _stop(
     if tolerance is None and limit is None and time_budget is None:
         limit = DEFAULT_ITERATIONS
     return Stop(tolerance, limit, time_budget)
-
-
-def _rows(values: np.ndarray, name: str, model: Model) -> np.ndarray:
-    rows = np.array(values, float)
-    if rows.shape != model.rest.shape:
-        raise ValueError(
-            f"{name} must have one row of three numbers per vertex, {model.rest.shape}, got {rows.shape}"
-        )
-    if not np.isfinite(rows).all():
-        bad = np.count_nonzero(~np.isfinite(rows).all(axis=1))
-        raise ValueError(f"{name} has NaN or infinite values for {bad} vertices")
-    return rows

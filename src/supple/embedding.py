@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from supple.checks import finite_rows, shown
 from supple.meshes import TetMesh, TriMesh
 from supple.meshes.closest import closest_in_body
 
 if TYPE_CHECKING:
     from supple.model import Model
-    from supple.scene import Body, Scene
+    from supple.scene import Body, Scene, SceneFile
 
 log = logging.getLogger("supple")
 
@@ -124,7 +125,13 @@ class Embedding:
 
 def embed(surface: TriMesh, body: Body | TetMesh) -> Embedding:
     """Tie a detailed surface to a body's mesh at rest. Points far outside the mesh are warned about."""
-    mesh = body if isinstance(body, TetMesh) else body.mesh
+    mesh = body if isinstance(body, TetMesh) else getattr(body, "mesh", None)
+    if not isinstance(mesh, TetMesh):
+        raise TypeError(f"a surface is embedded in a body of a scene or a TetMesh, got {shown(body)}")
+    if not isinstance(surface, TriMesh):
+        raise TypeError(
+            f"a surface is a TriMesh, for example supple.load_surface('body.obj'); got {shown(surface)}"
+        )
     embedding = Embedding(surface, mesh)
     far = np.flatnonzero(embedding.distance > FAR * _mean_edge(mesh))
     if len(far):
@@ -210,10 +217,14 @@ class VisibleSurface:
         return np.concatenate([skin.interpolate(values[vertices]) for vertices, skin in self._pairs()])
 
 
-def surface_of(scene: Scene | Model, positions: np.ndarray) -> Surface:
+def surface_of(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:
     """What is seen of a scene at positions (n, 3) [m]: the skins of its bodies, or else their boundaries.
 
     For many frames make a `VisibleSurface(scene.bodies)` once.
     """
-    visible = VisibleSurface(scene.bodies)
+    bodies = getattr(getattr(scene, "scene", scene), "bodies", None)
+    if not bodies:
+        raise TypeError(f"a scene with bodies is needed, or the model of a result; got {shown(scene)}")
+    positions = finite_rows("positions", positions, bodies[-1].vertices.stop)
+    visible = VisibleSurface(bodies)
     return Surface(visible.points(positions), visible.triangles, visible.body)

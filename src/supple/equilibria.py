@@ -8,14 +8,18 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from supple.kernels.device import check_device
+import numpy as np
+
+from supple.asking import UNSAID, Tolerance, check_circumstances, request
+from supple.checks import each, whole_number
+from supple.magnitudes import refuse_beyond
 from supple.model import Conditions, Model
-from supple.scene import Scene, Variation, build_model
+from supple.scene import Scene, SceneFile, Variation, build_model
+from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
 from supple.simulate import Result
-from supple.solvers import PBNG, Solver, default_solver
-from supple.solvers.problem import check_precision
-from supple.solving import Stop, make_problem, make_stop, solve, solve_copies
+from supple.solvers import PBNG, Solver
+from supple.solving import Stop, make_problem, solve, solve_copies
 from supple.terms import TetElasticity
 
 if TYPE_CHECKING:
@@ -35,11 +39,11 @@ Progress = Callable[[int], None]
 
 
 def equilibria(
-    scene: Scene,
+    scene: Scene | SceneFile,
     variations: Iterable[Variation],
-    solver: Solver | None = None,
+    solver: Solver | str | None = None,
     *,
-    tolerance: float | None = 1e-4,
+    tolerance: Tolerance = UNSAID,
     max_iterations: int | None = None,
     time_budget: float | None = None,
     precision: str = "float64",
@@ -53,20 +57,28 @@ def equilibria(
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
     its own tolerance and has its own report. On a CUDA device PBNG solves up to 1024 together, or `at_once`,
     as far as they fit into its memory; everything else is solved one by one. The limits hold for each
-    equilibrium; a time budget on a device for each batch."""
-    solver = solver or default_solver()
-    stop = make_stop(solver, tolerance, max_iterations, time_budget)
-    if at_once is not None and at_once < 1:
-        raise ValueError(f"at_once must be at least 1, got {at_once}")
-    check_device(device)
-    check_precision(precision)
+    equilibrium; a time budget on a device for each batch. solver, tolerance, threads and scene files: as for
+    `equilibrium`."""
+    asked = request(scene, solver, tolerance, max_iterations, time_budget, always_tolerance=True)
+    if at_once is not None:
+        whole_number("at_once", at_once)
+    check_circumstances(precision, device, threads, progress=progress)
+    varied = each(variations, "variations are a list of supple.Variation(...)")
+    scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
-    every = (conditions(scene, model, variation) for variation in variations)
-    if device == "cuda" and isinstance(solver, PBNG):
-        results = _together(model, every, solver, stop, precision, at_once)
+    refuse_beyond(model, precision)
+    start = asked.start(None, model)
+    every = (_started(conditions(scene, model, variation), start) for variation in varied)
+    if device == "cuda" and isinstance(asked.solver, PBNG):
+        results = _together(model, every, asked.solver, asked.stop, precision, at_once)
     else:
-        results = _one_by_one(model, every, solver, stop, precision, device, threads)
+        results = _one_by_one(model, every, asked.solver, asked.stop, precision, device, threads)
     return _counted(results, progress)
+
+
+def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
+    """With the scene file's start where a variation has none of its own."""
+    return replace(c, start=start) if c.start is None and start is not None else c
 
 
 def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:

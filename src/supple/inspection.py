@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from supple.checks import whole_number
 from supple.materials import MATERIALS
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
-from supple.scene import Body, Scene, build_model
+from supple.scene import Body, Scene, SceneFile, build_model
+from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS
 from supple.terms import WeakConstraints
 
@@ -21,11 +23,12 @@ REST, WEIGHTS = 10, 4
 """Numbers that a visit reads: shape gradients and volume; and W of the four corners, element-wise."""
 
 
-def inspect(scene: Scene, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
+def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
     """Vertices, tets, components, colours of vertices, elements and clusters of up to cluster_size elements,
     the worst elements of every body, and the memory that each solver needs [MB]."""
-    if cluster_size < 1:
-        raise ValueError(f"cluster_size must be at least 1, got {cluster_size}")
+    scene = scene_of(scene)
+    whole_number("cluster_size", cluster_size)
+    whole_number("worst", worst, at_least=0)
     model = build_model(scene)
     weak = [term for term in model.terms if isinstance(term, WeakConstraints)]
     return {
@@ -49,7 +52,7 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "components": mesh.n_components,
         "volume": mesh.volume,
         "mass": float(mesh.masses(body.density).sum()),
-        "material": next(name for name, kind in MATERIALS.items() if kind is type(body.material)),
+        "material": _name(body.material),
         "young": _span(body.material.young),
         "poisson": _span(body.material.poisson),
         "worst_elements": [
@@ -57,6 +60,12 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
             for e in mesh.worst(worst)
         ],
     }
+
+
+def _name(material: Any) -> str:
+    """The name in scene files, or that of a user's own class."""
+    kind = type(material)
+    return next((name for name, known in MATERIALS.items() if known is kind), kind.__name__)
 
 
 def _span(values: Any) -> list[float]:

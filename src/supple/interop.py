@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from supple.checks import one_of
+
 LIBRARIES = ("torch", "cupy")
 
 
 def array_of(like: str, positions: np.ndarray, rest: np.ndarray, records: Any) -> Any:
     """Positions (n, 3) as an array of a library: from the device's displacement records (n + 1, 4), if there
     are any, through the CUDA array interface; else from the host's positions."""
-    if like not in LIBRARIES:
-        raise ValueError(f"like must be {' or '.join(map(repr, LIBRARIES))}, got {like!r}")
+    one_of("like", like, LIBRARIES)
     try:
         library = import_module(like)
     except ImportError as error:

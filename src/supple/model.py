@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.terms import Term
+from supple.terms import Term, TetElasticity
 
 if TYPE_CHECKING:
     from supple.embedding import Part
 
 
-@dataclass(frozen=True, eq=False)
+class _Bare(NamedTuple):
+    """What there is of `TetElasticity` beside the rest positions."""
+
+    vertices: np.ndarray
+    material: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A scene as flat arrays (n vertices in all).
 
@@ -32,6 +39,24 @@ class Model:
     terms: tuple[Term, ...]
     tets: np.ndarray
     bodies: tuple[Part, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
+        bare = tuple(
+            _Bare(term.vertices, term.material) if isinstance(term, TetElasticity) else term
+            for term in self.terms
+        )
+        return self.__dict__ | {"terms": bare}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        terms = tuple(
+            TetElasticity.from_mesh(state["rest"], *term) if isinstance(term, _Bare) else term
+            for term in state["terms"]
+        )
+        self.__dict__.update(state | {"terms": terms})
+
+    def __repr__(self) -> str:
+        return f"<Model: {self.vertices:,} vertices, {self.elements:,} elements, {len(self.pinned):,} pinned>"
 
     @property
     def vertices(self) -> int:

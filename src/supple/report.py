@@ -70,7 +70,7 @@ class Report:
     inverted: int = 0
     rejected: int = 0
     notes: list[str] = field(default_factory=list)
-    history: History | None = None
+    history: History | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:

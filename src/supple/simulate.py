@@ -9,18 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from supple.asking import UNSAID, Request, Tolerance, check_circumstances, request
+from supple.checks import LARGEST, finite_rows, flag, listed, positive, shown, whole_number
 from supple.kernels import compilation
+from supple.magnitudes import refuse_beyond
 from supple.model import Model
 from supple.report import Outcome, Report
-from supple.scene import Body, Scene
-from supple.solvers import Solver, default_solver
+from supple.scene import Body, Scene, SceneFile
+from supple.scene.scene import scene_of
+from supple.solvers import Solver
 from supple.solvers.problem import Problem
-from supple.solving import Stop, Watcher, make_problem, make_stop, solve
+from supple.solving import Stop, Watcher, make_problem, solve
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
-    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added."""
+    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added.
+
+    It can be pickled and copied, without what is on a device.
+    """
 
     positions: np.ndarray
     report: Report
@@ -30,6 +37,11 @@ class Result:
 
     def of(self, body: Body) -> np.ndarray:
         """The positions of one body's vertices."""
+        if not isinstance(body, Body):
+            raise TypeError(f"of() takes a body of the scene, got {shown(body)}")
+        if not any(body.is_like(own) for own in self.model.bodies):
+            names = listed(own.name for own in self.model.bodies)
+            raise ValueError(f"body {body.name!r} belongs to another scene; the result has {names}")
         return self.positions[body.vertices]
 
     def positions_like(self, like: str) -> Any:
@@ -40,20 +52,40 @@ class Result:
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"on_device": None}
 
-@dataclass
+    def __repr__(self) -> str:
+        """One line; `print` also shows the report."""
+        report = self.report
+        return (
+            f"<{self._title()}: {report.outcome.name.lower()}, {len(self.positions):,} vertices, imbalance "
+            f"{report.imbalance:.2e} after {report.iterations:,} iterations of {report.solver}>"
+        )
+
+    def __str__(self) -> str:
+        return f"{self._title()}: {self.report}"
+
+    def _title(self) -> str:
+        return "Result"
+
+
+@dataclass(repr=False)
 class Frame(Result):
     """One frame of a simulation; index counts from 1, time in seconds."""
 
     index: int = 0
     time: float = 0.0
 
+    def _title(self) -> str:
+        return f"Frame {self.index} at {self.time:.6g} s"
+
 
 def equilibrium(
-    scene: Scene | Model,
-    solver: Solver | None = None,
+    scene: Scene | SceneFile | Model,
+    solver: Solver | str | None = None,
     *,
-    tolerance: float | None = 1e-4,
+    tolerance: Tolerance = UNSAID,
     max_iterations: int | None = None,
     time_budget: float | None = None,
     precision: str = "float64",
@@ -65,29 +97,31 @@ def equilibrium(
 ) -> Result:
     """The positions at which all forces balance, with every motion at its end.
 
-    start: positions (n, 3) to begin from; the rest positions by default. history: record residual and
-    energy after every iteration.
+    solver: one with its options, or a name such as "newton". tolerance: the imbalance to reach, 1e-4 unless
+    given; None for none. start: positions (n, 3) to begin from; the rest positions by default. A scene file
+    says all of these where the call does not. history: record residual and energy after every iteration.
+    threads: all cores unless given; at most 64, or four for each core where that is more.
     """
     began = perf_counter()
-    solver = solver or default_solver()
-    stop = make_stop(solver, tolerance, max_iterations, time_budget)
-    problem = make_problem(scene, True, precision, device, threads)
-    if start is not None:
-        problem.positions = _start_positions(start, problem.model)
+    asked = request(scene, solver, tolerance, max_iterations, time_budget, always_tolerance=True, models=True)
+    check_circumstances(precision, device, threads, history, watch)
+    problem = make_problem(asked.scene, True, precision, device, threads)
+    if (begin := asked.start(start, problem.model)) is not None:
+        problem.positions = begin
     problem.prescribe(np.inf)
-    report = solve(problem, solver, stop, history, watch, began)
+    report = solve(problem, asked.solver, asked.stop, history, watch, began)
     return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
 
 
 def simulate(
-    scene: Scene,
-    solver: Solver | None = None,
+    scene: Scene | SceneFile,
+    solver: Solver | str | None = None,
     *,
     dt: float | None = None,
     frames: int | None = None,
     substeps: int = 1,
     quasistatic: bool | None = None,
-    tolerance: float | None = None,
+    tolerance: Tolerance = UNSAID,
     max_iterations: int | None = None,
     time_budget: float | None = None,
     precision: str = "float64",
@@ -103,39 +137,44 @@ def simulate(
 
     A dynamic scene takes `substeps` backward Euler steps per frame, v = Δx/Δt; a quasistatic one finds the
     equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
-    k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
+    k, pass its positions as start, its velocities, and first_frame = k + 1.
+
+    solver, start, threads: as for `equilibrium`. The limits hold for every step. Where none is given, neither
+    by the call nor by a scene file, the solver's `iterations` are the limit, or else a tolerance of 1e-4.
     """
-    solver = solver or default_solver()
-    stop = make_stop(solver, tolerance, max_iterations, time_budget)
-    quasistatic = scene.quasistatic if quasistatic is None else quasistatic
-    dt = scene.dt if dt is None else dt
-    frames = scene.frames if frames is None else frames
-    if not dt > 0:
-        raise ValueError(f"dt must be positive [s], got {dt}")
-    if frames < 1 or substeps < 1:
-        raise ValueError(f"frames and substeps must be at least 1, got {frames} and {substeps}")
+    asked = request(scene, solver, tolerance, max_iterations, time_budget)
+    check_circumstances(precision, device, threads, history, watch)
+    scene = scene_of(scene)
+    quasistatic = scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic)
+    dt = positive("dt", scene.dt if dt is None else dt, "s")
+    frames = whole_number("frames", scene.frames if frames is None else frames)
+    substeps = whole_number("substeps", substeps)
     return _frames(
-        scene, solver, stop, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device,
-        start, velocities, first_frame, history, threads, watch,
+        asked, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device,
+        start, velocities, whole_number("first_frame", first_frame), history, threads, watch,
     )  # fmt: skip
 
 
 def _frames(
-    scene: Scene, solver: Solver, stop: Stop, dt: float, frames: int, substeps: int, quasistatic: bool,
+    asked: Request, dt: float, frames: int, substeps: int, quasistatic: bool,
     precision: str, device: str, start: np.ndarray | None, velocities: np.ndarray | None, first_frame: int,
     history: bool, threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
     began: float | None = perf_counter()
-    problem = make_problem(scene, quasistatic, precision, device, threads)
+    solver, stop = asked.solver, asked.stop
+    problem = make_problem(asked.scene, quasistatic, precision, device, threads)
     model, step = problem.model, dt / substeps
-    if start is None:
+    if (begin := asked.start(start, model)) is None:
         problem.prescribe((first_frame - 1) * dt)
     else:
-        problem.positions = _start_positions(start, model)
+        problem.positions = begin
     damping = getattr(solver, "damping", 0.0)
-    v = np.zeros((model.vertices, 3)) if velocities is None else _start_positions(velocities, model)
+    v = np.zeros((model.vertices, 3))
+    if velocities is not None:
+        v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
     problem.set_velocities(v)
     if not quasistatic:
+        refuse_beyond(model, precision, step)
         problem.set_time_step(step)
 
     def begin_step(time: float) -> None:
@@ -206,19 +245,6 @@ def _iterate(
         rejected=0,
         notes=run.notes(),
     )
-
-
-def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:
-    values = np.asarray(values, float)
-    if values.shape != model.rest.shape:
-        raise ValueError(
-            f"one row of three numbers per vertex is needed: {model.rest.shape}, got {values.shape}"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"{np.count_nonzero(~np.isfinite(values).all(axis=1))} vertices have NaN or infinite values"
-        )
-    return values
 
 
 def _merge(reports: list[Report]) -> Report:

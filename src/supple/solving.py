@@ -8,13 +8,15 @@ from time import perf_counter
 
 import numpy as np
 
+from supple.checks import one_number, positive, thread_count, whole_number
 from supple.kernels import compilation
 from supple.kernels.device import check_device
+from supple.magnitudes import refuse_beyond
 from supple.model import Model
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
 from supple.solvers import Run, Solver
-from supple.solvers.problem import Balance, Problem
+from supple.solvers.problem import Balance, Problem, check_precision
 
 DEFAULT_ITERATIONS = 20_000
 """Iterations allowed to a solve that has a tolerance and no other limit."""
@@ -39,14 +41,12 @@ class Stop:
     time_budget: float | None = None
 
     def __post_init__(self) -> None:
-        if self.tolerance is not None and not 0 < self.tolerance < 1:
-            raise ValueError(
-                f"tolerance must lie between 0 and 1 (it is a part of all forces), got {self.tolerance}"
-            )
-        if self.max_iterations is not None and self.max_iterations < 1:
-            raise ValueError(f"max_iterations must be at least 1, got {self.max_iterations}")
-        if self.time_budget is not None and not 0 < self.time_budget < np.inf:
-            raise ValueError(f"time_budget must be positive and finite [s], got {self.time_budget}")
+        if self.tolerance is not None:
+            one_number("tolerance", self.tolerance, above=0, below=1)
+        if self.max_iterations is not None:
+            whole_number("max_iterations", self.max_iterations)
+        if self.time_budget is not None:
+            positive("time_budget", self.time_budget, "s")
 
 
 @dataclass
@@ -272,7 +272,10 @@ def make_problem(
     scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
 ) -> Problem:
     check_device(device)
+    check_precision(precision)
+    thread_count(threads)
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
+    refuse_beyond(model, precision)
     if device == "cpu":
         return Problem(model, precision, threads)
     from supple.solvers.cuda_problem import CudaProblem

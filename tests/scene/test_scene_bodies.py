@@ -91,7 +91,7 @@ def test_sets_of_different_bodies_do_not_combine(scene, body):
         ({"gravity": (0, np.inf, 0)}, "gravity .* finite"),
         ({"dt": 0}, "dt .* greater than 0, got 0"),
         ({"dt": np.nan}, "dt .* finite"),
-        ({"frames": 0}, "frames must be a whole number, at least 1, got 0"),
+        ({"frames": 0}, "frames must be a whole number of at least 1, got 0"),
         ({"frames": 2.5}, "frames must be a whole number"),
         ({"quasistatic": "no"}, "True or False, got 'no'"),
     ],

@@ -373,9 +373,13 @@ MISTAKES = {
     "unknown option": (PINNED + "[solver]\nomga = 1", "solver.omga: unknown key; did you mean 'omega'?"),
     "wrong option type": (
         PINNED + '[solver]\nomega = "big"',
-        "solver.omega: got 'big'; it should be a number",
+        "solver.omega: omega must lie between 0 and 2, got 'big'",
     ),
-    "wrong option": (PINNED + "[solver]\nomega = 3", "solver: omega must lie between 0 and 2"),
+    "wrong option": (PINNED + "[solver]\nomega = 3", "solver.omega: omega must lie between 0 and 2, got 3"),
+    "text for a flag": (
+        PINNED + '[solver]\nlinks = "no"',
+        "solver.links: links must be True or False, got 'no'",
+    ),
     "wrong tolerance": (
         PINNED + "[stop]\ntolerance = -1",
         "stop.tolerance: got -1; it should be greater than 0",

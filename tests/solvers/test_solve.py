@@ -332,17 +332,17 @@ def test_results_are_given_for_each_body():
         ({"tolerance": 1.0}, "tolerance must lie between 0 and 1"),
         ({"tolerance": math.nan}, "tolerance must lie between 0 and 1"),
         ({"tolerance": None}, "nothing says when to stop"),
-        ({"max_iterations": 0}, "max_iterations must be at least 1"),
+        ({"max_iterations": 0}, "max_iterations must be a whole number of at least 1"),
         ({"time_budget": 0.0}, "time_budget must be positive"),
         ({"time_budget": math.inf}, "time_budget must be positive and finite"),
         ({"precision": "float16"}, "precision must be 'float32' or 'float64'"),
         ({"device": "tpu"}, "device must be"),
         (
             {"start": np.zeros((3, 3))},
-            r"one row of three numbers per vertex is needed: \(64, 3\), got \(3, 3\)",
+            r"start must have shape \(64, 3\), one row of three numbers per vertex; got shape \(3, 3\)",
         ),
-        ({"start": np.full((64, 3), np.nan)}, "64 vertices have NaN or infinite values"),
-        ({"start": np.full((64, 3), np.inf)}, "64 vertices have NaN or infinite values"),
+        ({"start": np.full((64, 3), np.nan)}, "start has NaN or infinite values for 64 of 64 vertices"),
+        ({"start": np.full((64, 3), np.inf)}, "start has NaN or infinite values for 64 of 64 vertices"),
     ],
 )
 def test_wrong_calls_are_refused(options, message):

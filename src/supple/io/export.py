@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from supple.checks import a_path, closest, each, finite_rows, positive, shown
 from supple.io.bodies import read_bodies
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.results import ResultsError, ResultsFolder
-from supple.scene import Scene
-from supple.scene.checks import closest
+from supple.scene import Scene, SceneFile
+from supple.scene.scene import scene_of
 from supple.simulate import Frame, Result
 
 Watch = Callable[[int, int], None]
@@ -34,15 +35,15 @@ def export(
     unless given. Returns the file or folder that each format wrote.
     """
     chosen = parse_formats(formats)
-    folder = ResultsFolder(Path(results))
+    folder = ResultsFolder(a_path(results, "a results folder"))
     count, shot = open_shot(folder)
-    target = folder.path if output is None else Path(output)
+    target = folder.path if output is None else a_path(output, "a folder to write to")
     return _write(shot, _read(folder.path, count, watch), chosen, target)
 
 
 def save_frames(
-    scene: Scene,
-    frames: Iterable[Any],
+    scene: Scene | SceneFile,
+    frames: Iterable[Any] | Result,
     formats: str | Iterable[str],
     output: str | os.PathLike[str],
     dt: float | None = None,
@@ -53,13 +54,22 @@ def save_frames(
     frames: what `simulate` gives, results of `equilibrium`, or positions (n, 3) [m]. dt [s] from frame to
     frame, the scene's unless given. Returns the file or folder that each format wrote.
     """
-    shot = Shot(scene.bodies, scene.dt if dt is None else dt)
-    return _write(shot, _moments(frames, scene, shot.dt), parse_formats(formats), Path(output))
+    scene = scene_of(scene)
+    if not scene.bodies:
+        raise ResultsError("the scene has no bodies, so there is nothing to write.")
+    if isinstance(frames, Result):
+        frames = [frames]
+    frames = each(frames, "frames are what simulate() gives, or a list of results")
+    target = a_path(output, "a folder to write to")
+    shot = Shot(scene.bodies, positive("dt", scene.dt if dt is None else dt, "s"))
+    return _write(shot, _moments(frames, scene, shot.dt), parse_formats(formats), target)
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
     """Formats from their names, which may be separated by commas; each is there once."""
-    words = formats.split(",") if isinstance(formats, str) else formats
+    words = formats.split(",") if isinstance(formats, str) else list(each(formats, "formats are names"))
+    if not all(isinstance(word, str) for word in words):
+        raise ResultsError(f"formats are names such as 'usd,glb'; got {shown(formats)}.")
     names = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
     if not names:
         raise ResultsError(f"no format is named; there are {', '.join(FORMATS)}.")
@@ -112,15 +122,11 @@ def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: 
 
 def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Moment]:
     """Frames with an index and a time, also where they are results or plain arrays."""
-    shape = (scene.bodies[-1].vertices.stop, 3) if scene.bodies else (0, 3)
+    count = scene.bodies[-1].vertices.stop
     for number, frame in enumerate(frames, start=1):
-        positions = np.asarray(frame.positions if isinstance(frame, Result) else frame, float)
-        if positions.shape != shape:
-            raise ResultsError(
-                f"frame {number} must have the positions of all vertices of the scene, shape {shape}; "
-                f"it has shape {positions.shape}."
-            )
+        given = frame.positions if isinstance(frame, Result) else frame
+        positions = finite_rows(f"frame {number}", given, count, ResultsError)
         if isinstance(frame, Frame):
             yield frame
         else:
-            yield SavedFrame(positions, np.zeros(shape), number, number * dt)
+            yield SavedFrame(positions, np.zeros((count, 3)), number, number * dt)

@@ -8,7 +8,22 @@ import numpy as np
 
 from supple.algebra.isotropic import matrix_of, times
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
+from supple.checks import LARGEST, SMALLEST, floats, shown
 from supple.kernels import generic
+
+
+def _refuse_outside(name: str, given: Any, moduli: np.ndarray) -> None:
+    if moduli.size == 0 or not np.all(np.isfinite(moduli) & (moduli > 0)):
+        raise ValueError(f"{name} must be positive and finite [Pa], got {shown(given)}")
+    if not np.all((moduli >= SMALLEST) & (moduli <= LARGEST)):
+        raise ValueError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g} Pa, got {shown(given)}")
+
+
+def _refuse_other_shapes(**parameters: np.ndarray) -> None:
+    shapes = {values.shape for values in parameters.values() if values.ndim}
+    if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
+        told = " and ".join(f"{name} has shape {values.shape}" for name, values in parameters.items())
+        raise ValueError(f"material parameters are numbers, or arrays with one entry per tetrahedron; {told}")
 
 
 class _Lame(NamedTuple):
@@ -31,22 +46,32 @@ class Isotropic(_Lame):
     """True when ψ is infinite or undefined for some F, such as inverted ones."""
 
     def __new__(cls, *, young: Any, poisson: Any) -> Self:
-        E, nu = np.asarray(young, float), np.asarray(poisson, float)
-        if not np.all(np.isfinite(E) & (E > 0)):
-            raise ValueError(f"young must be positive and finite [Pa], got {young!r}")
-        if not np.all((nu > -1) & (nu < 0.5)):
+        E, nu = floats(young), floats(poisson)
+        _refuse_outside("young", young, E)
+        if nu.size == 0 or not np.all((nu > -1) & (nu < 0.5)):
             raise ValueError(
-                f"poisson must lie between -1 and 0.5, both excluded, got {poisson!r}; "
+                f"poisson must lie between -1 and 0.5, both excluded, got {shown(poisson)}; "
                 "for nearly incompressible bodies use for example 0.499"
             )
-        return cls.from_lame(E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu)))
+        _refuse_other_shapes(young=E, poisson=nu)
+        return cls._of(E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu)))
 
     @classmethod
     def from_lame(cls, mu: Any, lam: Any) -> Self:
         """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
-        mu, lam = np.broadcast_arrays(np.asarray(mu, float), np.asarray(lam, float))
-        if not np.all(np.isfinite(mu) & np.isfinite(lam) & (mu > 0) & (3 * lam > -2 * mu)):
-            raise ValueError(f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, got mu={mu}, lam={lam}")
+        m, l = floats(mu), floats(lam)
+        _refuse_outside("mu", mu, m)
+        _refuse_other_shapes(mu=m, lam=l)
+        if l.size == 0 or not np.all((l <= LARGEST) & (3 * l > -2 * m)):
+            raise ValueError(
+                f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {LARGEST:g} Pa, "
+                f"got mu={shown(mu)}, lam={shown(lam)}"
+            )
+        return cls._of(m, l)
+
+    @classmethod
+    def _of(cls, mu: np.ndarray, lam: np.ndarray) -> Self:
+        mu, lam = np.broadcast_arrays(mu, lam)
         return cls._make((float(mu), float(lam)) if mu.ndim == 0 else (mu.copy(), lam.copy()))
 
     @property
@@ -59,8 +84,18 @@ class Isotropic(_Lame):
         """Poisson's ratio ν = λ / (2 (λ + μ))."""
         return self.lam / (2 * (self.lam + self.mu))
 
+    def __eq__(self, other: object) -> bool:
+        """The same energy with the same parameters: its class counts, which a tuple's equality would miss."""
+        return type(self) is type(other) and all(map(np.array_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(np.asarray(parameter).tobytes() for parameter in self)))
+
     def __reduce__(self) -> tuple:
-        return type(self).from_lame, tuple(self)
+        return type(self)._make, (tuple(self),)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(young={self.young!r}, poisson={self.poisson!r})"

@@ -13,6 +13,7 @@ import meshio
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.checks import a_path, finite_rows, shown
 from supple.meshes import tetgen
 from supple.meshes.checks import MeshError
 from supple.meshes.filling import Progress, log, tetrahedralise
@@ -46,7 +47,7 @@ def load_mesh(
     `TetMesh`. A closed surface (.obj, .stl, .ply, .off) is filled with tets whose edges are about edge_length
     [m] after scaling, see `tetrahedralise`, which calls progress.
     """
-    path = Path(path)
+    path = a_path(path, "the path of a mesh file")
     if is_surface_file(path):
         return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:
@@ -93,14 +94,16 @@ def save_mesh(
 
     point_data and cell_data: name → one row for each vertex or tet; .mesh and .node cannot hold them.
     """
-    path = Path(path)
+    if not isinstance(mesh, TetMesh):
+        raise TypeError(f"save_mesh writes a TetMesh, for example body.mesh; got {shown(mesh)}")
+    path = a_path(path, "the path of a mesh file")
     check_target(path)
     name, module = _format(path)
     if name in ("Medit", "TetGen") and (point_data or cell_data):
         raise MeshError(f"{path}: a {name} file cannot hold point_data or cell_data; write a .vtu file.")
-    points = mesh.points if positions is None else np.asarray(positions, np.float64)
-    if points.shape != mesh.points.shape:
-        raise MeshError(f"positions must have shape {mesh.points.shape}, but has shape {points.shape}.")
+    points = mesh.points
+    if positions is not None:
+        points = finite_rows("positions", positions, mesh.n_vertices, MeshError)
     content = meshio.Mesh(
         points,
         [("tetra", mesh.tets)],
@@ -152,6 +155,8 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
 def _rows(name: str, data: Mapping[str, ArrayLike] | None, count: int, what: str) -> dict[str, np.ndarray]:
     """Arrays of numbers with one row for each item; matrices become rows, as no format holds matrices."""
     arrays = {}
+    if not isinstance(data, Mapping | None):
+        raise MeshError(f"{name} must be a dictionary of arrays, got {shown(data)}.")
     for key, values in (data or {}).items():
         array = np.asarray(values)
         if array.shape[:1] != (count,) or array.dtype.kind not in "biuf":

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from platformdirs import user_cache_path
 
+from supple.checks import shown
 from supple.meshes.checks import MeshError
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
@@ -46,6 +47,10 @@ def tetrahedralise(
     user's cache folder: the same surface with the same edge_length comes from there. progress is called with
     sentences that say how far it is.
     """
+    if not isinstance(surface, TriMesh):
+        raise TypeError(
+            f"a closed surface is filled, for example supple.load_surface('body.obj'); got {shown(surface)}"
+        )
     length = surface.diagonal / 20 if edge_length is None else float(edge_length)
     _check(surface, length)
     cached = cache_folder() / f"{_fingerprint(surface, length)}.npz"

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.checks import LONGEST, SHORTEST, floats, shown, whole_number
 from supple.meshes import simplices
 from supple.meshes.checks import MeshError
 from supple.meshes.tetmesh import TetMesh
@@ -90,26 +91,32 @@ def _five_tets_per_cell(counts: np.ndarray) -> np.ndarray:
 
 
 def _three_counts(cells: int | Sequence[int]) -> np.ndarray:
-    counts = np.asarray(cells)
+    counts = np.asarray(cells) if np.isfinite(floats(cells)).all() else np.array(0.0)
     if counts.shape not in ((), (3,)) or counts.dtype.kind not in "iu" or counts.min() < 1:
-        raise MeshError(f"cells must be one whole number or three, all at least 1, got {cells!r}.")
+        raise MeshError(f"cells must be one whole number or three, all at least 1, got {shown(cells)}.")
     return np.broadcast_to(counts, 3)
 
 
 def _three(name: str, values: ArrayLike) -> np.ndarray:
-    array = np.asarray(values, float)
-    if array.shape not in ((), (3,)) or not np.all(np.isfinite(array)):
-        raise MeshError(f"{name} must be one finite number or three [m], got {values!r}.")
+    array = floats(values)
+    if array.shape not in ((), (3,)) or not np.all(np.abs(array) <= LONGEST):
+        raise MeshError(
+            f"{name} must be one finite number or three [m], up to {LONGEST:g}, got {shown(values)}."
+        )
     return np.broadcast_to(array, 3)
 
 
 def _count(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise MeshError(f"{name} must be a whole number of at least 1, got {value!r}.")
-    return int(value)
+    try:
+        return whole_number(name, value)
+    except ValueError as error:
+        raise MeshError(f"{error}.") from None
 
 
 def _positive(name: str, value: float) -> float:
-    if not 0 < value < math.inf:
-        raise MeshError(f"{name} must be positive and finite [m], got {value!r}.")
-    return float(value)
+    length = floats(value)
+    if length.ndim or not SHORTEST <= length <= LONGEST:
+        raise MeshError(
+            f"{name} must be positive and finite [m], from {SHORTEST:g} to {LONGEST:g}, got {shown(value)}."
+        )
+    return float(length)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from supple.checks import a_path
 from supple.meshes.checks import MeshError
 from supple.meshes.trimesh import TriMesh
 
@@ -24,7 +25,7 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
     Vertices at the same place become one, as STL files repeat them; triangles without area that this leaves,
     and vertices without triangles, are dropped.
     """
-    path = Path(path)
+    path = a_path(path, "the path of a surface file")
     if not is_surface_file(path):
         raise MeshError(f"{path}: surface files end in one of {', '.join(SURFACES)}, not {path.suffix!r}.")
     if not path.is_file():

@@ -10,12 +10,14 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
-from supple.meshes.checks import MeshError, checked
+from supple.checks import floats, one_number, shown, whole_number
+from supple.meshes.checks import MeshError, checked, matrix_of, scaling, three
+from supple.meshes.constant import Constant
 from supple.meshes.measures import qualities, volumes
 from supple.meshes.surface import boundary
 
 
-class TetMesh:
+class TetMesh(Constant):
     """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
 
     Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;
@@ -72,14 +74,14 @@ class TetMesh:
 
         density ρ [kg/m³]: one number, or one for every tet.
         """
-        rho = np.asarray(density, float)
+        rho = floats(density)
         if rho.shape not in ((), (self.n_tets,)):
             raise ValueError(
                 f"density must be one number or one for each of the {self.n_tets} tets, "
                 f"but has shape {rho.shape}."
             )
         if not np.all(np.isfinite(rho) & (rho > 0)):
-            raise ValueError(f"density must be positive and finite [kg/m³], got {density!r}.")
+            raise ValueError(f"density must be positive and finite [kg/m³], got {shown(density)}.")
         quarters = np.repeat(rho * self.volumes / 4, 4)
         return np.bincount(self._tets.ravel(), quarters, minlength=self.n_vertices)
 
@@ -112,7 +114,7 @@ class TetMesh:
 
     def worst(self, count: int = 10) -> np.ndarray:
         """Ids of the `count` tets of lowest quality, worst first."""
-        return np.argsort(self.quality, kind="stable")[:count]
+        return np.argsort(self.quality, kind="stable")[: whole_number("count", count, at_least=0)]
 
     def translated(self, offset: ArrayLike) -> TetMesh:
         """Moved by offset (3,) [m]."""
@@ -120,13 +122,12 @@ class TetMesh:
 
     def scaled(self, factor: ArrayLike) -> TetMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
-        if np.shape(factor) not in ((), (3,)):
-            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
-        return self.transformed(np.diag(np.broadcast_to(np.asarray(factor, float), 3)))
+        return self.transformed(scaling(factor))
 
     def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> TetMesh:
         """Turned by angle [rad] about the axis through center, counter-clockwise seen from its tip."""
-        direction, c = _vector("axis", axis), _vector("center", center)
+        direction, c = three("axis", axis), three("center", center)
+        angle = one_number("angle", angle)
         if not direction.any():
             raise MeshError("axis must not be zero.")
         R = Rotation.from_rotvec(angle * direction / np.linalg.norm(direction)).as_matrix()
@@ -137,9 +138,7 @@ class TetMesh:
 
         A reflection also swaps two vertices of every tet, so that volumes stay positive.
         """
-        A, b = np.asarray(matrix, float), _vector("offset", offset)
-        if A.shape != (3, 3):
-            raise MeshError(f"matrix must have shape (3, 3), but has shape {A.shape}.")
+        A, b = matrix_of(matrix), three("offset", offset)
         reflection = bool(np.linalg.det(A) < 0)
         return TetMesh(self._points @ A.T + b, self._tets, repair=reflection)
 
@@ -147,13 +146,6 @@ class TetMesh:
         size = " × ".join(f"{edge:.4g}" for edge in self.size)
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
         return f"TetMesh({self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}, {size} m)"
-
-
-def _vector(name: str, values: ArrayLike) -> np.ndarray:
-    vector = np.asarray(values, float)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise MeshError(f"{name} must be three finite numbers, got {values!r}.")
-    return vector
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.checks import MeshError, checked_surface
+from supple.meshes.checks import MeshError, checked_surface, matrix_of, scaling, three
+from supple.meshes.constant import Constant
 
 
-class TriMesh:
+class TriMesh(Constant):
     """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
 
     Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
@@ -70,17 +71,13 @@ class TriMesh:
 
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TriMesh:
         """x → A x + b with matrix A (3, 3) and offset b (3,) [m]; a reflection also turns the triangles."""
-        A = np.asarray(matrix, float)
-        if A.shape != (3, 3):
-            raise MeshError(f"matrix must have shape (3, 3), but has shape {A.shape}.")
+        A, b = matrix_of(matrix), three("offset", offset)
         triangles = self._triangles[:, ::-1] if np.linalg.det(A) < 0 else self._triangles
-        return TriMesh(self._points @ A.T + np.asarray(offset, float), triangles)
+        return TriMesh(self._points @ A.T + b, triangles)
 
     def scaled(self, factor: ArrayLike) -> TriMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
-        if np.shape(factor) not in ((), (3,)):
-            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
-        return self.transformed(np.diag(np.broadcast_to(np.asarray(factor, float), 3)))
+        return self.transformed(scaling(factor))
 
     def translated(self, offset: ArrayLike) -> TriMesh:
         """Moved by offset (3,) [m]."""

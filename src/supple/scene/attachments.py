@@ -36,6 +36,8 @@ def attachment(
     keep_offset: bool,
 ) -> Attachment:
     """What `Scene.attach` describes: C = x_a - x_b, or C = x_a - x_b - (X_a - X_b) with `keep_offset`."""
+    if not isinstance(keep_offset, bool):
+        raise SceneError(f"keep_offset of an attachment must be True or False, got {shown(keep_offset)}.")
     vertices, weights = np.empty((len(a), 0), np.int64), np.empty((len(a), 0))
     target = np.zeros((len(a), 3))
     if isinstance(b, VertexSet):

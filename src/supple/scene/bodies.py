@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.embedding import Embedding
+from supple.embedding import Embedding, Part
 from supple.meshes import TetMesh
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
@@ -44,6 +44,14 @@ class Body:
     @property
     def all(self) -> VertexSet:
         return VertexSet(self, np.arange(len(self.points)))
+
+    def is_like(self, other: Part) -> bool:
+        """Whether it is the same body, or a copy of it that another process has sent back."""
+        return self is other or (
+            (self.name, self.vertices) == (other.name, other.vertices)
+            and np.array_equal(self.mesh.points, other.mesh.points)
+            and np.array_equal(self.mesh.tets, other.mesh.tets)
+        )
 
     def where(self, selection: Predicate | np.ndarray | list[int]) -> VertexSet:
         """The vertices selected by a predicate, a mask or vertex numbers.

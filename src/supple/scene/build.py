@@ -3,24 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from supple.checks import LONGEST, flag, floats
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
-from supple.scene.scene import Scene
+from supple.scene.scene import Pin, Scene, scene_of
 from supple.terms import Term, TetElasticity, WeakConstraints
 
+if TYPE_CHECKING:
+    from supple.scene.files import SceneFile
 
-def build_model(scene: Scene, quasistatic: bool | None = None) -> Model:
+
+@dataclass(frozen=True, eq=False)
+class Prescribed:
+    """t -> where the pinned vertices are at a time [s], (k, 3) [m]; order: places among those of all pins."""
+
+    pins: tuple[Pin, ...]
+    order: np.ndarray
+
+    def __call__(self, t: float) -> np.ndarray:
+        if not self.pins:
+            return np.empty((0, 3))
+        with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
+            return np.concatenate([self._moved(pin, t) for pin in self.pins])[self.order]
+
+    def _moved(self, pin: Pin, t: float) -> np.ndarray:
+        rest = pin.on.points
+        moved = rest if pin.motion is None else floats(pin.motion(rest, t))
+        if moved.shape != rest.shape or not np.abs(moved).max() <= LONGEST:
+            raise SceneError(
+                f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
+                f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {LONGEST:g} m counts as infinite."
+            )
+        return moved
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The same where nothing moves: positions (k, 3) [m], read-only."""
+
+    positions: np.ndarray
+
+    def __call__(self, t: float) -> np.ndarray:
+        return self.positions
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        self.__dict__.update(state)
+        self.positions.flags.writeable = False
+
+
+def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Model:
     """The model of a scene: bodies one after the other, one elasticity term for each kind of material.
 
     quasistatic: what the model is for, by default what the scene says; then every body must be held.
     """
+    scene = scene_of(scene)
     check_scene(scene, quasistatic)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
@@ -41,10 +85,11 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
     if not scene.bodies:
         raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
+    scene.check()
     pinned, _ = _pins(scene)
     if len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
-    if scene.quasistatic if quasistatic is None else quasistatic:
+    if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
         refuse_falling(scene, pinned, _forces(scene, mass))
 
@@ -95,27 +140,14 @@ def _forces(scene: Scene, mass: np.ndarray) -> np.ndarray:
 
 def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
     """Sorted numbers (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
-    if not scene.pins:
-        return np.empty(0, np.int64), lambda t: np.empty((0, 3))
-    pins = tuple(scene.pins)
-    rest = [pin.on.points for pin in pins]
-    pinned, order = np.unique(np.concatenate([pin.on.vertices for pin in pins]), return_index=True)
-
-    def moving(t: float) -> np.ndarray:
-        moved = [X if pin.motion is None else pin.motion(X, t) for pin, X in zip(pins, rest, strict=True)]
-        for pin, X, x in zip(pins, rest, moved, strict=True):
-            if np.shape(x) != X.shape or not np.all(np.isfinite(x)):
-                raise SceneError(
-                    f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
-                    f"of shape {X.shape}; at t = {t:g} s it does not."
-                )
-        return np.concatenate(moved)[order]
-
-    if any(pin.motion is not None for pin in pins):
-        return pinned, moving
-    still = moving(0.0)
+    ids = [pin.on.vertices for pin in scene.pins]
+    pinned, order = np.unique(np.concatenate([np.empty(0, np.int64), *ids]), return_index=True)
+    prescribed = Prescribed(tuple(scene.pins), order)
+    if any(pin.motion is not None for pin in scene.pins):
+        return pinned, prescribed
+    still = prescribed(0.0)
     still.flags.writeable = False
-    return pinned, lambda t: still
+    return pinned, Held(still)
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown
 from supple.scene.errors import SceneError
+
+__all__ = ["Vector", "array", "body_name", "closest", "direction", "listed", "number", "shown", "vector"]
 
 Vector = tuple[float, float, float]
 
+LONGEST_NAME = 100
+"""Letters of a body's name, so that files can be named after it."""
+
 
 def array(value: Any, what: str) -> np.ndarray:
-    """Finite float64 numbers of any shape; `what` names the argument in the error."""
-    try:
-        numbers = np.asarray(value, float)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
+    """Finite float64 numbers of any shape, of a magnitude that the problem can carry; `what` names the
+    argument and its unit in the error."""
+    numbers = floats(value)
     if not np.all(np.isfinite(numbers)):
         raise SceneError(f"{what} must be finite numbers, got {shown(value)}.")
+    limit = LONGEST if "[m]" in what else LARGEST
+    if np.abs(numbers).max(initial=0) > limit:
+        raise SceneError(f"{what} must not exceed {limit:g} in magnitude, got {shown(value)}.")
     return numbers
 
 
@@ -51,23 +56,22 @@ def number(value: Any, what: str, *, above: float | None = None, at_least: float
     result = float(numbers)
     if above is not None and not result > above:
         raise SceneError(f"{what} must be greater than {above:g}, got {shown(value)}.")
+    if above == 0 and result < SMALLEST:
+        raise SceneError(f"{what} must be at least {SMALLEST:g}, got {shown(value)}.")
     if at_least is not None and not result >= at_least:
         raise SceneError(f"{what} must be at least {at_least:g}, got {shown(value)}.")
     return result
 
 
-def shown(value: Any, limit: int = 60) -> str:
-    """`repr` cut to a readable length."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """A sentence that suggests the known name nearest to a mistyped one, or lists them all."""
-    known = list(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else f"known here: {listed(known)}."
+def body_name(name: Any) -> str:
+    """A name that messages, files and exports can have."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or set(name) & set("/\\"):
+        raise SceneError(
+            f"The name of a body must be text that can also be the name of a file, without slashes, for "
+            f"example 'left_arm'; got {shown(name)}."
+        )
+    if len(name) > LONGEST_NAME:
+        raise SceneError(
+            f"The name of a body may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
+        )
+    return name

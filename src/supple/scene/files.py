@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import tomllib
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from supple.checks import a_path, closest
 from supple.model import Model
 from supple.scene.build import check_scene
-from supple.scene.checks import closest
 from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.reader import Kept, Reader
@@ -22,7 +23,7 @@ from supple.scene.schema import SceneTable, Solver, Start, Stop, View
 from supple.solvers import SOLVERS
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SceneFile:
     """What a scene file says: the scene, and how to solve it.
 
@@ -40,6 +41,9 @@ class SceneFile:
     view: View
     folder: Path
 
+    def __repr__(self) -> str:
+        return f"<SceneFile {str(self.path)!r}: {self.solver.method}, {self.scene!r}>"
+
     def start_positions(self, model: Model) -> np.ndarray | None:
         """The initial guess (n, 3) [m] that the file asks for, or None for the rest shape."""
         return None if self.start is None else self.start.positions(model, self.folder)
@@ -50,8 +54,8 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
 
     folder: what paths in the file are relative to, for a copy of a scene file; its own folder unless given.
     """
-    path = Path(path)
-    folder = path.parent if folder is None else Path(folder)
+    path = a_path(path, "the path of a scene file")
+    folder = path.parent if folder is None else a_path(folder, "a folder")
     mistakes = Mistakes(path)
     raw = _read(path)
     table, kept = _validated(raw, mistakes)
@@ -75,6 +79,8 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SceneFileError([f"{path}: cannot be read as text: {error}."]) from error
+    except RecursionError:
+        raise SceneFileError([f"{path}: brackets are nested too deeply for a scene."]) from None
     except tomllib.TOMLDecodeError as error:
         raise SceneFileError([f"{path}: this is not TOML: {error}."]) from error
 
@@ -114,16 +120,14 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
     known = [field.name for field in fields(kind)]
     for name in sorted(solver.options.keys() - known):
         mistakes.add(f"solver.{name}", f"unknown key; {closest(name, known)}")
-    try:
-        TypeAdapter(kind).validate_python(solver.options)
-    except ValidationError as error:
-        mistakes.add_invalid(error, lambda location: (known, ""), at=("solver",))
+    for name in solver.options.keys() & known:
+        mistakes.attempt(f"solver.{name}", partial(kind, **{name: solver.options[name]}))
 
 
 def _solid_names(raw: dict[str, Any]) -> list[str]:
     """The names of all solids of a file, valid or not."""
     solids = raw.get("solid", [])
     return [
-        str(solid.get("name") or f"solid{i}") if isinstance(solid, dict) else f"solid{i}"
+        str(solid.get("name", f"solid{i}")) if isinstance(solid, dict) else f"solid{i}"
         for i, solid in enumerate(solids if isinstance(solids, list) else [solids])
     ]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from supple.scene.checks import closest, shown
+from supple.checks import SHORTEST, closest, shown
 from supple.scene.errors import SceneFileError
 
 T = TypeVar("T")
@@ -69,6 +69,12 @@ def _should(details: Any) -> str:
     match details["type"]:
         case "model_type":
             return "should be a table, { key = value }"
+        case "greater_than_equal" if details["ctx"]["ge"] <= SHORTEST and details["input"] <= 0:
+            return "should be greater than 0"
+        case "greater_than_equal":
+            return f"should be at least {details['ctx']['ge']:g}"
+        case "less_than_equal":
+            return f"should be at most {details['ctx']['le']:g}"
         case "finite_number":
             return "should be a finite number"
         case "int_type":

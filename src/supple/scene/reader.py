@@ -55,7 +55,7 @@ class Reader:
             yield number, f"{key}[{number}]", entry
 
     def _solid(self, number: int, field: str, solid: Solid) -> None:
-        name = solid.name or f"solid{number}"
+        name = f"solid{number}" if solid.name is None else solid.name
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
         material = self.mistakes.attempt(f"{field}.material", solid.material.make)
         render = self._render(field, solid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.checks import whole_number
 from supple.embedding import embed
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, array, listed, number, shown, vector
+from supple.scene.checks import Vector, array, body_name, listed, number, shown, vector
 from supple.scene.errors import SceneError
+from supple.scene.pickling import picklable
 
 AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
@@ -25,6 +28,10 @@ class Pin:
 
     on: VertexSet
     motion: AnyMotion | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        whose = f"pinned vertices of {self.on.body.name!r}"
+        return {"on": self.on, "motion": picklable(self.motion, whose)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +69,18 @@ class Scene:
     attachments: list[Attachment] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Refuse values that make no sense; again before a solve, as they may have been changed since."""
         self.gravity = vector(self.gravity, "gravity [m/s²]")
         self.dt = number(self.dt, "dt [s]", above=0)
         if not isinstance(self.quasistatic, bool):
             raise SceneError(f"quasistatic must be True or False, got {shown(self.quasistatic)}.")
-        if not isinstance(self.frames, int | np.integer) or isinstance(self.frames, bool) or self.frames < 1:
-            raise SceneError(f"frames must be a whole number, at least 1, got {shown(self.frames)}.")
+        try:
+            self.frames = whole_number("frames", self.frames)
+        except ValueError as error:
+            raise SceneError(f"{error}.") from None
 
     def add_solid(
         self,
@@ -94,7 +107,7 @@ class Scene:
             raise SceneError(
                 f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
             )
-        name = f"solid{len(self.bodies)}" if name is None else str(name)
+        name = f"solid{len(self.bodies)}" if name is None else body_name(name)
         if name in (body.name for body in self.bodies):
             raise SceneError(f"There is already a body named {name!r}; names must differ.")
         density = number(density, "density [kg/m³]", above=0)
@@ -125,7 +138,7 @@ class Scene:
     def add_force(self, vertices: VertexSet | Body, force: ArrayLike) -> None:
         """A constant force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each."""
         chosen = self._vertices(vertices)
-        newtons = array(force, "force [N]")
+        newtons = array(force, "force [N]").copy()
         if newtons.shape == (3,):
             newtons = np.tile(newtons / len(chosen), (len(chosen), 1))
         if newtons.shape != (len(chosen), 3):
@@ -178,6 +191,14 @@ class Scene:
             attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
         )
 
+    def __repr__(self) -> str:
+        vertices = self.bodies[-1].vertices.stop if self.bodies else 0
+        kind = "quasistatic" if self.quasistatic else "dynamic"
+        return (
+            f"<Scene: {kind}, bodies {listed(body.name for body in self.bodies) or 'none'}, "
+            f"{vertices:,} vertices, {sum(len(pin.on) for pin in self.pins):,} pinned>"
+        )
+
     def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
         if isinstance(chosen, Body):
             chosen = chosen.all
@@ -192,3 +213,17 @@ class Scene:
                 f"Body {chosen.body.name!r} belongs to another scene; this one has {names or 'none'}."
             )
         return chosen
+
+
+def scene_of(given: Any) -> Scene:
+    """The scene that is given, itself or in what `load_scene` returns."""
+    scene = getattr(given, "scene", given)
+    if isinstance(scene, Scene):
+        return scene
+    hint = (
+        " read the file first, with supple.load_scene(...);" if isinstance(given, str | os.PathLike) else ""
+    )
+    raise TypeError(
+        f"a scene is needed, a supple.Scene() with its bodies or what supple.load_scene(...) returns;{hint} "
+        f"got {shown(given)}"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from zipfile import BadZipFile
@@ -22,6 +21,7 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from supple import meshes
+from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST
 from supple.materials import MATERIALS
 from supple.model import Model
 from supple.scene import motions, selections
@@ -29,21 +29,24 @@ from supple.scene.checks import shown
 from supple.scene.errors import SceneError
 from supple.scene.paths import located
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[Number, Field(ge=SMALLEST)]
 NotNegative = Annotated[Number, Field(ge=0)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-Index = Annotated[int, Field(strict=True, ge=0)]
+Coordinate = Annotated[Number, Field(ge=-LONGEST, le=LONGEST)]
+Length = Annotated[Number, Field(ge=SHORTEST, le=LONGEST)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Index = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Bound = Annotated[float, Field(strict=True)]
 Numbers = Annotated[list[Number], Field(min_length=1)]
 Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
+Point = Annotated[list[Coordinate], Field(min_length=3, max_length=3)]
 FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
 
 
 def _factors(value: Any) -> Any:
     factors = value if isinstance(value, list) else [value] * 3
     numbers = all(isinstance(f, int | float) and not isinstance(f, bool) for f in factors)
-    if not numbers or len(factors) != 3 or not all(0 < f < math.inf for f in factors):
+    if not numbers or len(factors) != 3 or not all(SMALLEST <= f <= LARGEST for f in factors):
         raise ValueError(f"must be one positive number, or three for x, y, z; got {shown(value)}.")
     return factors
 
@@ -108,20 +111,20 @@ class Block(Table):
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field(
         description="How many cells along x, y, z; each becomes five tetrahedra."
     )
-    size: Annotated[list[Positive], Field(min_length=3, max_length=3)] = Field(
+    size: Annotated[list[Length], Field(min_length=3, max_length=3)] = Field(
         [1.0, 1.0, 1.0], description="Edge lengths [m], three positive numbers."
     )
-    origin: Vector = Field([0.0, 0.0, 0.0], description="The lowest corner [m].")
+    origin: Point = Field([0.0, 0.0, 0.0], description="The lowest corner [m].")
 
 
 class Ball(Table):
-    radius: Positive = Field(1.0, description="Radius [m] of the ball about the origin, positive.")
+    radius: Length = Field(1.0, description="Radius [m] of the ball about the origin, positive.")
     resolution: Count = Field(8, description="Layers of tetrahedra from the centre to the surface.")
 
 
 class Torus(Table):
-    major: Positive = Field(1.0, description="Radius [m] of the ring about the z axis, positive.")
-    minor: Positive = Field(0.35, description="Radius [m] of the tube, smaller than major.")
+    major: Length = Field(1.0, description="Radius [m] of the ring about the z axis, positive.")
+    minor: Length = Field(0.35, description="Radius [m] of the tube, smaller than major.")
     resolution: Count = Field(4, description="Tetrahedra along the minor radius.")
 
 
@@ -138,7 +141,7 @@ class Mesh(Choice):
         description="A mesh file (.mesh, .msh, .vtk, .vtu, .node, .ele), or a closed surface "
         f"(.obj, .stl, .ply, .off) that is filled with tetrahedra. {FILE}",
     )
-    edge_length: Positive | None = Field(
+    edge_length: Length | None = Field(
         None,
         description="For a surface file: edges of the tetrahedra [m], about, after scaling; a twentieth of "
         "the surface's diagonal unless given.",
@@ -146,7 +149,7 @@ class Mesh(Choice):
     scale: Factors = Field(
         [1.0, 1.0, 1.0], description="Scales the mesh: one positive factor, or one per axis."
     )
-    translate: Vector = Field([0.0, 0.0, 0.0], description="Moves the mesh [m], after scaling.")
+    translate: Point = Field([0.0, 0.0, 0.0], description="Moves the mesh [m], after scaling.")
     repair: StrictBool = Field(
         False, description="Turn inverted tetrahedra of a file and drop its unused vertices."
     )
@@ -179,9 +182,7 @@ class Render(Table):
     scale: Factors | None = Field(
         None, description="Scales it: one positive factor, or one per axis; the mesh's unless given."
     )
-    translate: Vector | None = Field(
-        None, description="Moves it [m], after scaling; the mesh's unless given."
-    )
+    translate: Point | None = Field(None, description="Moves it [m], after scaling; the mesh's unless given.")
 
     def make(self, folder: Path, mesh: Mesh) -> meshes.TriMesh:
         surface = meshes.load_surface(located(folder, self.file))
@@ -257,8 +258,8 @@ class Box(Table):
 
 
 class Sphere(Table):
-    center: Vector = Field(description="Its centre [m].")
-    radius: Positive = Field(description="Its radius [m], positive.")
+    center: Point = Field(description="Its centre [m].")
+    radius: Length = Field(description="Its radius [m], positive.")
 
 
 class Where(Choice):
@@ -290,24 +291,24 @@ class _Timed(Table):
 
 
 class Translate(_Timed):
-    offset: Vector = Field(description="By how much [m].")
+    offset: Point = Field(description="By how much [m].")
 
 
 class Rotate(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Vector = Field(description="A point of the axis [m].")
+    center: Point = Field(description="A point of the axis [m].")
     angle: Number = Field(description="Angle [rad], right-handed about the axis.")
 
 
 class Twist(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Vector = Field(description="A point of the axis [m]; the plane through it stays.")
+    center: Point = Field(description="A point of the axis [m]; the plane through it stays.")
     angle: Number = Field(description="Angle per length along the axis [rad/m].")
 
 
 class Scale(_Timed):
     factor: Factors = Field(description="One positive factor, or one per axis.")
-    center: Vector = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+    center: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
 
 
 class Keyframes(Table):
@@ -317,7 +318,7 @@ class Keyframes(Table):
         json_schema_extra={"oneOf": [{"required": ["motion", "fractions"]}, {"required": ["offsets"]}]}
     )
     times: Numbers = Field(description="Times [s], increasing.")
-    offsets: list[Vector] | None = Field(None, description="A translation [m] for each time.")
+    offsets: list[Point] | None = Field(None, description="A translation [m] for each time.")
     motion: list[Motion] | None = Field(None, description="Motions, the first one first.")
     fractions: Numbers | None = Field(None, description="For each time, the fraction of the motion done.")
 
@@ -388,7 +389,7 @@ class Target(Choice):
     solid: StrictStr | None = Field(
         None, description="Another solid: the closest point of it at rest, or, with where, vertices in order."
     )
-    points: list[Vector] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
+    points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
     where: Where | None = Field(None, description="Vertices of the solid, paired in order with the others.")
 
 
@@ -427,7 +428,7 @@ class Flatten(Table):
     axis: Literal["x", "y", "z"] = Field(
         description="The coordinate that becomes the same for all: x, y or z."
     )
-    at: Number = Field(0.0, description="Its value [m].")
+    at: Coordinate = Field(0.0, description="Its value [m].")
 
 
 class Start(Choice):

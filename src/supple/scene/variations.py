@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.checks import finite_rows
 from supple.model import Conditions, Model
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import elastic_groups, merged_material, refuse_falling
-from supple.scene.checks import array, shown, vector
+from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
+from supple.scene.pickling import picklable
 from supple.scene.scene import Scene, check_parameters
 
 Vertices = VertexSet | Body
@@ -36,6 +38,10 @@ class Variation:
     materials: Mapping[Body, Any] = field(default_factory=dict)
     start: ArrayLike | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        pins = {on: picklable(target, "pins of a variation") for on, target in self.pins.items()}
+        return self.__dict__ | {"pins": pins}
+
 
 def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     """What a variation means for the scene's model."""
@@ -47,7 +53,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
                 f"{name} of a variation are a dictionary such as {{vertices: ...}}; "
                 f"got {shown(getattr(variation, name))}."
             )
-    if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:
+    if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
     if force is not model.force:
@@ -73,13 +79,10 @@ def _pinned(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
             )
         place = np.searchsorted(model.pinned, on.vertices)
         at = variation.time
-        moved = target(on.points, at) if callable(target) else array(target, "positions of pins [m]")
-        if np.shape(moved) != (len(on), 3) or not np.all(np.isfinite(moved)):
-            raise SceneError(
-                f"The pins of {on.body.name!r} need a motion or finite positions ({len(on)}, 3) [m]; "
-                f"got {shown(target)}."
-            )
-        positions[place] = moved
+        with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
+            moved = target(on.points, at) if callable(target) else target
+        name = f"where the pins of {on.body.name!r} are in a variation"
+        positions[place] = finite_rows(name, moved, len(on), SceneError)
     return positions
 
 
@@ -122,13 +125,7 @@ def _materials(scene: Scene, variation: Variation) -> tuple | None:
 def _start(model: Model, variation: Variation) -> np.ndarray | None:
     if variation.start is None:
         return None
-    start = array(variation.start, "start positions [m]")
-    if start.shape != model.rest.shape:
-        raise SceneError(
-            f"start of a variation has one row of three numbers per vertex, {model.rest.shape}; "
-            f"got {start.shape}."
-        )
-    return start
+    return finite_rows("start of a variation", variation.start, model.vertices, SceneError)
 
 
 def _in_scene(scene: Scene, chosen: Vertices) -> VertexSet:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from supple.checks import check_iterations, flag, one_of, positive, whole_number
 from supple.ordering import ElementBatches, batch_coloured_elements
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.projection import REMEMBERED, Exerted, element_sweeps
@@ -37,15 +38,12 @@ class ElementOptions:
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        if self.ordering not in ("colours", "clusters"):
-            raise ValueError(f"ordering must be 'colours' or 'clusters', got {self.ordering!r}")
-        for name in ("cluster_size", "sweeps_per_step"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not self.pseudo_dt > 0:
-            raise ValueError(f"pseudo_dt must be positive [s], got {self.pseudo_dt}")
-        if self.iterations is not None and self.iterations < 1:
-            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+        one_of("ordering", self.ordering, ("colours", "clusters"))
+        whole_number("cluster_size", self.cluster_size)
+        flag("weak_first", self.weak_first)
+        positive("pseudo_dt", self.pseudo_dt, "s")
+        whole_number("sweeps_per_step", self.sweeps_per_step)
+        check_iterations(self.iterations)
 
     name: ClassVar[str]
     recovers: ClassVar[bool] = False

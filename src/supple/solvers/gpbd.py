@@ -39,6 +39,7 @@ from supple.algebra.symmetric import (
     solve_spd6,
     symmetric_part,
 )
+from supple.checks import one_number, one_of, whole_number
 from supple.kernels import all_lanes, chosen_by_type, lane_range, load, number, number_at, physics, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.ordering import ElementBatches
@@ -297,12 +298,9 @@ class GPBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.newton_steps < 1:
-            raise ValueError(f"newton_steps must be at least 1, got {self.newton_steps}")
-        if self.sweep not in ("gauss_seidel", "jacobi"):
-            raise ValueError(f"sweep must be 'gauss_seidel' or 'jacobi', got {self.sweep!r}")
-        if not 0 < self.omega < 2:
-            raise ValueError(f"omega must lie between 0 and 2, got {self.omega}")
+        whole_number("newton_steps", self.newton_steps)
+        one_of("sweep", self.sweep, ("gauss_seidel", "jacobi"))
+        one_number("omega", self.omega, above=0, below=2)
 
     def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
         rows, lanes, dtype = len(batches.own), batches.lanes, weights.dtype

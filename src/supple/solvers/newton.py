@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from supple.checks import check_iterations, flag, one_of
 from supple.solvers.assembly import Assembly
 from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.solvers.problem import Balance, Problem
@@ -36,14 +37,10 @@ class Newton:
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        if self.hessian not in get_args(HessianKind):
-            raise ValueError(f"hessian must be one of {get_args(HessianKind)}, got {self.hessian!r}")
-        if self.linear_solver != "auto" and self.linear_solver not in LINEAR_SOLVERS:
-            raise ValueError(
-                f"linear_solver must be 'auto' or one of {tuple(LINEAR_SOLVERS)}, got {self.linear_solver!r}"
-            )
-        if self.iterations is not None and self.iterations < 1:
-            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+        one_of("hessian", self.hessian, get_args(HessianKind))
+        one_of("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))
+        flag("line_search", self.line_search)
+        check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> NewtonRun:
         return NewtonRun(self, problem)

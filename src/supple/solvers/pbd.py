@@ -20,6 +20,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
+from supple.checks import one_number
 from supple.kernels import all_lanes, physics, select
 from supple.materials import psi, stress
 from supple.ordering import ElementBatches
@@ -101,10 +102,8 @@ class PBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.stiffness <= 1:
-            raise ValueError(f"stiffness must lie between 0 and 1, got {self.stiffness}")
-        if not 0 <= self.damping < 1:
-            raise ValueError(f"damping must lie between 0 and 1, got {self.damping}")
+        one_number("stiffness", self.stiffness, above=0, at_most=1)
+        one_number("damping", self.damping, at_least=0, below=1)
 
     def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
         return [EnergyProjection(*batches.places, weights, self.stiffness)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from supple.algebra.matrix3 import dot, scale, solve_spd
+from supple.checks import check_iterations, flag, one_number, one_of, whole_number
 from supple.kernels import (
     all_lanes,
     divide,
@@ -105,22 +106,14 @@ class PBNG:
     window: int = 10
 
     def __post_init__(self) -> None:
-        if self.acceleration not in ("none", "sor", "chebyshev", "anderson"):
-            raise ValueError(
-                f"acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got {self.acceleration!r}"
-            )
-        if not 1 <= self.window <= 30:
-            raise ValueError(f"window must lie between 1 and 30, got {self.window}")
-        if not 0 < self.omega < 2:
-            raise ValueError(f"omega must lie between 0 and 2, got {self.omega}")
-        if not 0 <= self.rho < 1:
-            raise ValueError(f"rho must lie between 0 and 1, got {self.rho}")
-        if not 0 < self.gamma < 2:
-            raise ValueError(f"gamma must lie between 0 and 2, got {self.gamma}")
-        if self.start < 0:
-            raise ValueError(f"start must not be negative, got {self.start}")
-        if self.iterations is not None and self.iterations < 1:
-            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+        one_of("acceleration", self.acceleration, ("none", "sor", "chebyshev", "anderson"))
+        one_number("omega", self.omega, above=0, below=2)
+        one_number("rho", self.rho, at_least=0, below=1)
+        one_number("gamma", self.gamma, above=0, below=2)
+        whole_number("start", self.start, at_least=0)
+        flag("links", self.links)
+        check_iterations(self.iterations)
+        whole_number("window", self.window, at_most=30)
 
     def begin(self, problem: Problem) -> PBNGRun:
         return PBNGRun(self, problem)

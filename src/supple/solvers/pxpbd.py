@@ -23,6 +23,7 @@ from supple.algebra.matrix3 import (
     scaled,
     sub,
 )
+from supple.checks import one_number, whole_number
 from supple.kernels import load, physics, store
 from supple.materials import bound_coefficients, constraint_pair, stress
 from supple.ordering import ElementBatches
@@ -203,8 +204,8 @@ class BPXPBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.zeta is not None and not 0 <= self.zeta <= 1:
-            raise ValueError(f"zeta must lie between 0 and 1, got {self.zeta}")
+        if self.zeta is not None:
+            one_number("zeta", self.zeta, at_least=0, at_most=1)
         check_constraints(self.constraints)
 
     def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
@@ -245,8 +246,7 @@ class FPXPBD(ElementOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.newton_steps < 1:
-            raise ValueError(f"newton_steps must be at least 1, got {self.newton_steps}")
+        whole_number("newton_steps", self.newton_steps)
 
     def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
         stresses = np.zeros((len(batches.own), 9, batches.lanes), weights.dtype)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import scaled
+from supple.checks import one_of
 from supple.kernels import load, physics, store
 from supple.materials import constraint_pair, psi, stress
 from supple.ordering import ElementBatches
@@ -173,9 +174,8 @@ def require_pair(method: str, material: Any) -> None:
         )
 
 
-def check_constraints(choice: str) -> None:
-    if choice not in ("auto", "pair", "root"):
-        raise ValueError(f"constraints must be 'auto', 'pair' or 'root', got {choice!r}")
+def check_constraints(asked: str) -> None:
+    one_of("constraints", asked, ("auto", "pair", "root"))
 
 
 def use_root(method: str, choice: str, material: Any) -> bool:

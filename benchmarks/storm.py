@@ -1,0 +1,53 @@
+"""What becomes of bad input: 1,300 scenes of the gallery changed at random and 400 wrong calls.
+
+    python benchmarks/storm.py [--scenes 1300] [--calls 400] [--seed 0]     # some minutes on two cores
+
+Counts and findings go to benchmarks/results/storm.json; exit code 1 where there are findings;
+tests/storm.py says what a finding is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from supple.io import machine, versions
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path(__file__).parent / "results" / "storm.json"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from storm import Tally, storm_of_calls, storm_of_scenes  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenes", type=int, default=1300)
+    parser.add_argument("--calls", type=int, default=400, help="0 for all that there are")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    logging.disable(logging.WARNING)
+    began = perf_counter()
+    with TemporaryDirectory() as folder:
+        scenes = storm_of_scenes(asked.scenes, Path(folder), asked.seed)
+        calls = storm_of_calls(asked.calls or None, Path(folder), asked.seed)
+    figures: dict[str, Any] = {"machine": machine(), "versions": versions(), "seed": asked.seed}
+    figures |= {"scenes": summary(scenes), "calls": summary(calls)}
+    RESULTS.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps(figures, indent=2, ensure_ascii=False))
+    print(f"{perf_counter() - began:.0f} s")
+    raise SystemExit(1 if scenes.findings or calls.findings else 0)
+
+
+def summary(tally: Tally) -> dict[str, Any]:
+    return {"cases": sum(tally.counts.values()), **tally.counts, "findings": tally.findings}
+
+
+if __name__ == "__main__":
+    main()

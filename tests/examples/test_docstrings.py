@@ -1,0 +1,61 @@
+"""Every piece of code in the docstrings of public names runs as it stands there."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import trimesh
+from problems import face, material
+
+import supple
+from supple.embedding import VisibleSurface
+
+
+def documented() -> Iterator[str]:
+    """The docstrings of all public names and of what they have."""
+    for name in supple.__all__:
+        thing = getattr(supple, name)
+        members = vars(thing).values() if inspect.isclass(thing) else ()
+        yield from filter(None, (inspect.getdoc(one) for one in (thing, *members)))
+
+
+def snippets() -> list[str]:
+    """What stands in backquotes and is code: more than a name, and complete."""
+    words = {" ".join(word.split()) for text in documented() for word in re.findall("`([^`]+)`", text)}
+    return sorted(word for word in words if is_code(word))
+
+
+def is_code(text: str) -> bool:
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    is_name = isinstance(tree.body, ast.Name)
+    return not is_name and not any(
+        isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree)
+    )
+
+
+def test_there_are_examples():
+    assert 'save_frames(scene, supple.simulate(scene), "usd", "animation")' in snippets()
+    assert "where(lambda X: X[:, 0] <= 0)" in snippets()
+
+
+@pytest.mark.parametrize("code", snippets())
+def test_example(code, tmp_path, monkeypatch):
+    if '"usd"' in code:
+        pytest.importorskip("pxr")
+    scene = supple.Scene(frames=2)
+    body = scene.add_solid(supple.block(1), material("corotated"))
+    scene.pin(body.where(face(0, 0)))
+    trimesh.creation.box().export(tmp_path / "armadillo.obj")
+    monkeypatch.chdir(tmp_path)
+    known = {name: getattr(supple, name) for name in supple.__all__}
+    known |= {"supple": supple, "np": np, "VisibleSurface": VisibleSurface, "tets": body.mesh.tets}
+    known |= {"scene": scene, "body": body, "where": body.where, "top": body.where(face(1, 1))}
+    known |= {"result": supple.equilibrium(scene), "point_data": {}, "a": supple.Translate((1, 0, 0))}
+    known |= {"b": supple.Scale(2.0)}
+    assert eval(code, known) is not None

@@ -1,0 +1,56 @@
+"""A small storm of bad input, see storm.py; `benchmarks/storm.py` makes a large one."""
+
+import numpy as np
+import pytest
+from storm import is_told, judge, small_scenes, solve_scene, storm_of_calls, storm_of_scenes, to_toml
+
+import supple
+
+SCENES = ("bar_gravity", "twist", "cantilevers")
+"""Some that take the same kernels as other tests."""
+
+
+def test_small_scenes_are_right_before_they_are_changed(tmp_path):
+    path = tmp_path / "scene.toml"
+    for name, table in small_scenes().items():
+        path.write_text(to_toml(table), encoding="utf-8")
+        assert supple.load_scene(path).scene.bodies, name
+
+
+def test_scenes_give_an_answer_or_a_sentence(tmp_path):
+    tally = storm_of_scenes(120, tmp_path, seed=1, names=SCENES)
+    assert tally.findings == []
+    assert tally.counts["sentence"] > 30
+    assert tally.counts["answer"] > 5
+
+
+def test_calls_give_an_answer_or_a_sentence(tmp_path):
+    tally = storm_of_calls(200, tmp_path, seed=1)
+    assert tally.findings == []
+    assert tally.counts["sentence"] > 100
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: 1 + "x",
+        lambda: {}["x"],
+        lambda: np.float64(1e200) * np.float64(1e200),
+        lambda: int("x"),
+    ],
+    ids=["operand", "key", "overflow", "foreign sentence"],
+)
+def test_findings_are_found(act):
+    assert judge(act)[0] == "finding"
+
+
+def test_sentences_are_told_from_tracebacks():
+    with pytest.raises(ValueError, match="young must be positive") as raised:
+        supple.Corotated(young=-1, poisson=0.3)
+    assert is_told(raised.value)
+
+
+def test_unchanged_scenes_are_answered(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(to_toml(small_scenes(SCENES)["bar_gravity"]), encoding="utf-8")
+    assert judge(lambda: solve_scene(path)) == ("answer", "")
