@@ -59,9 +59,9 @@ def compare(
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import check_threads, load_file
         from supple.cli.saved import begin_results
-        from supple.cli.solvers import parse_solvers
         from supple.io import ComparisonFolder
         from supple.io.results import to_json
+        from supple.solver_text import parse_solvers
         from supple.solvers import SOLVERS
         from supple.solving import Stop
 
