@@ -1,5 +1,6 @@
 """A saved live scene is loaded again and shows the same."""
 
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -92,3 +93,18 @@ def test_positions_of_another_mesh_are_refused(live, tmp_path):
     path.with_suffix(".npz").unlink()
     with pytest.raises(supple.SceneError, match="no positions can be read"):
         Simulation(supple.load_scene(path))
+
+
+@pytest.mark.parametrize(("young", "poisson"), [(1000, 0.3), (1e5, 0.4995), (0.7, -0.2), (123456789, 0.0)])
+def test_a_material_is_saved_as_it_was_typed(live, tmp_path, young, poisson):
+    """From the Lamé parameters of E = 1000, ν = 0.3 comes E = 1000.0000000000001."""
+    live.change(replace(live.settings, materials=(supple.NeoHookean(young=young, poisson=poisson),)))
+    saved = tomllib.loads(save_scene(live, tmp_path).read_text(encoding="utf-8"))
+    assert saved["solid"][0]["material"] == {"neo_hookean": {"young": young, "poisson": poisson}}
+
+
+def test_a_material_of_lame_parameters_is_saved_as_exactly_as_numbers_can(live, tmp_path):
+    material = supple.NeoHookean.from_lame(1 / 3, np.pi)
+    live.change(replace(live.settings, materials=(material,)))
+    (found,) = file_settings(supple.load_scene(save_scene(live, tmp_path))).materials
+    np.testing.assert_allclose(found, material, rtol=1e-14)

@@ -8,6 +8,7 @@ from live_scenes import BLOCK, LOOSE, SWING, Exploding, scene_file
 from scipy.spatial.transform import Rotation
 
 import supple
+from supple.live.moments import spread
 from supple.live.pins import Placement
 from supple.live.settings import file_settings
 from supple.live.simulation import Simulation
@@ -168,3 +169,85 @@ def test_it_rests_only_while_nothing_moves(tmp_path):
     assert live.rest()
     live.place(0, Placement(np.array([-0.2, 0.5, 0.5])))
     assert not live.rest()
+
+
+def test_a_body_that_explodes_slowly_goes_back_to_when_it_was_whole(tmp_path):
+    """XPBD lets this one grow by some percent per update; no single one looks bad."""
+    text = SWING.replace("dt = 0.02", "dt = 0.03333")
+    watery = supple.StableNeoHookean(young=50, poisson=0.499)
+    live = simulation(tmp_path, text, solvers=(supple.XPBD(),), materials=(watery,))
+    seen = [0.0]
+
+    def go_on():
+        for _ in range(2000):
+            live.update()
+            seen.append(live.time)
+
+    with pytest.raises(DivergedError, match=r"times the size of the scene. Went back") as told:
+        go_on()
+    assert f"at t = {live.time:.3g} s" in str(told.value)
+    assert seen[live.updates] == live.time
+    assert seen[-1] > live.time
+    assert spread(live.model, live.tracks[0].positions, live.pins.prescribed(live.time)) < 10
+    assert not live.tracks[0].velocities.any()
+    assert [number for number, _ in live.tracks[0].history] == list(range(1, live.updates + 1))
+
+
+def test_what_falls_or_is_held_apart_has_not_exploded(tmp_path):
+    live = simulation(tmp_path, LOOSE)
+    model, rest, none = live.model, live.model.rest, np.empty((0, 3))
+    assert spread(model, rest - 1e6, none) == pytest.approx(1)
+    assert spread(model, rest * [50, 1, 1], none) == pytest.approx(50)
+    assert spread(model, rest * [50, 1, 1], np.array([[0, 0, 0], [50, 0, 0]])) == pytest.approx(1)
+
+
+def test_all_solvers_go_back_to_the_same_moment(tmp_path):
+    live = simulation(tmp_path, solvers=(supple.PBNG(), supple.PBNG()))
+    live.update()
+    good, time = live.tracks[0].positions, live.time
+    live.change(replace(live.settings, solvers=(supple.PBNG(), Exploding())))
+    live.prepare()
+    with pytest.raises(DivergedError, match="exploding diverged"):
+        live.update()
+    for track in live.tracks:
+        np.testing.assert_array_equal(track.positions, good)
+    assert live.time == time
+
+
+def test_a_refused_material_of_the_same_numbers_is_undone(tmp_path):
+    """Materials are tuples: those of different classes are equal where their Lamé parameters are."""
+    live = simulation(
+        tmp_path, solvers=(supple.BlockXPBD(),), materials=(supple.Corotated(young=1e4, poisson=0.3),)
+    )
+    sound = live.settings
+    live.change(replace(sound, materials=(supple.StableNeoHookean(young=1e4, poisson=0.3),)))
+    with pytest.raises(ValueError, match="block_xpbd needs"):
+        live.prepare()
+    assert live.stale
+    live.prepare()
+    assert live.settings is sound
+    assert type(live.model.terms[0].material) is supple.Corotated
+    live.update()
+
+
+def test_it_begins_with_the_settings_that_it_is_given(tmp_path):
+    live = simulation(tmp_path, materials=(supple.NeoHookean(young=2e4, poisson=0.2),))
+    assert type(live.model.terms[0].material) is supple.NeoHookean
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("young", [1e300, 1e-300])
+def test_a_stiffness_beyond_the_precision_is_refused_by_its_name(tmp_path, precision, young):
+    live = simulation(tmp_path)
+    with pytest.raises(
+        ValueError, match=rf"Young's modulus must lie .* in {precision}, got {young:g}$".replace("+", r"\+")
+    ):
+        replace(live.settings, precision=precision, materials=(supple.Corotated(young=young, poisson=0.3),))
+
+
+def test_infinite_forces_are_blamed_on_a_barrier_only_where_there_is_one(tmp_path):
+    for material, cause in ((supple.Corotated, "too large for float32"), (supple.LogNeoHookean, "barrier")):
+        live = simulation(tmp_path, materials=(material(young=1e30, poisson=0.3),))
+        live.tracks[0].positions[live.model.free] *= -1e20
+        with pytest.raises(DivergedError, match=rf"forces became infinite, .*{cause}"):
+            live.update()

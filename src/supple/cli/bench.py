@@ -32,8 +32,8 @@ def sweep(
     """Milliseconds per sweep on a twisted and stretched block."""
     with refusing(json), announcing_compilation():
         from supple.bench import sweep as measure
-        from supple.cli.solvers import parse_solver
         from supple.io.results import to_json
+        from supple.solver_text import parse_solver
 
         figures = measure(cells, parse_solver(solver), material, precision, device, threads, repeats)
         if json:

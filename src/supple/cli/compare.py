@@ -59,9 +59,9 @@ def compare(
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import check_threads, load_file, make_solver
         from supple.cli.saved import begin_results
-        from supple.cli.solvers import words
         from supple.io import ComparisonFolder
         from supple.io.results import to_json
+        from supple.solver_text import words
         from supple.solvers import SOLVERS
         from supple.solving import Stop
 

@@ -16,6 +16,14 @@ def view(
         str, typer.Option(help="Address to serve at; others than this machine's are open to all.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to serve at, or the next one that is free.")] = 8080,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another address of the page, such as that of a proxy, or a site whose pages may use it: "
+            "https://box.example.org. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[Path, typer.Option(help="Folder for what the page saves.")] = Path(),
     play: Annotated[bool, typer.Option("--play", help="Play at once.")] = False,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
@@ -37,7 +45,7 @@ def view(
             note(f"port {port} is taken; using {free}")
         if not is_local(host):
             note(f"anybody who can reach this machine at {host} can use the page: it has no password")
-        with serving(file, host, free, output, play) as url:
+        with serving(file, host, free, output, play, allow_origin or ()) as url:
             errors.print(f"[bold]{file.title}[/] is live at [link={url}]{url}[/]. Ctrl+C ends it.")
             if browser:
                 typer.launch(url)

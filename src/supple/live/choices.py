@@ -11,6 +11,7 @@ from supple.live.settings import (
     PRECISIONS,
     Settings,
     accelerations,
+    elasticity,
     make_material,
     make_solver,
     material_name,
@@ -129,8 +130,9 @@ class MaterialFolder:
     def show(self, settings: Settings) -> None:
         material = settings.materials[self.number]
         self.name.value = material_name(material)
-        self.young.value = _say(material.young)
-        poisson = float(np.mean(material.poisson))
+        young, poissons = elasticity(material)
+        self.young.value = _say(young)
+        poisson = float(np.mean(poissons))
         self.poisson.min, self.poisson.max = min(0.0, poisson), max(INCOMPRESSIBLE, poisson)
         self.poisson.value = poisson
         self._shown = self._chosen
@@ -167,4 +169,4 @@ class TimeFolder:
 def _say(values: Any) -> str:
     """A number, or the range of several."""
     low, high = float(np.min(values)), float(np.max(values))
-    return f"{low:.6g}" if low == high else f"{low:.3g} to {high:.3g}"
+    return f"{low:.16g}" if low == high else f"{low:.3g} to {high:.3g}"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from supple.live.controls import Controls
+from supple.live.door import guarded
 from supple.live.hands import Grabbing, PinHandles
 from supple.live.panel import legend, status
 from supple.live.pinning import PinFolder
@@ -22,6 +23,7 @@ from supple.live.saving import save_pictures, save_scene
 from supple.live.session import Session
 from supple.live.snapshot import Notice, Snapshot
 from supple.live.stage import PLAIN, Stage
+from supple.live.visitors import Visitors, visitors
 from supple.view.fields import FIELDS
 from supple.view.style import DARK, LIGHT, Theme
 
@@ -42,7 +44,10 @@ WELCOME = (
 class Page:
     """Shows a session to all browsers that connect, and passes on what users do there."""
 
-    def __init__(self, session: Session, host: str, port: int, folder: Path) -> None:
+    def __init__(
+        self, session: Session, host: str, port: int, folder: Path, welcome: Visitors | None = None
+    ) -> None:
+        """folder: where what users save goes. welcome: who may use the page; without it, who opens it."""
         import viser
 
         self._session, self._folder = session, folder
@@ -50,8 +55,9 @@ class Page:
         self._figures_at = 0.0
         self._stopped = threading.Event()
         self._anew = threading.Event()
-        with redirect_stdout(StringIO()):  # viser greets
-            self.server: Any = viser.ViserServer(host, port, f"supple · {session.file.title}", verbose=False)
+        title = session.file.title
+        with redirect_stdout(StringIO()), guarded(welcome or visitors(host), title):  # viser greets
+            self.server: Any = viser.ViserServer(host, port, f"supple · {title}", verbose=False)
         first = session.snapshot
         self._size = float(np.ptp(first.model.rest, axis=0).max())
         self._build_panel(first)

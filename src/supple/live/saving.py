@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from supple.live.pins import PinSet
-from supple.live.settings import changed_options, material_name
+from supple.live.settings import changed_options, elasticity, material_name
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.scene import SceneFile
@@ -75,9 +75,8 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     table["stop"] = table.get("stop", {}) | ({"tolerance": now.tolerance} if now.tolerance else {})
     for solid, body, material in zip(table["solid"], file.scene.bodies, now.materials, strict=True):
         if material is not body.material:
-            solid["material"] = {
-                material_name(material): {"young": material.young, "poisson": material.poisson}
-            }
+            young, poisson = elasticity(material)
+            solid["material"] = {material_name(material): {"young": young, "poisson": poisson}}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
     if simulation.pins.grabs:

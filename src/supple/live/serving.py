@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from supple.live.session import Session
+from supple.live.visitors import visitors
 from supple.scene import SceneFile
 
 NEEDED = ("viser", "tomli_w")
@@ -15,17 +16,23 @@ NEEDED = ("viser", "tomli_w")
 
 @contextmanager
 def serving(
-    file: SceneFile, host: str = "127.0.0.1", port: int = 8080, folder: Path = Path(), play: bool = False
+    file: SceneFile,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    folder: Path = Path(),
+    play: bool = False,
+    allowed: Iterable[str] = (),
 ) -> Iterator[str]:
     """Serve a live page of a scene, whose address it gives, while the block runs. What users save goes into
-    the folder."""
+    the folder. allowed: origins, such as https://example.org, whose pages may use this one."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the live page needs {' and '.join(missing)}: pip install 'supple[view]'")
     from supple.live.page import Page
 
+    welcome = visitors(host, allowed)
     session = Session(file)
-    page = Page(session, host, port, folder)
+    page = Page(session, host, port, folder, welcome)
     session.start()
     if play:
         session.play()

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Any, get_args, get_type_hints
 
-from supple.cli.solvers import parse_solver
+import numpy as np
+
 from supple.compare import solver_label
+from supple.kernels.device import check_device
 from supple.materials import MATERIALS, Isotropic
 from supple.scene import SceneFile
+from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
 
-PRECISIONS = ("float32", "float64")
+STIFFEST = {"float32": 1e30, "float64": 1e150}
+"""Young's modulus [Pa] with whose forces each precision can reckon; so can it with its inverse."""
+
+PRECISIONS = tuple(STIFFEST)
 
 
 @dataclass(frozen=True)
 class Settings:
     """solvers: one, or two to compare; materials: one for each body; sweeps: iterations per update; dt [s]
-    from update to update; tolerance: imbalance at which a quasistatic scene rests, 0 for never."""
+    from update to update; tolerance: imbalance at which a quasistatic scene rests, 0 for never; device: cpu
+    or cuda."""
 
     solvers: tuple[Solver, ...]
     materials: tuple[Isotropic, ...]
@@ -27,6 +35,7 @@ class Settings:
     sweeps: int = 5
     precision: str = "float32"
     tolerance: float = 1e-4
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.solvers) <= 2:
@@ -39,6 +48,9 @@ class Settings:
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
+        check_device(self.device)
+        for material in self.materials:
+            _check_stiffness(material, self.precision)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -46,9 +58,10 @@ class Settings:
         return tuple(solver_label(solver) for solver in self.solvers)
 
     @property
-    def kinds(self) -> tuple[Any, ...]:
-        """What tells materials apart; tuples of the same Lamé parameters would be equal."""
-        return tuple((type(m), m.mu, m.lam) for m in self.materials)
+    def physics(self) -> tuple[Any, ...]:
+        """What a model is built from. Of materials also the class: their tuples are equal where their Lamé
+        parameters are."""
+        return self.quasistatic, tuple((type(m), m.mu, m.lam) for m in self.materials)
 
 
 def file_settings(file: SceneFile) -> Settings:
@@ -61,6 +74,16 @@ def file_settings(file: SceneFile) -> Settings:
         quasistatic=file.scene.quasistatic,
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )
+
+
+def _check_stiffness(material: Isotropic, precision: str) -> None:
+    low, high = 1 / STIFFEST[precision], STIFFEST[precision]
+    young = 2 * material.mu * (1 + material.poisson)  # which neither over- nor underflows
+    for value in (np.min(young), np.max(young)):
+        if not 0.999 * low <= value <= 1.001 * high:
+            raise ValueError(
+                f"Young's modulus must lie between {low:.0e} and {high:.0e} Pa in {precision}, got {value:g}"
+            )
 
 
 def accelerations(method: str) -> tuple[str, ...]:
@@ -91,6 +114,20 @@ def options_text(solver: Solver) -> str:
 def make_material(name: str, young: str, poisson: float) -> Isotropic:
     """A material from what a user chose and typed."""
     return MATERIALS[name](young=typed_number(young, "Young's modulus E [Pa]"), poisson=poisson)
+
+
+def elasticity(material: Isotropic) -> tuple[Any, Any]:
+    """E [Pa] and ν as they were given: the shortest numbers that make these Lamé parameters, from which E and
+    ν are computed with rounding. Arrays, one entry per element, are left as they are."""
+    young, poisson = material.young, material.poisson
+    if np.ndim(young):
+        return young, poisson
+    digits = range(1, 18)
+    for i, j in sorted(product(digits, digits), key=sum):
+        short = float(f"{young:.{i}g}"), min(float(f"{poisson:.{j}g}"), math.nextafter(0.5, 0))
+        if tuple(type(material)(young=short[0], poisson=short[1])) == tuple(material):
+            return short
+    return young, poisson
 
 
 def material_name(material: Isotropic) -> str:

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from supple.live.moments import LOST, Moment, is_sound, spread
 from supple.live.pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings
 from supple.live.track import DivergedError, Track
 from supple.model import Model
 from supple.scene import Scene, SceneFile, build_model
 
-ADVICE = (
-    "Went back to the last good state; try another solver, acceleration or time step, more sweeps, or reset."
-)
+ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 
 
 class Simulation:
@@ -31,7 +30,7 @@ class Simulation:
         self.settings = self._sound = settings or file_settings(file)
         self.pins = Pins(file.scene)
         self._dragged: dict[Any, Grab] = {}
-        self._bare = build_model(file.scene)
+        self._bare, self._built = build_model(file.scene), file_settings(file).physics
         self.model = self._held_model()
         self._start = self._start_positions()
         self.tracks: list[Track] = []
@@ -45,11 +44,12 @@ class Simulation:
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
             track.begin_at(self._start)
+        self._good = Moment(0.0, 0, (self._start,))
         self._last_targets = np.empty((0, 3))
         self.stale = True
 
     def change(self, settings: Settings) -> None:
-        parts = ("kinds", "solvers", "precision", "quasistatic")
+        parts = ("physics", "solvers", "precision", "device")
         self.stale |= any(getattr(settings, part) != getattr(self.settings, part) for part in parts)
         self.settings = settings
         if not self.stale:
@@ -90,39 +90,63 @@ class Simulation:
         """Build what the changes need. Settings that cannot be used are undone, and the reason is raised."""
         self.stale = False
         try:
-            now, before = self.settings, self._sound
-            if (now.kinds, now.quasistatic) != (before.kinds, before.quasistatic):
-                self._bare = build_model(self._scene(), now.quasistatic)
+            now = self.settings
+            if now.physics != self._built:
+                self._bare, self._built = build_model(self._scene(), now.quasistatic), now.physics
             self.model = self._held_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.precision)
+                track.work_on(self.model, now.precision, now.device)
         except ValueError:
-            self.stale = self.settings != self._sound
+            self.stale = self.settings is not self._sound
             self.settings = self._sound
             raise
         self._sound = self.settings
 
     def update(self, interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Go on by dt, with so many sweeps for each solver; a slow one stops early when interrupted."""
-        time, s = self.time + self.settings.dt, self.settings
+        """Go on by dt, with so many sweeps for each solver; a slow one stops early when interrupted. Where
+        one diverges all go back to the last good moment, and the reason is raised."""
+        time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
-        moved = not np.array_equal(targets, self._last_targets)
-        for track in self.tracks:
-            try:
-                if s.quasistatic:
-                    track.relax(time, moved, s.sweeps, interrupted)
-                else:
-                    track.advance(time, s.dt, s.sweeps, interrupted)
-            except DivergedError as error:
-                track.work_on(self.model, s.precision)
-                track.velocities = np.zeros_like(track.velocities)
-                raise DivergedError(f"{error} {ADVICE}") from None
+        try:
+            for track in self.tracks:
+                self._advance(track, time, targets, interrupted)
+        except DivergedError as error:
+            self._go_back()
+            where = f"Went back to the last good state, at t = {self.time:.3g} s"
+            raise DivergedError(f"{error} {where}; {ADVICE}") from None
         self.time, self._last_targets = time, targets
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
             track.history.append((self.updates, track.balance.imbalance))
+        after = tuple(track.positions for track in self.tracks)
+        if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
+            self._good = Moment(self.time, self.updates, after)
+
+    def _advance(
+        self, track: Track, time: float, targets: np.ndarray, interrupted: Callable[[], bool]
+    ) -> None:
+        """One solver's part of an update to a time [s]."""
+        s = self.settings
+        if s.quasistatic:
+            moved = not np.array_equal(targets, self._last_targets)
+            track.relax(time, moved, s.sweeps, interrupted)
+        else:
+            track.advance(time, s.dt, s.sweeps, interrupted)
+        times = spread(self.model, track.positions, targets)
+        if times > LOST:
+            raise DivergedError(
+                f"{track.solver.name} diverged: a body grew to {times:.0f} times the size of the scene."
+            )
+
+    def _go_back(self) -> None:
+        """To the last good moment, at rest. What hands hold stays held."""
+        good, s = self._good, self.settings
+        self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
+        for i, track in enumerate(self.tracks):
+            track.go_back_to(good.positions[min(i, len(good.positions) - 1)], good.updates)
+            track.work_on(self.model, s.precision, s.device)
 
     def rest(self) -> bool:
         """Let time pass where nothing moves and all forces balance; False where there is something to do."""

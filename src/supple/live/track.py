@@ -9,18 +9,16 @@ import numpy as np
 
 from supple.model import Model
 from supple.solvers import Run, Solver
-from supple.solvers.problem import Balance, Problem
+from supple.solvers.problem import Balance
+from supple.solving import make_problem
 from supple.view.fields import Step
-
-REACH = 1e4
-"""A vertex that has gone this many times the scene's size is lost."""
 
 REMEMBERED = 600
 """Updates that the residual plot shows."""
 
 
 class DivergedError(ArithmeticError):
-    """A solver did not keep the positions finite. The text is a sentence for the user."""
+    """A solver did not keep a body together. The text is a sentence for the user."""
 
 
 class Track:
@@ -40,12 +38,17 @@ class Track:
         self._run: Run | None = None
         self._step: tuple[float, np.ndarray] | None = None
 
-    def work_on(self, model: Model, precision: str) -> None:
+    def go_back_to(self, positions: np.ndarray, updates: int) -> None:
+        """Forget what came after so many updates, and go on at rest from positions (n, 3) [m]."""
+        self.positions, self.velocities = positions, np.zeros_like(positions)
+        self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
+
+    def work_on(self, model: Model, precision: str, device: str) -> None:
         """Go on with another model of the same vertices, which a solver may refuse with a ValueError."""
-        newton = self.solver.name == "newton"  # which knows nothing but float64
-        self._problem = Problem(model, "float64" if newton else precision)
+        if self.solver.name == "newton":  # which knows nothing else
+            precision, device = "float64", "cpu"
+        self._problem = make_problem(model, True, precision, device, None)
         self._problem.positions = self.positions
-        self._size = float(np.ptp(model.rest, axis=0).max())
         self.solver.begin(self._problem)
         self._run = self._step = self.balance = None
 
@@ -103,11 +106,14 @@ class Track:
 
     def _refuse_lost(self, balance: Balance) -> None:
         assert self._run is not None
-        u = self._problem.u[:-1, :3]
-        if not np.isfinite(u).all() or np.abs(u).max() > REACH * self._size:
-            raise DivergedError(f"{self.solver.name} diverged: positions became infinite or flew away.")
+        if not np.isfinite(self._problem.positions).all():
+            raise DivergedError(f"{self.solver.name} diverged: positions became infinite.")
         if not balance.finite and not self._run.recovers:
-            raise DivergedError(
-                f"{self.solver.name} failed: forces became infinite, as they do in inverted elements of a "
-                "material with a barrier."
-            )
+            raise DivergedError(f"{self.solver.name} failed: forces became infinite, {self._cause}.")
+
+    @property
+    def _cause(self) -> str:
+        materials = [getattr(term, "material", None) for term in self._problem.model.terms]
+        if any(getattr(material, "barrier", False) for material in materials):
+            return "as they do in inverted elements of a material with a barrier"
+        return f"too large for {self._problem.dtype}"

@@ -1,0 +1,80 @@
+"""Who may use the page: browsers that were pointed at it, not pages from elsewhere that reach for it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from supple.live.address import is_local
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """hosts: names at which the page may be asked for, besides those of this machine and bare IP addresses,
+    which nobody's name server can turn into this machine (DNS rebinding). origins: pages of other sites that
+    may use it."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+
+    def refusal(self, hosts: list[str], origins: list[str]) -> str | None:
+        """Why a request with these Host and Origin headers is refused; None where it is welcome.
+
+        Browsers name the page a WebSocket is opened from as its Origin. Programs send none: they could claim
+        any, so nothing is gained by asking them.
+        """
+        host = hosts[0].lower() if len(hosts) == 1 else ""
+        if not self._at_home(_name(host)):
+            return (
+                f"This page is not served at {host or 'an unnamed host'}. Open it by the address that "
+                f"`supple view` printed, or allow it: supple view --allow-origin http://{host or 'HOST:PORT'}"
+            )
+        if not origins or (len(origins) == 1 and self._welcome(origins[0].lower(), host)):
+            return None
+        origin = ", ".join(origins)
+        return f"Pages of {origin} may not use this one, unless: supple view --allow-origin {origin}"
+
+    def _at_home(self, name: str) -> bool:
+        return is_local(name) or name.endswith(".localhost") or _is_address(name) or name in self.hosts
+
+    def _welcome(self, origin: str, host: str) -> bool:
+        return origin in self.origins or origin in (f"http://{host}", f"https://{host}")
+
+
+def visitors(host: str, origins: Iterable[str] = ()) -> Visitors:
+    """Those who may use a page served at a host: who opened it there, and pages of these origins, such as
+    https://example.org:8443; ValueError where one is none."""
+    allowed = [_checked(origin) for origin in origins]
+    names = {host.lower(), *(_name(urlsplit(origin).netloc) for origin in allowed)}
+    return Visitors(frozenset(names - {""}), frozenset(allowed))
+
+
+def _checked(origin: str) -> str:
+    """An origin as browsers write it."""
+    parts = urlsplit(origin.strip().lower())
+    if parts.scheme not in ("http", "https") or not _name(parts.netloc) or parts.path not in ("", "/"):
+        raise ValueError(
+            f"an allowed origin is http:// or https:// with a host and perhaps a port, such as "
+            f"http://box.example.org:8080; got {origin!r}"
+        )
+    usual = {"http": ":80", "https": ":443"}[parts.scheme]
+    return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}"
+
+
+def _name(netloc: str) -> str:
+    """The host in host:port, without the brackets of IPv6; empty where it is none."""
+    try:
+        parts = urlsplit(f"//{netloc}")
+        return "" if parts.netloc != netloc or "@" in netloc or parts.port == 0 else parts.hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
