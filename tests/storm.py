@@ -112,8 +112,8 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 
 def small_scenes(names: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
-    """The gallery with a few cells for each solid, by name; bodies from files become blocks. What is selected by
-    a place becomes a side, where so few vertices would leave nothing there."""
+    """The gallery with a few cells for each solid, by name; bodies from files become blocks. What is selected
+    by a place becomes a side, where so few vertices would leave nothing there."""
     scenes = {}
     for path in sorted(SCENES.glob("*.toml")):
         if not names or path.stem in names:

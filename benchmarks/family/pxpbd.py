@@ -28,7 +28,7 @@ def secondary_residual(run: ElementRun) -> float:
     """|C + λ/(k V)| [PXPBD eq. 12]."""
     element = run._batches(0).element
     lam = np.empty((element.max() + 1, 2))
-    lam[element[element >= 0]] = run.projections[0].multipliers.transpose(0, 2, 1)[element >= 0]
+    lam[element[element >= 0]] = run.projections[0].memory[0].transpose(0, 2, 1)[element >= 0]
     C, k = corotated_pair(run.problem.model, run.problem.positions)
     return float(np.linalg.norm(C + lam / k))
 

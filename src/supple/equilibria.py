@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from supple.scene.variations import conditions
 from supple.simulate import Result
 from supple.solvers import PBNG, Solver
 from supple.solving import Stop, make_problem, solve, solve_copies
-from supple.terms import TetElasticity
 
 if TYPE_CHECKING:
     from supple.solvers.cuda_batch import CudaBatch
@@ -114,13 +113,11 @@ def _one_by_one(
 def with_materials(model: Model, materials: tuple) -> Model:
     """The model with other materials of its elastic terms."""
     left = iter(materials)
-    return replace(
-        model,
-        terms=tuple(
-            replace(term, material=next(left)) if isinstance(term, TetElasticity) else term
-            for term in model.terms
-        ),
-    )
+
+    def varied(term: Any) -> Any:
+        return term if term.material is None else replace(term, material=next(left))
+
+    return replace(model, terms=tuple(varied(term) for term in model.terms))
 
 
 def _together(

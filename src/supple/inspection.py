@@ -14,7 +14,6 @@ from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS
-from supple.terms import WeakConstraints
 
 MEMORY = {"xpbd": 2, "block_xpbd": 2, "bpxpbd": 26, "fpxpbd": 9, "gpbd": 12, "pbd": 0}
 """Numbers that element-wise methods remember of each element."""
@@ -30,7 +29,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
     model = build_model(scene)
-    weak = [term for term in model.terms if isinstance(term, WeakConstraints)]
+    weak = [term for term in model.terms if term.ties]
     return {
         "vertices": model.vertices,
         "tets": len(model.tets),
@@ -79,8 +78,8 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     link_colours are PBNG's further colours for vertices that weak constraints tie together.
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
-    elastic = [term.vertices for term in model.terms if not isinstance(term, WeakConstraints)]
-    weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
+    elastic = [term.vertices for term in model.terms if not term.ties]
+    weak = [term.vertices for term in model.terms if term.ties]
     links = batch_links(model.terms, model.free, np.dtype(float))
     clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
     coloured = zip(clusters, elastic, strict=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from supple.model import Model
-from supple.terms import TetElasticity, WeakConstraints
 
 SINGLE = 1e15
 """Magnitudes in a float32 problem: squares of them, times strains, must stay below 3e38. Scenes themselves
@@ -35,8 +34,7 @@ def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarra
     if dt is not None:
         yield "inertia, a mass over dt² [kg/s²],", model.mass / (dt * dt), 0.0
     for term in model.terms:
-        if isinstance(term, TetElasticity):
-            for parameter in term.material:
-                yield "a material parameter", np.atleast_1d(parameter), 1 / SINGLE
-        elif isinstance(term, WeakConstraints):
-            yield "the stiffness [N/m] of an attachment", term.stiffness, 0.0
+        for parameter in term.material or ():
+            yield "a material parameter", np.atleast_1d(parameter), 1 / SINGLE
+        if term.material is None:
+            yield f"the stiffness of {term.name} [N/m]", term.stiffness, 0.0  # type: ignore[attr-defined]

@@ -68,6 +68,13 @@ class Model:
         return sum(len(term.vertices) for term in self.terms)
 
     @property
+    def mean_edge(self) -> float:
+        """Mean length of the first edges of all elements at rest [m]."""
+        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties]
+        edges = np.concatenate([np.diff(self.rest[s], axis=1)[:, 0] for s in stencils] or [np.empty((0, 3))])
+        return float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
+
+    @property
     def free(self) -> np.ndarray:
         """(n,) bool: True where a vertex may move."""
         mask = np.ones(self.vertices, bool)

@@ -127,7 +127,7 @@ def weak_displacement(run: ElementRun) -> np.ndarray:
     """(n, 3): W w λ of the weak constraints."""
     _, k = terms(run)
     model = run.problem.model
-    lam = by_element(run, k, run.projections[-1].multipliers)
+    lam = by_element(run, k, run.projections[-1].memory[0])
     term = model.terms[k]
     return run.weights[:-1, None] * scattered(model, k, term.weights[:, :, None] * lam[:, None, :])
 

@@ -15,7 +15,7 @@ TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), n
 
 def displacements(run):
     """(elements, 4, 3): d."""
-    return family.by_element(run, 0, run.projections[0].displacements).reshape(-1, 4, 3)
+    return family.by_element(run, 0, run.projections[0].memory[0]).reshape(-1, 4, 3)
 
 
 @pytest.mark.parametrize("pins", [0, 1, 3])

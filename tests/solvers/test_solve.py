@@ -156,8 +156,8 @@ def test_iterations_that_are_asked_for_are_done():
 
 def test_there_is_one_default():
     """Whoever names no acceleration gets the same one: Python, scene files, the command line."""
-    from supple.solver_text import parse_solver
     from supple.scene.schema import SceneTable
+    from supple.solver_text import parse_solver
     from supple.solvers import SOLVERS as BY_NAME
     from supple.solvers import default_solver
 

@@ -100,7 +100,7 @@ def test_sweeps_are_those_of_the_papers(solver, kind, pair, zeta, ordering):
         run.advance(1)
         reference.sweep_coupled() if zeta is None else reference.sweep_decoupled()
         np.testing.assert_allclose(problem.positions, reference.x, atol=1e-10)
-    lam = family.by_element(run, 0, run.projections[0].multipliers)
+    lam = family.by_element(run, 0, run.projections[0].memory[0])
     np.testing.assert_allclose(lam, reference.lam, rtol=1e-8, atol=1e-9)
 
 
@@ -135,7 +135,7 @@ def test_fpxpbd_positions_are_those_of_its_stresses(moving):
     term = problem.model.terms[0]
     for _ in range(3):
         run.advance(2)
-        P = family.by_element(run, 0, run.projections[0].stresses).reshape(-1, 3, 3)
+        P = family.by_element(run, 0, run.projections[0].memory[0]).reshape(-1, 3, 3)
         forces = -term.volume[:, None, None] * np.einsum("eij,evj->evi", P, term.gradients)
         moved = run.weights[:-1, None] * family.scattered(problem.model, 0, forces)
         expected = family.predicted(problem, run) + moved + family.weak_displacement(run)
@@ -147,7 +147,7 @@ def test_bpxpbd_positions_are_the_sum_of_what_its_constraints_did(moving):
     scene, x, v = moving
     problem = family.placed(scene, x, v)
     run = family.swept(problem, BPXPBD(), 5)
-    totals = family.by_element(run, 0, run.projections[0].totals).reshape(-1, 2, 4, 3).sum(axis=1)
+    totals = family.by_element(run, 0, run.projections[0].memory[1]).reshape(-1, 2, 4, 3).sum(axis=1)
     moved = family.scattered(problem.model, 0, totals[:, [0, 1, 2, 3]])
     expected = family.predicted(problem, run) + moved + family.weak_displacement(run)
     np.testing.assert_allclose(problem.positions, expected, atol=1e-13)
@@ -185,7 +185,7 @@ def test_pxpbd_goes_on_where_xpbd_stagnates(falling, solver):
 def secondary_residual(run, x):
     """|h|, h = C + λ/(k V) of both constraints of every element [PXPBD eq. 12]."""
     term = run.problem.model.terms[0]
-    lam = family.by_element(run, 0, run.projections[0].multipliers)
+    lam = family.by_element(run, 0, run.projections[0].memory[0])
     h = []
     for F, V, l in zip(family.deformation(run.problem.model, x), term.volume, lam, strict=True):
         pair = corotated_pair(F, term.material.mu, term.material.lam)

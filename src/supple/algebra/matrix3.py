@@ -25,6 +25,12 @@ def sub(a, b):
 
 
 @physics
+def cross(a, b):
+    """a × b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@physics
 def scale(s, a):
     """s a for a 3-vector."""
     return (s * a[0], s * a[1], s * a[2])

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.matrix3 import dot, matmul, matvec, transpose
+from supple.algebra.matrix3 import cross, dot, matmul, matvec, transpose
 from supple.kernels import physics, select
 
 JACOBI_SWEEPS = 4
@@ -75,12 +75,12 @@ def rotation_svd(F):
     a, b, v0, v1 = _order(a, b, v0, v1)
     b, c, v1, v2 = _order(b, c, v1, v2)
     a, b, v0, v1 = _order(a, b, v0, v1)
-    v2 = _cross(v0, v1)
+    v2 = cross(v0, v1)
     u0, _ = _unit(matvec(F, v0), v0)
     w = matvec(F, v1)
     along = dot(w, u0)
     u1, _ = _unit((w[0] - along * u0[0], w[1] - along * u0[1], w[2] - along * u0[2]), _perpendicular(u0))
-    u2 = _cross(u0, u1)
+    u2 = cross(u0, u1)
     sigma = (dot(u0, matvec(F, v0)), dot(u1, matvec(F, v1)), dot(u2, matvec(F, v2)))
     U = (u0[0], u1[0], u2[0], u0[1], u1[1], u2[1], u0[2], u1[2], u2[2])
     return U, sigma, (v0[0], v1[0], v2[0], v0[1], v1[1], v2[1], v0[2], v1[2], v2[2])
@@ -99,17 +99,12 @@ def _order(a, b, v, w):
 
 
 @physics
-def _cross(a, b):
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-@physics
 def _perpendicular(a):
     """A unit vector perpendicular to the unit vector a."""
     flat = abs(a[0]) < 0.6
     x = select(flat, 0.0 * a[0] + 1.0, 0.0 * a[0])
     y = select(flat, 0.0 * a[0], 0.0 * a[0] + 1.0)
-    w = _cross(a, (x, y, 0.0 * a[0]))
+    w = cross(a, (x, y, 0.0 * a[0]))
     s = 1.0 / math.sqrt(dot(w, w))
     return (s * w[0], s * w[1], s * w[2])
 

@@ -56,6 +56,7 @@ from supple.kernels.threads import (
     take_chunk,
     wait_for_phase,
 )
+from supple.kernels.tuples import each, total, unrolled
 
 __all__ = [
     "RECORD",
@@ -69,6 +70,7 @@ __all__ = [
     "counters_for",
     "default_threads",
     "divide",
+    "each",
     "enter",
     "finish_chunk",
     "gather",
@@ -111,5 +113,7 @@ __all__ = [
     "take_chunk",
     "threads_for",
     "together",
+    "total",
+    "unrolled",
     "wait_for_phase",
 ]

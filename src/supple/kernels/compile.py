@@ -27,12 +27,12 @@ log = logging.getLogger("supple")
 numba_config: Any = config
 
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
-_INLINED: Any = {"forceinline": True, **_OPTIONS}
+INLINED: Any = {"forceinline": True, **_OPTIONS}
 
 
 def physics(function: Callable) -> Any:
     """A function on scalars and small tuples that kernels of every target call; always inlined."""
-    return njit(**_INLINED)(function)
+    return njit(**INLINED)(function)
 
 
 def generic(declaration: Callable) -> Any:
@@ -59,7 +59,7 @@ def generic(declaration: Callable) -> Any:
         return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
 
     choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    overload(call, jit_options=_INLINED, strict=False)(choose)
+    overload(call, jit_options=INLINED, strict=False)(choose)
 
     def of(cls: type) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:

@@ -1,5 +1,7 @@
 """Linear elasticity [PBNG eq. 38]: the model all others agree with at rest. Not invariant to rotation."""
 
+from typing import ClassVar
+
 from supple.algebra.matrix3 import add_diagonal, combine, contract, dot, matvec, outer, scaled, transpose
 from supple.kernels import physics
 from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential, traction
@@ -9,6 +11,7 @@ class LinearElastic(Isotropic):
     """ψ = μ |ε|² + λ/2 tr(ε)², ε = ½ (F + Fᵀ) - I. For small rotations only."""
 
     __slots__ = ()
+    objective: ClassVar[bool] = False
 
 
 @physics

@@ -45,6 +45,9 @@ class Isotropic(_Lame):
     barrier: ClassVar[bool] = False
     """True when ψ is infinite or undefined for some F, such as inverted ones."""
 
+    objective: ClassVar[bool] = True
+    """Whether turning a body costs nothing: ψ(Q F) = ψ(F)."""
+
     def __new__(cls, *, young: Any, poisson: Any) -> Self:
         E, nu = floats(young), floats(poisson)
         _refuse_outside("young", young, E)

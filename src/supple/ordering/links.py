@@ -14,7 +14,7 @@ import numpy as np
 from supple.kernels import kernel, lanes_of
 from supple.ordering.batches import best_width
 from supple.ordering.colouring import incidence
-from supple.terms import Term, Visits, WeakConstraints
+from supple.terms import Term, Visits
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,9 @@ class Links:
 
 
 def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> np.ndarray:
-    """(groups, k) free vertices of every weak constraint that ties at least two and lets them move together
-    (none of them pinned, no fixed point); unused places hold -1."""
-    found = [term for term in terms if isinstance(term, WeakConstraints)]
-    groups: list[list[int]] = []
-    for term in found:
-        movable = term.translatable & np.where(term.weights != 0, free[term.vertices], True).all(axis=1)
-        for vertices, weights in zip(term.vertices[movable], term.weights[movable], strict=True):
-            groups.append(sorted(set(vertices[weights != 0].tolist())))
-    groups = sorted({tuple(g) for g in groups if len(g) > 1})  # type: ignore[misc]
+    """(groups, k) free vertices of everything that ties at least two and lets them move together (none of
+    them pinned, no fixed point); unused places hold -1."""
+    groups = sorted({group for term in terms for group in term.links(free) if len(group) > 1})
     width = max((len(g) for g in groups), default=0)
     table = np.full((len(groups), width), -1, np.int64)
     for row, group in enumerate(groups):

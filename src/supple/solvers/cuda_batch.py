@@ -14,7 +14,6 @@ from supple.ordering import Links, batch_links
 from supple.solvers import sums
 from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
-from supple.terms import TetElasticity
 
 
 class CudaBatch(CudaProblem):
@@ -64,7 +63,7 @@ class CudaBatch(CudaProblem):
                 u[:-1, :3] = c.start - model.rest
             u[model.pinned, :3] = c.pinned - model.rest[model.pinned]
         if self._varied:
-            unchanged = tuple(term.material for term in model.terms if isinstance(term, TetElasticity))
+            unchanged = tuple(term.material for term in model.terms if term.material is not None)
             self._materials = [c.materials or unchanged for c in conditions]
             terms, elements = self._numbered_rows
             self.terms = self._with_materials(terms)
@@ -89,9 +88,9 @@ class CudaBatch(CudaProblem):
         of every copy there instead."""
         found, varied = 0, list(rows)
         for k, term in enumerate(self.model.terms):
-            if isinstance(term, TetElasticity):
+            if term.material is not None:
                 of_copies = [materials[found] for materials in self._materials]
-                varied[k] = _with_parameters(rows[k], of_copies, len(term.volume), self.dtype)
+                varied[k] = _with_parameters(rows[k], of_copies, len(term.vertices), self.dtype)
                 found += 1
         return tuple(varied)
 
@@ -128,9 +127,9 @@ def _numbered(model: Model) -> Model:
     """The model with the number of its element in place of every material parameter."""
 
     def numbered(term):
-        if not isinstance(term, TetElasticity):
+        if term.material is None:
             return term
-        numbers = np.arange(len(term.volume), dtype=float)
+        numbers = np.arange(len(term.vertices), dtype=float)
         return replace(term, material=type(term.material)._make([numbers] * len(term.material)))
 
     return replace(model, terms=tuple(numbered(term) for term in model.terms))

@@ -8,16 +8,14 @@ every element once and changes the positions of its vertices and what the method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
 from supple.ordering import ElementBatches, batch_coloured_elements
 from supple.solvers.problem import Balance, Problem
-from supple.solvers.projection import REMEMBERED, Exerted, element_sweeps
-from supple.solvers.weak_projection import CompliantWeak
-from supple.terms import Term, WeakConstraints
+from supple.solvers.projection import Exerted, Places, element_sweeps, make_projections
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,6 @@ class ElementOptions:
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
-
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
-        """The projections of an elastic term; weights (rows, k, lanes) are W [m/N]."""
-        raise TypeError(f"{type(self).__name__} has no projection for elastic terms")
-
-    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> list:
-        """The projection of weak constraints."""
-        multipliers = np.zeros((len(batches.own), 3, batches.lanes), weights.dtype)
-        return [CompliantWeak(*batches.places, weights, multipliers)]
 
 
 class Workplace(NamedTuple):
@@ -174,7 +163,7 @@ class ElementRun:
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
         p, work = self.problem, self._workplace
         p.displace(self._drift())
-        exerted = tuple(Exerted(q.colour_start, q.start, q) for q in self.projections)
+        exerted = tuple(Exerted(q.places, q) for q in self.projections)
         p.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
         self._sweeps_in_step = 0
 
@@ -193,14 +182,14 @@ class ElementRun:
 
     def _make_workplace(self, weights: np.ndarray, dynamic: bool) -> Workplace:
         p, method = self.problem, self.method
-        weak = [isinstance(term, WeakConstraints) for term in p.model.terms]
+        terms = p.model.terms
         projections: list = []
-        for k in sorted(range(len(weak)), key=lambda k: weak[k] != method.weak_first):
+        for k in sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first):
             batches = self._batches(k)
-            make: Any = method.weak if weak[k] else method.elastic
-            projections += make(p.model.terms[k], batches, batches.gather_corners(weights, p.dtype))
-        memory = [getattr(q, name) for q in projections for name in REMEMBERED if hasattr(q, name)]
-        sizes = np.concatenate([[0], *(np.diff(q.colour_start) for q in projections)])
+            places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
+            projections += make_projections(method, terms[k], places)
+        memory = [array for q in projections for array in q.memory]
+        sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = tuple(projections), len(sizes) - 1, int(sizes.max())
         return Workplace(p.inertia, dynamic, weights, *work, memory, [])
 

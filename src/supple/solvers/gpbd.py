@@ -21,8 +21,8 @@ from supple.algebra.matrix3 import (
     combine,
     contract,
     det,
+    dot,
     matmul,
-    outer,
     scaled,
     select9,
     transpose,
@@ -40,24 +40,43 @@ from supple.algebra.symmetric import (
     symmetric_part,
 )
 from supple.checks import one_number, one_of, whole_number
-from supple.kernels import all_lanes, chosen_by_type, lane_range, load, number, number_at, physics, select
+from supple.kernels import (
+    all_lanes,
+    chosen_by_type,
+    each,
+    lane_range,
+    load,
+    number,
+    number_at,
+    physics,
+    select,
+    total,
+)
 from supple.materials import bound_coefficients, psi, stress
-from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    deformation,
+    Places,
+    Projection,
+    corners_of,
+    element,
     load_corners,
+    mobility,
+    new_memory,
+    outer_sum,
     plus,
     project,
+    projects,
     put_corners,
     shifted,
     spread,
     store_corners,
-    tetrahedron,
     times,
+    weighted,
+    weighted_square,
 )
-from supple.solvers.pxpbd import mobility
 from supple.terms import Term
+from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.elastic import ElasticRows, measure
 
 BACKTRACKS = 8
 """Halvings of a local Newton step before the element is left as it is."""
@@ -76,17 +95,10 @@ CAUTION = 0.2
 folding each other: of cubes that start randomised at ν = 0.4995, many never recover."""
 
 
-class GreenProjection(NamedTuple):
-    """displacements (rows, 12, lanes): d of each element's four corners [m]; newton_steps: local steps per
-    visit."""
+class GreenProjection(Projection):
+    """memory: d (rows, 3 k, lanes) of each element's k corners [m]. options: local Newton steps per visit."""
 
-    colour_start: Any
-    start: Any
-    own: Any
-    term: Any
-    weights: Any
-    displacements: Any
-    newton_steps: Any
+    __slots__ = ()
 
 
 @physics
@@ -107,9 +119,7 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
     none after one that gains nothing."""
     G = mobility(W, g)
     C = matmul(transpose(F), F)
-    near = combine(1.0, outer(d[0], g[0]), 1.0, outer(d[1], g[1]))
-    far = combine(1.0, outer(d[2], g[2]), 1.0, outer(d[3], g[3]))
-    B = symmetric_part(matmul(transpose(F), combine(1.0, near, 1.0, far)))
+    B = symmetric_part(matmul(transpose(F), outer_sum(d, g)))
     zero = 0.0 * V
     m = (zero, zero, zero, zero, zero, zero)
     q, new = _objective(material, F, C, G, B, V, m)
@@ -154,23 +164,23 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
     return m
 
 
-def unfold(material: Any, x: Any, W: Any, g: Any) -> Any:
+def unfold(rows: Any, material: Any, x: Any, W: Any, g: Any) -> Any:
     """The corners with inverted elements of a material with a barrier unfolded; as they are for others."""
     return x
 
 
 @chosen_by_type(unfold)
-def _unfold(material, x, W, g):
+def _unfold(rows, material, x, W, g):
     if not getattr(material.instance_class, "barrier", False):
-        return lambda material, x, W, g: x
-    return lambda material, x, W, g: _unfold_inverted(x, W, g)
+        return lambda rows, material, x, W, g: x
+    return lambda rows, material, x, W, g: _unfold_inverted(rows, x, W, g)
 
 
 @physics
-def _unfold_inverted(x, W, g):
+def _unfold_inverted(rows, x, W, g):
     """Negate the smallest singular value of an inverted F and lift those that are nearly zero. The corners
     move by Wᵢ (δF Γ⁻¹) gᵢ, which changes F by δF and keeps the centre of mass [GPBD section 4.1]."""
-    F = deformation(x, g)
+    F = measure(rows, x, g)
     sound = det(F) > SMALLEST_STRETCH * SMALLEST_STRETCH * SMALLEST_STRETCH
     if all_lanes(sound):
         return x
@@ -186,29 +196,32 @@ def _unfold_inverted(x, W, g):
     # W is scaled so that tr Γ = 1, lest float32 under- or overflows; Γ is lifted where corners are pinned.
     G = mobility(W, g)
     unit = 1.0 / (G[0] + G[4] + G[8] + 1e-30)
-    W = (unit * W[0], unit * W[1], unit * W[2], unit * W[3])
+    W = _scaled_weights(unit, W)
     G = add_diagonal(scaled(unit, G), 1e-6)
     K = cofactor(G)
     t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
     return shifted(x, select(sound, 0.0 * t, t), W, spread(matmul(dF, K), g))
 
 
-def caution(material: Any, x: Any, g: Any) -> Any:
+_scaled_weights = each("s, W", "s * W[i]", over="W")
+
+
+def caution(rows: Any, material: Any, x: Any, g: Any) -> Any:
     """The share of its step that an element takes in a Gauss-Seidel sweep: all, unless a barrier forbids
     where it is."""
     return 1.0
 
 
 @chosen_by_type(caution)
-def _caution(material, x, g):
+def _caution(rows, material, x, g):
     if not getattr(material.instance_class, "barrier", False):
-        return lambda material, x, g: 1.0
-    return lambda material, x, g: _caution_if_inverted(x, g)
+        return lambda rows, material, x, g: 1.0
+    return lambda rows, material, x, g: _caution_if_inverted(rows, x, g)
 
 
 @physics
-def _caution_if_inverted(x, g):
-    J = det(deformation(x, g))
+def _caution_if_inverted(rows, x, g):
+    J = det(measure(rows, x, g))
     return select(J > 0.0, 0.0 * J + 1.0, 0.0 * J + CAUTION)
 
 
@@ -216,44 +229,84 @@ def _caution_if_inverted(x, g):
 def visit(projection, row, tet, share):
     """How far the corners of an element move: the share of its unfolding and of Δd, which adds up in d."""
     x, W, g, V, material = tet
-    sound = unfold(material, x, W, g)
-    F = deformation(sound, g)
-    d = load_corners(projection.displacements, row, 0)
-    m = local_minimum(material, F, W, g, V, d, projection.newton_steps)
-    zero = (0.0 * V, 0.0 * V, 0.0 * V)
-    step = shifted((zero, zero, zero, zero), share, W, spread(matmul(F, full(m)), g))
-    store_corners(projection.displacements, row, 0, plus(d, step))
+    rows, (displacements,) = projection.places.rows, projection.memory
+    sound = unfold(rows, material, x, W, g)
+    F = measure(rows, sound, g)
+    d = load_corners(x, displacements, row, 0)
+    m = local_minimum(material, F, W, g, V, d, projection.options.newton_steps)
+    step = times(share, weighted(W, spread(matmul(F, full(m)), g)))
+    store_corners(displacements, row, 0, plus(d, step))
     return plus(times(share, plus(sound, times(-1.0, x))), step)
 
 
 @project.of(GreenProjection)
 def _project_green(projection, row, u):
-    tet = tetrahedron(projection, row, u)
+    places = projection.places
+    tet = element(places, row, u)
     x, _, g, _, material = tet
-    put_corners(projection, row, u, plus(x, visit(projection, row, tet, caution(material, x, g))))
+    share = caution(places.rows, material, x, g)
+    put_corners(places, row, u, plus(x, visit(projection, row, tet, share)))
 
 
-class JacobiProjection(NamedTuple):
-    """As GreenProjection, with all elements in one colour: the steps (rows, 12, lanes) they would take from
-    the same positions, scaled by relax (rows, 1, lanes), ω over the number of elements at the fullest of each
-    element's vertices. One factor for all four corners keeps a step what a force of the element can do; the
-    average at each vertex [GPBD section 3.1] would not keep momentum, nor lead to the same positions."""
+class SingleProjection(Projection):
+    """An element that is one constraint. memory: d (rows, 3 k, lanes) as above."""
 
-    colour_start: Any
-    start: Any
-    own: Any
-    term: Any
-    weights: Any
-    displacements: Any
+    __slots__ = ()
+
+
+@project.of(SingleProjection)
+def _project_single(projection, row, u):
+    """The minimum of ½|d + Δd|²_{W⁻¹} + ½ k C² over Δd = W ∇C Δλ, C linearised:
+    Δλ = -(∇C·d + s k C)/(s + k s²) with s = Σ W |∇C|²."""
+    places, (displacements,) = projection.places, projection.memory
+    x, W = corners_of(places, row, u)
+    C, gradient, k = constraint_of_corners(places.rows, row, x)
+    d = load_corners(x, displacements, row, 0)
+    s = weighted_square(W, gradient, gradient)
+    moves = (s > 0.0) & (k > 0.0)
+    bottom = select(moves, s + k * s * s, 0.0 * s + 1.0)
+    step = select(moves, -(_along(gradient, d) + s * k * C) / bottom, 0.0 * s)
+    move = times(step, weighted(W, gradient))
+    store_corners(displacements, row, 0, plus(d, move))
+    put_corners(places, row, u, plus(x, move))
+
+
+_along = total("a, b", "dot(a[i], b[i])", dot, over="a")
+
+
+class JacobiOptions(NamedTuple):
+    """relax (rows, 1, lanes): ω over the number of elements at the fullest of each element's vertices; steps
+    (rows, 3 k, lanes): those that elements would take."""
+
     newton_steps: Any
     relax: Any
     steps: Any
 
 
+class GreenOptions(NamedTuple):
+    newton_steps: Any
+
+
+class JacobiProjection(Projection):
+    """As GreenProjection, with all elements in one colour: the steps that they would take from the same
+    positions. One factor for all corners keeps a step what a force of the element can do; the average at each
+    vertex [GPBD section 3.1] would not keep momentum, nor lead to the same positions."""
+
+    __slots__ = ()
+
+
 @project.of(JacobiProjection)
 def _project_jacobi(projection, row, u):
-    moves = visit(projection, row, tetrahedron(projection, row, u), load(projection.relax, row, 0))
-    store_corners(projection.steps, row, 0, moves)
+    options = projection.options
+    moves = visit(projection, row, element(projection.places, row, u), load(options.relax, row, 0))
+    store_corners(options.steps, row, 0, moves)
+
+
+class VertexPlaces(NamedTuple):
+    """All vertices in one colour, VERTICES_PER_ROW in every row."""
+
+    colour_start: Any
+    start: Any
 
 
 class StepSum(NamedTuple):
@@ -261,8 +314,8 @@ class StepSum(NamedTuple):
     next VERTICES_PER_ROW vertices; entries visit[v] to visit[v + 1] of place tell where among all numbers the
     steps of vertex v lie: that of x, followed by those of y and z one row's lanes further on each."""
 
-    colour_start: Any
-    start: Any
+    places: Any
+    memory: Any
     visit: Any
     place: Any
     steps: Any
@@ -302,30 +355,40 @@ class GPBD(ElementOptions):
         one_of("sweep", self.sweep, ("gauss_seidel", "jacobi"))
         one_number("omega", self.omega, above=0, below=2)
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
-        rows, lanes, dtype = len(batches.own), batches.lanes, weights.dtype
-        displacements = np.zeros((rows, 12, lanes), dtype)
-        if self.sweep == "gauss_seidel":
-            return [GreenProjection(*batches.places, weights, displacements, self.newton_steps)]
-        return self._jacobi(term, batches, weights, displacements)
 
-    def _jacobi(
-        self, term: Term, batches: ElementBatches, weights: np.ndarray, displacements: np.ndarray
-    ) -> list:
-        lanes = batches.lanes
-        ids = np.concatenate([batches.own, batches.rows.others], axis=1)
-        n = int(ids.max()) + 1
-        valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=n + 1), 1)
-        relax = (self.omega / valence[ids].max(axis=1, keepdims=True)).astype(weights.dtype)
-        steps = np.zeros_like(displacements)
-        vertex = np.where((batches.element >= 0)[:, None, :] & (weights > 0), ids, -1)
-        row, corner, lane = np.nonzero(vertex >= 0)
-        flat = (row * 4 + corner) * 3 * lanes + lane
-        order = np.argsort(vertex[row, corner, lane], kind="stable")
-        visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
-        everything = np.array([0, len(batches.start) - 1]), *batches.places[1:]
-        sums = -(-n // VERTICES_PER_ROW)
-        return [
-            JacobiProjection(*everything, weights, displacements, self.newton_steps, relax, steps),
-            StepSum(np.array([0, sums]), (), visit, flat[order], steps),
-        ]
+@projects(GPBD, ElasticRows)
+def _elastic(method: GPBD, term: Term, places: Places) -> list:
+    memory = new_memory(places, 3 * places.weights.shape[1])
+    if method.sweep == "gauss_seidel":
+        return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
+    return _jacobi(method, term, places, memory)
+
+
+@projects(GPBD, ConstraintRows)
+def _single(method: GPBD, term: Term, places: Places) -> list:
+    if method.sweep == "jacobi":
+        raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
+    return [SingleProjection(places, new_memory(places, 3 * places.weights.shape[1]))]
+
+
+def _jacobi(method: GPBD, term: Term, places: Places, memory: tuple) -> list:
+    """All elements at once, then the sums of their steps at the vertices."""
+    corners, lanes = places.weights.shape[1:]
+    ids = np.concatenate([places.own, places.rows.others], axis=1)
+    n = int(ids.max()) + 1
+    valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=n + 1), 1)
+    relax = (method.omega / valence[ids].max(axis=1, keepdims=True)).astype(places.weights.dtype)
+    (steps,) = new_memory(places, 3 * corners)
+    there = places.rows.rest[:, -1:] > 0
+    vertex = np.where(there & (places.weights > 0), ids, -1)
+    row, corner, lane = np.nonzero(vertex >= 0)
+    flat = (row * corners + corner) * 3 * lanes + lane
+    order = np.argsort(vertex[row, corner, lane], kind="stable")
+    visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
+    batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
+    everything = places._replace(colour_start=np.array([0, batches]))
+    sums = VertexPlaces(np.array([0, -(-n // VERTICES_PER_ROW)]), ())
+    return [
+        JacobiProjection(everything, memory, JacobiOptions(method.newton_steps, relax, steps)),
+        StepSum(sums, (), visit, flat[order], steps),
+    ]

@@ -14,42 +14,46 @@ against 4 (1 - 2ν)/(1 + ν). (Cloth, with (1 + ν)/(1 - ν), does, and it is cl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import ClassVar
 
 from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
 from supple.checks import one_number
 from supple.kernels import all_lanes, physics, select
 from supple.materials import psi, stress
-from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    deformation,
+    Places,
+    Projection,
+    corners_of,
+    element,
     project,
+    projects,
     put_corners,
     shifted,
     spread,
-    tetrahedron,
     weighted_square,
 )
 from supple.solvers.weak_projection import HardWeak
-from supple.terms import Term, WeakConstraints
+from supple.terms import Term
+from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.elastic import ElasticRows, measure
+from supple.terms.weak import WeakRows
 
 CLAMP = 0.577
 """Stretch below which stress stays what it is there: 1/√3, where St. Venant-Kirchhoff resists most."""
 
 
-class EnergyProjection(NamedTuple):
-    """Energy constraints keep no memory; stiffness scales each correction."""
+class EnergyProjection(Projection):
+    """Energy constraints keep no memory. options: how much of each correction is made."""
 
-    colour_start: Any
-    start: Any
-    own: Any
-    term: Any
-    weights: Any
-    stiffness: Any
+    __slots__ = ()
+
+
+class HardProjection(Projection):
+    """Elements that are one constraint, which is to vanish. options: as above."""
+
+    __slots__ = ()
 
 
 @physics
@@ -78,15 +82,30 @@ def clamped_energy(material, F):
 
 @project.of(EnergyProjection)
 def _project_energy(projection, row, u):
-    x, W, g, V, material = tetrahedron(projection, row, u)
-    energy, P = clamped_energy(material, deformation(x, g))
+    places, (stiffness,) = projection.places, projection.options
+    x, W, g, V, material = element(places, row, u)
+    energy, P = clamped_energy(material, measure(places.rows, x, g))
     gradient = spread(P, g)
-    square = weighted_square(W, gradient, gradient)
-    # E = V ψ and ∂E/∂x = V P g, so s carries 1/V and V drops out. At rest, in padding and where all corners
-    # are pinned nothing moves.
+    # E = V ψ and ∂E/∂x = V P g, so s carries 1/V and V drops out.
+    s = _length(stiffness * max(energy, 0.0 * V), weighted_square(W, gradient, gradient))
+    put_corners(places, row, u, shifted(x, -s, W, gradient))
+
+
+@project.of(HardProjection)
+def _project_hard(projection, row, u):
+    """Δxᵢ = -C/(Σ Wⱼ |∂C/∂xⱼ|²) Wᵢ ∂C/∂xᵢ; where there is no element the stiffness is 0."""
+    places, (stiffness,) = projection.places, projection.options
+    x, W = corners_of(places, row, u)
+    C, gradient, k = constraint_of_corners(places.rows, row, x)
+    s = _length(stiffness * select(k > 0.0, C, 0.0 * C), weighted_square(W, gradient, gradient))
+    put_corners(places, row, u, shifted(x, -s, W, gradient))
+
+
+@physics
+def _length(value, square):
+    """value / square; at rest, in padding and where all corners are pinned nothing moves."""
     moves = square > 0.0
-    s = -projection.stiffness * max(energy, 0.0 * V) / select(moves, square, 0.0 * V + 1.0)
-    put_corners(projection, row, u, shifted(x, select(moves, s, 0.0 * V), W, gradient))
+    return select(moves, value / select(moves, square, 0.0 * square + 1.0), 0.0 * square)
 
 
 @dataclass(frozen=True)
@@ -105,8 +124,17 @@ class PBD(ElementOptions):
         one_number("stiffness", self.stiffness, above=0, at_most=1)
         one_number("damping", self.damping, at_least=0, below=1)
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
-        return [EnergyProjection(*batches.places, weights, self.stiffness)]
 
-    def weak(self, term: WeakConstraints, batches: ElementBatches, weights: np.ndarray) -> list:
-        return [HardWeak(*batches.places, weights)]
+@projects(PBD, ElasticRows)
+def _elastic(method: PBD, term: Term, places: Places) -> list:
+    return [EnergyProjection(places, options=(method.stiffness,))]
+
+
+@projects(PBD, ConstraintRows)
+def _single(method: PBD, term: Term, places: Places) -> list:
+    return [HardProjection(places, options=(method.stiffness,))]
+
+
+@projects(PBD, WeakRows)
+def _weak(method: PBD, term: Term, places: Places) -> list:
+    return [HardWeak(places)]

@@ -123,8 +123,7 @@ class Problem:
         fewest = max(1, len(batches.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
-        edges = model.rest[model.tets[:, 1]] - model.rest[model.tets[:, 0]]
-        self._edge = float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
+        self._edge = model.mean_edge
 
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
         """External forces (batches, 3, lanes) [N]."""
@@ -140,7 +139,7 @@ class Problem:
         """Go over to a model that differs from this one in material parameters only. False where some are not
         the same in a whole term, which needs a new problem."""
         materials = {
-            k: (old.material, new.material)  # type: ignore[attr-defined]
+            k: (old.material, new.material)
             for k, (old, new) in enumerate(zip(self.model.terms, model.terms, strict=True))
             if old is not new
         }
@@ -385,6 +384,15 @@ class Problem:
         stored = [self._total_of(Energy(e.rows), e.own) for e in self.elements]
         return np.concatenate(stored, axis=1) if stored else np.zeros((self.copies, 0))
 
+    def element_energies(self, term: int) -> np.ndarray:
+        """(m,) energy of every element of a term [J]."""
+        elements, count = self.elements[term], len(self.model.terms[term].vertices)
+        values = self._evaluate(
+            evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, self.u
+        )
+        self.pull(values[0])
+        return values[0][0].ravel()[:count].astype(float)
+
     def energy_rounding(self, copy: int = 0) -> float:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
@@ -409,11 +417,17 @@ class Problem:
 
     def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
         """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""
+        *_, sums = self._evaluate(kernel, fields, own, *args)
+        self.pull(sums)
+        return sums.copy()
+
+    def _evaluate(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> tuple:
+        """What a kernel writes for all lanes of `own` (copies, rows, fields, lanes), sums of parts, and their
+        sums."""
         shape = self.copies, len(own), fields, self.lanes
         memory = self.shared(
             f"{fields} values for each of {id(own)}",
             lambda: (self.zeros(shape), *self._sum_memory(self.copies, fields)),
         )
         self.run(kernel, 3, *args, *memory)
-        self.pull(memory[-1])
-        return memory[-1].copy()
+        return memory

@@ -1,14 +1,17 @@
-"""Projections: element-wise visits by colour, and a tetrahedron's four corners as tuples."""
+"""Projections: how an element-wise method visits the elements of a term, colour by colour."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import types
 
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
     chosen_by_type,
+    each,
     enter,
     gather,
     generic,
@@ -22,37 +25,100 @@ from supple.kernels import (
     row_at,
     scatter,
     store,
+    total,
+    unrolled,
 )
 from supple.solvers.records import begin_step
-from supple.terms.tet import deformation_gradient, material_at, own_gradient, shape_gradients
+from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
 
-REMEMBERED = ("multipliers", "totals", "stresses", "displacements")
-"""Fields in which projections remember what they have done in a step; they start at 0."""
+
+class Places(NamedTuple):
+    """Where the elements of a term are: colour_start (colours + 1,) the first batch of each colour; start the
+    first row of each batch, or () where every batch is one row; own (rows, 1, lanes) the first corner of each
+    element; rows: the term's data; weights (rows, k, lanes): W [m/N] of all corners, the first one's
+    leading."""
+
+    colour_start: Any
+    start: Any
+    own: Any
+    rows: Any
+    weights: Any
+
+
+class Projection(NamedTuple):
+    """A method's way with the elements of a term, a subclass for each. memory: arrays (rows, fields, lanes)
+    of what it remembers of them, 0 when a step begins; options: whatever else it needs."""
+
+    places: Any
+    memory: Any = ()
+    options: Any = ()
 
 
 @generic
 def project(projection, row, u):
-    """Visit the elements in one row: update their vertices' displacement records u and the method's memory of
-    them. A projection is a NamedTuple with the fields colour_start, start, own, term and weights
-    (rows, k, lanes), W [m/N] of the vertices, and whatever the method remembers, see REMEMBERED."""
+    """Visit the elements in one row: update the displacement records u of their corners and the method's
+    memory of them."""
 
 
 @generic
 def exert(projection, row, u):
-    """Move the vertices of the elements in one row by W times the forces that the method remembers."""
+    """Move the corners of the elements in one row by W times the forces that the method remembers."""
 
 
 class Exerted(NamedTuple):
     """A projection of which only the remembered forces are exerted, from nothing."""
 
-    colour_start: Any
-    start: Any
+    places: Any
     projection: Any
 
 
 @project.of(Exerted)
 def _project_exerted(exerted, row, u):
     exert(exerted.projection, row, u)
+
+
+Maker = Callable[[Any, Any, Places], list]
+"""(method, term, places) -> its projections of that term."""
+
+_makers: dict[tuple[type, type], Maker] = {}
+
+
+def projects(method: type, rows: type) -> Callable[[Maker], Maker]:
+    """Registers what a method does with terms of this kind, those of subclasses included."""
+
+    def register(make: Maker) -> Maker:
+        _makers[method, rows] = make
+        return make
+
+    return register
+
+
+def make_projections(method: Any, term: Any, places: Places) -> list:
+    """The projections of a term, or a refusal that says who can."""
+    make = _maker(type(method), type(places.rows))
+    if make is None:
+        raise ValueError(
+            f"{method.name} cannot treat {term.name}: it has no projection for them; "
+            f"{', '.join(_who_can(type(places.rows)))} can"
+        )
+    return make(method, term, places)
+
+
+def _maker(method: type, rows: type) -> Maker | None:
+    pairs = ((m, r) for m in method.__mro__ for r in rows.__mro__)
+    return next((_makers[pair] for pair in pairs if pair in _makers), None)
+
+
+def _who_can(rows: type) -> list[str]:
+    """Solvers for terms of a kind: those that work on vertices, and all that have a projection."""
+    named = sorted({m.name for m, r in _makers if r in rows.__mro__ and hasattr(m, "name")})
+    return ["pbng", "newton", *named]
+
+
+def new_memory(places: Places, *fields: int) -> tuple[np.ndarray, ...]:
+    """An array for each number of fields."""
+    rows, _, lanes = places.weights.shape
+    return tuple(np.zeros((rows, count, lanes), places.weights.dtype) for count in fields)
 
 
 def rows_of(start: Any, batch: int) -> tuple[int, int]:
@@ -79,16 +145,17 @@ def _sweep_projections(projections, team, phase, u):
 
     def first_then_rest(projections, team, phase, u):
         projection = projections[0]
-        colours = len(projection.colour_start) - 1
-        first, last = projection.colour_start[0], projection.colour_start[min(1, colours)]
+        places = projection.places
+        colours = len(places.colour_start) - 1
+        first, last = places.colour_start[0], places.colour_start[min(1, colours)]
         for colour in range(colours):
             batch = enter(team, phase + colour, first, last)
             while inside(batch, last):
-                begin, end = rows_of(projection.start, number(batch))
+                begin, end = rows_of(places.start, number(batch))
                 for k in range(begin, end):
                     project(projection, row_at(batch, k), u)
                 batch = proceed(team, phase + colour, batch, first, last)
-            following = projection.colour_start[min(colour + 2, colours)]  # read while others still work
+            following = places.colour_start[min(colour + 2, colours)]  # read while others still work
             leave(team, phase + colour, first, last)
             first, last = last, following
         sweep_projections(projections[1:], team, phase + colours, u)
@@ -107,110 +174,92 @@ def element_sweeps(team, steps, projections, u, sweeps, phases):
             phase += phases
 
 
-# A tetrahedron's four corners as tuples, the one that comes first in its row leading.
+# An element's corners as tuples, the one that comes first in its row leading.
+
+spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
+"""M gᵢ for all corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""
+
+weighted_square = total("W, a, b", "W[i] * dot(a[i], b[i])", dot, over="a")
+"""Σ Wᵢ aᵢ · bᵢ."""
+
+plus = each("x, y", "add(x[i], y[i])", add, over="x")
+"""xᵢ + yᵢ."""
+
+times = each("s, x", "scale(s, x[i])", scale, over="x")
+"""s xᵢ."""
+
+weighted = each("W, a", "scale(W[i], a[i])", scale, over="a")
+"""Wᵢ aᵢ."""
+
+shifted = each("x, s, W, a", "add(x[i], scale(s * W[i], a[i]))", add, scale, over="x")
+"""xᵢ + s Wᵢ aᵢ."""
+
+outer_sum = unrolled(
+    "a, b",
+    lambda n: ", ".join(
+        " + ".join(f"a[{k}][{p}] * b[{k}][{q}]" for k in range(n)) for p in range(3) for q in range(3)
+    ),
+    over="a",
+)
+"""Σ aᵢ bᵢᵀ, a 9-tuple."""
+
+_corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", count=corner_count)
 
 
 @physics
-def corners(projection, row, u):
-    """Displacements of the four corners."""
-    others = projection.term.others
-    return (
-        gather(u, projection.own, row, 0),
-        gather(u, others, row, 0),
-        gather(u, others, row, 1),
-        gather(u, others, row, 2),
-    )
+def mobility(W, g):
+    """Γ = Σ Wᵢ gᵢ gᵢᵀ: forces -V P gᵢ at the corners change F by -V P Γ."""
+    return outer_sum(weighted(W, g), g)
 
 
 @physics
-def corner_weights(projection, row):
-    """W of the four corners."""
-    W = projection.weights
-    return (load(W, row, 0), load(W, row, 1), load(W, row, 2), load(W, row, 3))
+def corners_of(places, row, u):
+    """(x, W): displacements and W of all corners."""
+    x = corners(places.rows, row, u, gather(u, places.own, row, 0))
+    return x, _corner_weights(places.rows, places.weights, row)
 
 
 @physics
-def corner_shapes(projection, row):
-    """Shape gradients of the four corners [1/m]."""
-    g, h, k = shape_gradients(projection.term, row)
-    return (own_gradient(g, h, k), g, h, k)
-
-
-@physics
-def tetrahedron(projection, row, u):
-    """(x, W, g, V, material): displacements, W and shape gradients of the four corners, volume [m³] and
+def element(places, row, u):
+    """(x, W, g, V, material): displacements, W and shape gradients of the corners, volume [m³] and
     material."""
-    x, W, g = corners(projection, row, u), corner_weights(projection, row), corner_shapes(projection, row)
-    return x, W, g, load(projection.term.rest, row, 9), material_at(projection.term, row)
+    x, W = corners_of(places, row, u)
+    rows = places.rows
+    return x, W, shape_gradients(rows, row), rest_volume(rows, row), material_at(rows, row)
 
 
 @physics
-def deformation(x, g):
-    """F of a tetrahedron from its corners and shape gradients."""
-    return deformation_gradient(x[0], x[1], x[2], x[3], g[1], g[2], g[3])
+def _store_vector(data, row, first, x):
+    store(data, row, first, x[0])
+    store(data, row, first + 1, x[1])
+    store(data, row, first + 2, x[2])
 
 
 @physics
-def spread(M, g):
-    """M gᵢ for the four corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""
-    return (matvec(M, g[0]), matvec(M, g[1]), matvec(M, g[2]), matvec(M, g[3]))
+def load_vector(data, row, first):
+    return load(data, row, first), load(data, row, first + 1), load(data, row, first + 2)
+
+
+_put_others = each(
+    "u, others, row, x",
+    "scatter(u, others, row, i, x[i + 1])",
+    scatter,
+    over="x",
+    count=lambda x: len(x) - 1,
+)
 
 
 @physics
-def weighted_square(W, a, b):
-    """Σ Wᵢ aᵢ · bᵢ over the corners."""
-    return W[0] * dot(a[0], b[0]) + W[1] * dot(a[1], b[1]) + W[2] * dot(a[2], b[2]) + W[3] * dot(a[3], b[3])
+def put_corners(places, row, u, x):
+    """Write the displacements of the corners back."""
+    scatter(u, places.own, row, 0, x[0])
+    _put_others(u, places.rows.others, row, x)
 
 
-@physics
-def plus(x, y):
-    """xᵢ + yᵢ for the corners."""
-    return (add(x[0], y[0]), add(x[1], y[1]), add(x[2], y[2]), add(x[3], y[3]))
+load_corners = each("x, data, row, first", "load_vector(data, row, first + 3 * i)", load_vector, over="x")
+"""The numbers of a row from field `first` on, as a vector for each of the corners x."""
 
-
-@physics
-def times(s, x):
-    """s xᵢ for the corners."""
-    return (scale(s, x[0]), scale(s, x[1]), scale(s, x[2]), scale(s, x[3]))
-
-
-@physics
-def shifted(x, s, W, a):
-    """xᵢ + s Wᵢ aᵢ for the corners."""
-    return (
-        add(x[0], scale(s * W[0], a[0])),
-        add(x[1], scale(s * W[1], a[1])),
-        add(x[2], scale(s * W[2], a[2])),
-        add(x[3], scale(s * W[3], a[3])),
-    )
-
-
-@physics
-def put_corners(projection, row, u, x):
-    """Write the displacements of the four corners back."""
-    others = projection.term.others
-    scatter(u, projection.own, row, 0, x[0])
-    scatter(u, others, row, 0, x[1])
-    scatter(u, others, row, 1, x[2])
-    scatter(u, others, row, 2, x[3])
-
-
-@physics
-def load_corners(data, row, first):
-    """Twelve numbers of a row as four corner vectors, from field `first` on."""
-    return (
-        (load(data, row, first), load(data, row, first + 1), load(data, row, first + 2)),
-        (load(data, row, first + 3), load(data, row, first + 4), load(data, row, first + 5)),
-        (load(data, row, first + 6), load(data, row, first + 7), load(data, row, first + 8)),
-        (load(data, row, first + 9), load(data, row, first + 10), load(data, row, first + 11)),
-    )
-
-
-@physics
-def store_corners(data, row, first, x):
-    """The reverse of `load_corners`."""
-    for axis in range(3):
-        store(data, row, first + axis, x[0][axis])
-        store(data, row, first + 3 + axis, x[1][axis])
-        store(data, row, first + 6 + axis, x[2][axis])
-        store(data, row, first + 9 + axis, x[3][axis])
+store_corners = each(
+    "data, row, first, x", "_store_vector(data, row, first + 3 * i, x[i])", _store_vector, over="x"
+)
+"""The reverse of `load_corners`."""

@@ -9,59 +9,53 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
 from supple.checks import one_of
 from supple.kernels import load, physics, store
 from supple.materials import constraint_pair, psi, stress
-from supple.ordering import ElementBatches
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
-    deformation,
+    Places,
+    Projection,
+    corners_of,
+    element,
+    new_memory,
     project,
+    projects,
     put_corners,
     shifted,
     spread,
-    tetrahedron,
     weighted_square,
 )
 from supple.terms import Term
+from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.elastic import ElasticRows, measure
 
 
-class PairProjection(NamedTuple):
-    """multipliers (rows, 2, lanes): λ of the two constraints of each element."""
+class PairProjection(Projection):
+    """memory: λ of the two constraints of each element."""
 
-    colour_start: Any
-    start: Any
-    own: Any
-    term: Any
-    weights: Any
-    multipliers: Any
+    __slots__ = ()
 
 
-class RootProjection(NamedTuple):
-    """multipliers (rows, 1, lanes): λ of C = √(2 ψ)."""
+class RootProjection(Projection):
+    """memory: λ of C = √(2 ψ)."""
 
-    colour_start: Any
-    start: Any
-    own: Any
-    term: Any
-    weights: Any
-    multipliers: Any
+    __slots__ = ()
 
 
-class BlockProjection(NamedTuple):
-    """multipliers (rows, 2, lanes): λ of the two constraints of each element, solved together."""
+class BlockProjection(Projection):
+    """memory: λ of the two constraints of each element, solved together."""
 
-    colour_start: Any
-    start: Any
-    own: Any
-    term: Any
-    weights: Any
-    multipliers: Any
+    __slots__ = ()
+
+
+class CompliantProjection(Projection):
+    """memory: λ of an element that is one constraint."""
+
+    __slots__ = ()
 
 
 @physics
@@ -71,12 +65,12 @@ def multiplier_step(C, k, lam, square):
 
 
 @physics
-def _solve_constraint(x, W, g, D, C, k, projection, row, slot):
-    """The corners after one XPBD update of a constraint with ∂C/∂F = D."""
-    gradient = spread(D, g)
-    lam = load(projection.multipliers, row, slot)
+def _solve_constraint(x, W, gradient, C, k, projection, row, slot):
+    """The corners after one XPBD update of a constraint."""
+    (multipliers,) = projection.memory
+    lam = load(multipliers, row, slot)
     step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient))
-    store(projection.multipliers, row, slot, lam + step)
+    store(multipliers, row, slot, lam + step)
     return shifted(x, step, W, gradient)
 
 
@@ -91,48 +85,56 @@ def root_constraint(material, F):
 @project.of(PairProjection)
 def _project_pair(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
-    x, W, g, V, material = tetrahedron(projection, row, u)
-    C, D, k, _, _, _ = constraint_pair(material, deformation(x, g))
-    x = _solve_constraint(x, W, g, D, C, k * V, projection, row, 0)
-    _, _, _, C, D, k = constraint_pair(material, deformation(x, g))
-    x = _solve_constraint(x, W, g, D, C, k * V, projection, row, 1)
-    put_corners(projection, row, u, x)
+    places = projection.places
+    x, W, g, V, material = element(places, row, u)
+    C, D, k, _, _, _ = constraint_pair(material, measure(places.rows, x, g))
+    x = _solve_constraint(x, W, spread(D, g), C, k * V, projection, row, 0)
+    _, _, _, C, D, k = constraint_pair(material, measure(places.rows, x, g))
+    x = _solve_constraint(x, W, spread(D, g), C, k * V, projection, row, 1)
+    put_corners(places, row, u, x)
 
 
 @project.of(RootProjection)
 def _project_root(projection, row, u):
     """The square root of the energy [PXPBD section 5.3]: possible for any material, but not stable."""
-    x, W, g, V, material = tetrahedron(projection, row, u)
-    C, D = root_constraint(material, deformation(x, g))
-    put_corners(projection, row, u, _solve_constraint(x, W, g, D, C, V, projection, row, 0))
+    places = projection.places
+    x, W, g, V, material = element(places, row, u)
+    C, D = root_constraint(material, measure(places.rows, x, g))
+    put_corners(places, row, u, _solve_constraint(x, W, spread(D, g), C, V, projection, row, 0))
 
 
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
     """Both constraints at once: a 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]."""
-    x, W, g, V, material = tetrahedron(projection, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, deformation(x, g))
+    places, (multipliers,) = projection.places, projection.memory
+    x, W, g, V, material = element(places, row, u)
+    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
     k, k2 = k * V, k2 * V
     a, b = spread(D, g), spread(D2, g)
-    lam, lam2 = load(projection.multipliers, row, 0), load(projection.multipliers, row, 1)
+    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
     aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
     # Each row of the system is multiplied by its stiffness, so that padding (k = 0) gives 0 and not 0/0.
     r, r2 = -(k * C + lam), -(k2 * C2 + lam2)
     m11, m12, m21, m22 = k * aa + 1.0, k * ab, k2 * ab, k2 * bb + 1.0
     s = 1.0 / (m11 * m22 - m12 * m21)
     step, step2 = s * (m22 * r - m12 * r2), s * (m11 * r2 - m21 * r)
-    store(projection.multipliers, row, 0, lam + step)
-    store(projection.multipliers, row, 1, lam2 + step2)
-    put_corners(projection, row, u, shifted(shifted(x, step, W, a), step2, W, b))
+    store(multipliers, row, 0, lam + step)
+    store(multipliers, row, 1, lam2 + step2)
+    put_corners(places, row, u, shifted(shifted(x, step, W, a), step2, W, b))
+
+
+@project.of(CompliantProjection)
+def _project_compliant(projection, row, u):
+    """An element that is one constraint [PBNG eq. 26]."""
+    places = projection.places
+    x, W = corners_of(places, row, u)
+    C, gradient, k = constraint_of_corners(places.rows, row, x)
+    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0))
 
 
 def has_pair(material: Any) -> bool:
     """Whether a material can be written as two constraints."""
     return constraint_pair.known(type(material))
-
-
-def _memory(batches: ElementBatches, weights: np.ndarray, fields: int) -> np.ndarray:
-    return np.zeros((len(batches.own), fields, batches.lanes), weights.dtype)
 
 
 @dataclass(frozen=True)
@@ -148,11 +150,6 @@ class XPBD(ElementOptions):
         super().__post_init__()
         check_constraints(self.constraints)
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
-        if use_root(self.name, self.constraints, term.material):  # type: ignore[attr-defined]
-            return [RootProjection(*batches.places, weights, _memory(batches, weights, 1))]
-        return [PairProjection(*batches.places, weights, _memory(batches, weights, 2))]
-
 
 @dataclass(frozen=True)
 class BlockXPBD(ElementOptions):
@@ -160,9 +157,24 @@ class BlockXPBD(ElementOptions):
 
     name: ClassVar[str] = "block_xpbd"
 
-    def elastic(self, term: Term, batches: ElementBatches, weights: np.ndarray) -> list:
-        require_pair(self.name, term.material)  # type: ignore[attr-defined]
-        return [BlockProjection(*batches.places, weights, _memory(batches, weights, 2))]
+
+@projects(XPBD, ElasticRows)
+def _elastic(method: XPBD, term: Term, places: Places) -> list:
+    if use_root(method.name, method.constraints, term.material):
+        return [RootProjection(places, new_memory(places, 1))]
+    return [PairProjection(places, new_memory(places, 2))]
+
+
+@projects(BlockXPBD, ElasticRows)
+def _coupled(method: BlockXPBD, term: Term, places: Places) -> list:
+    require_pair(method.name, term.material)
+    return [BlockProjection(places, new_memory(places, 2))]
+
+
+@projects(XPBD, ConstraintRows)
+@projects(BlockXPBD, ConstraintRows)
+def _single(method: ElementOptions, term: Term, places: Places) -> list:
+    return [CompliantProjection(places, new_memory(places, 1))]
 
 
 def require_pair(method: str, material: Any) -> None:

@@ -1,14 +1,18 @@
 """Energy terms: one file per kind of stencil."""
 
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
+from supple.terms.spring import Springs
 from supple.terms.term import Elements, Term, Visits, energy, inversion, step_fraction, vertex_force
 from supple.terms.tet import TetElasticity
+from supple.terms.triangle import TriangleElasticity
 from supple.terms.weak import WeakConstraints
 
 __all__ = [
     "Elements",
+    "Springs",
     "Term",
     "TetElasticity",
+    "TriangleElasticity",
     "Visits",
     "WeakConstraints",
     "add_forces",

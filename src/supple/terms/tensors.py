@@ -91,21 +91,21 @@ def _recompose(A, row, V):
 
 @kernel
 def contract_tensors(tensors, gradients, volumes, blocks, counters):
-    """blocks[e, a, b, i, k] = V Σ C_ijkl gᵃ_j gᵇ_l of each element e: gradients (m, 4, 3), volumes (m,)."""
-    lanes = tensors.shape[2]
+    """blocks[e, a, b, i, k] = V Σ C_ijkl gᵃ_j gᵇ_l of each element e: gradients (m, k, 3), volumes (m,)."""
+    lanes, corners = tensors.shape[2], gradients.shape[1]
     half = np.empty((3, 3, 3))
     row = take_chunk(counters, 0, len(tensors))
     while row >= 0:
         for lane in range(min(lanes, len(volumes) - row * lanes)):
             e = row * lanes + lane
-            for b in range(4):
+            for b in range(corners):
                 for ij in range(9):
                     for k in range(3):
                         value = 0.0
                         for l in range(3):
                             value += tensors[row, 9 * ij + 3 * k + l, lane] * gradients[e, b, l]
                         half[ij // 3, ij % 3, k] = volumes[e] * value
-                for a in range(4):
+                for a in range(corners):
                     for i in range(3):
                         for k in range(3):
                             value = 0.0

@@ -9,7 +9,8 @@ elements (one visit per stencil).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numba import types
@@ -54,6 +55,16 @@ class Elements:
 class Term(Protocol):
     """One kind of energy over stencils of vertices."""
 
+    name: ClassVar[str]
+    """What its stencils are called in sentences."""
+
+    ties: ClassVar[bool]
+    """Whether it ties points together, rather than being what bodies are made of."""
+
+    @property
+    def material(self) -> Any:
+        """What its elements are made of, None where that is not what they are."""
+
     @property
     def vertices(self) -> np.ndarray:
         """(m, k) vertex ids of the stencils."""
@@ -65,8 +76,22 @@ class Term(Protocol):
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
         """The term's data for kernels, arranged by `visits`."""
 
+    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
+        """Free vertices, as free (n,) tells, that it ties so stiffly that they should move as one, too."""
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        """(l, 2, 3) [m] ends of the lines that show it in pictures, for vertices at positions (n, 3)."""
+
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
+
+
+@cache
+def others_first(corners: int) -> np.ndarray:
+    """(k, k - 1) the other corners as seen from each, in an order that keeps a stencil's orientation."""
+    if corners == 4:
+        return np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
+    return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)])
 
 
 def packed(values: Any, row: Any, example: Any) -> Any:

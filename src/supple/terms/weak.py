@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class WeakConstraints:
     stiffness: np.ndarray
     rest: np.ndarray
 
+    name: ClassVar[str] = "weak constraints"
+    ties: ClassVar[bool] = True
+    material: ClassVar[None] = None
+
     @property
     def translatable(self) -> np.ndarray:
         """True between two moving points, whose weights cancel; False for a point tied to a place."""
@@ -59,6 +63,18 @@ class WeakConstraints:
             visits.place(offset[element]),
             visits.place(self.stiffness[element]),
         )
+
+    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
+        """The vertices of each constraint between moving points."""
+        movable = self.translatable & np.where(self.weights != 0, free[self.vertices], True).all(axis=1)
+        tied = zip(self.vertices[movable], self.weights[movable], strict=True)
+        return [tuple(sorted(set(vertices[weights != 0].tolist()))) for vertices, weights in tied]
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        """The vertex that is held, and the point that it is held by."""
+        held, others = positions[self.vertices[:, 0]], positions[self.vertices[:, 1:]]
+        holding = -np.einsum("ek,eki->ei", self.weights[:, 1:], others)
+        return np.stack([held, np.where(self.translatable[:, None], holding, self.target)], axis=1)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """wᵃ wᵇ K, constant and positive semi-definite, so the same for every kind."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.model import Model
-from supple.terms import WeakConstraints
 from supple.view.camera import Camera
 from supple.view.fields import Field, Step
 from supple.view.ground import Shadow, shadow_of
@@ -64,11 +63,4 @@ def drawing(
 
 def links_of(model: Model, positions: np.ndarray) -> np.ndarray:
     """(l, 2, 3) ends of the attachments: the vertex that is held, and the point that it is held by."""
-    ends = [np.empty((0, 2, 3))]
-    for term in model.terms:
-        if isinstance(term, WeakConstraints):
-            held, others = positions[term.vertices[:, 0]], positions[term.vertices[:, 1:]]
-            holding = -np.einsum("ek,eki->ei", term.weights[:, 1:], others)
-            holding = np.where(term.translatable[:, None], holding, term.target)
-            ends.append(np.stack([held, holding], axis=1))
-    return np.concatenate(ends)
+    return np.concatenate([np.empty((0, 2, 3)), *(term.ends(positions) for term in model.terms)])

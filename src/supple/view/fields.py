@@ -103,24 +103,13 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
-    from supple.solvers.evaluation import Energy, evaluate_elements
-    from supple.solvers.sums import PARTS
-    from supple.terms import TetElasticity
-
     problem = _problem(model)
     problem.positions = positions
     stored = np.zeros(model.vertices)
-    for term, elements in zip(model.terms, problem.elements, strict=True):
-        if isinstance(term, TetElasticity):
-            energies, parts, total = (
-                np.empty((1, *elements.own.shape)),
-                np.empty((1, 1, PARTS)),
-                np.empty((1, 1)),
-            )
-            data = Energy(elements.rows), elements.own, problem.u
-            problem.run(evaluate_elements, 3, *data, energies, parts, total)
-            each = energies.ravel()[: len(term.vertices)]
-            stored += np.bincount(term.vertices.ravel(), np.repeat(each, 4), model.vertices)
+    for k, term in enumerate(model.terms):
+        if not term.ties:
+            each = np.repeat(problem.element_energies(k), term.vertices.shape[1])
+            stored += np.bincount(term.vertices.ravel(), each, model.vertices)
     return stored / _around(model, volumes(model.rest, model.tets))
 
 

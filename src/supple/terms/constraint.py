@@ -1,0 +1,155 @@
+"""Elements that are one scalar constraint: ½ k C(x)², for springs, hinges, areas and the like.
+
+A kind of them is a subclass of `ConstraintRows` with its `constraint`, and of `Constraint` with the second
+derivatives; sweeps, energies and projections of every method follow from these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import dot, scale, sub
+from supple.kernels import each, gather, generic, load, physics
+from supple.terms.elastic import minus_sum, other_count
+from supple.terms.term import Elements, Visits, energy, others_first, vertex_force
+
+LEAST_STIFFNESS = 0.01
+"""Part of a constraint's stiffness that a vertex feels across its gradient at least, lest a step be infinite
+where nothing else holds it."""
+
+
+class ConstraintRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
+    offsets (rows, 3 (k - 1), lanes): where they lie at zero displacement, from the visiting one [m];
+    stiffness (rows, 1, lanes): k [N/m for lengths]; rest (rows, fields, lanes): what C needs. Subclasses say
+    how many corners there are."""
+
+    start: Any
+    others: Any
+    offsets: Any
+    stiffness: Any
+    rest: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """½ Σ k C²: vertices (m, k); stiffness (m,); rest (m, fields): what C needs; positions (n, 3) at zero
+    displacement [m]."""
+
+    vertices: np.ndarray
+    stiffness: np.ndarray
+    rest: np.ndarray
+    positions: np.ndarray
+
+    kind: ClassVar[type[ConstraintRows]]
+    """What kernels get."""
+
+    ties: ClassVar[bool] = False
+    material: ClassVar[None] = None
+
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.ones(len(self.vertices), bool)
+
+    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
+        return []
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        return np.empty((0, 2, 3))
+
+    def rows(self, visits: Visits, start: np.ndarray) -> ConstraintRows:
+        element, slot = visits.element, visits.slot
+        stencil = self.vertices[element]
+        ids = np.take_along_axis(stencil, others_first(stencil.shape[1])[slot], axis=1)
+        own = stencil[np.arange(len(slot)), slot]
+        offsets = self.positions[ids] - self.positions[own][:, None]
+        return self.kind(
+            start,
+            visits.place_ids(ids),
+            visits.place(offsets.reshape(len(element), -1)),
+            visits.place(self.stiffness[element, None]),
+            visits.place(self.rest[element]),
+        )
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite part, or without its second half."""
+        x = self.positions[self.vertices] + u[self.vertices, :3]
+        C, gradient, curvature = self.derivatives(x)
+        k = self.stiffness[:, None, None, None, None]
+        blocks = k * np.einsum("eai,ebj->eabij", gradient, gradient)
+        if kind == "bound":
+            return blocks
+        blocks = blocks + k * C[:, None, None, None, None] * curvature
+        return positive_part(blocks) if kind == "projected" else blocks
+
+    def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """C (m,), ∇C (m, k, 3) and ∇²C (m, k, k, 3, 3) for corners at x (m, k, 3)."""
+        raise TypeError(f"{type(self).__name__} does not say what its derivatives are")
+
+
+def positive_part(blocks: np.ndarray) -> np.ndarray:
+    """The symmetric matrices (m, k, k, 3, 3) with their negative eigenvalues set to zero."""
+    m, k = blocks.shape[:2]
+    matrices = blocks.transpose(0, 1, 3, 2, 4).reshape(m, 3 * k, 3 * k)
+    values, vectors = np.linalg.eigh(0.5 * (matrices + matrices.transpose(0, 2, 1)))
+    positive = np.einsum("epk,ek,eqk->epq", vectors, np.maximum(values, 0), vectors)
+    return positive.reshape(m, k, 3, k, 3).transpose(0, 1, 3, 2, 4)
+
+
+@generic
+def constraint(rows, row, r):
+    """(C, ∇, κ) of the constraints in a row: the value, the gradients of the other corners, which lie at r, a
+    tuple of vectors from the visiting one, and a bound κ of the curvature, |∇²C| at that one. The gradient of
+    the visiting corner is minus the sum of the others'."""
+
+
+@physics
+def _offset(rows, row, other, ui, first):
+    d, o = sub(other, ui), rows.offsets
+    return load(o, row, first) + d[0], load(o, row, first + 1) + d[1], load(o, row, first + 2) + d[2]
+
+
+_offsets = each(
+    "rows, row, u, ui",
+    "_offset(rows, row, gather(u, rows.others, row, i), ui, 3 * i)",
+    _offset,
+    gather,
+    over="rows",
+    count=other_count,
+)
+
+_relative = each(
+    "rows, row, x", "_offset(rows, row, x[i + 1], x[0], 3 * i)", _offset, over="rows", count=other_count
+)
+
+
+@physics
+def constraint_of_corners(rows, row, x):
+    """(C, ∇C, k): value, gradients of all corners, and stiffness, for corners displaced by x."""
+    C, others, _ = constraint(rows, row, _relative(rows, row, x))
+    return C, (minus_sum(others),) + others, load(rows.stiffness, row, 0)  # noqa: RUF005
+
+
+@vertex_force.of(ConstraintRows)
+def _vertex_force(rows, row, u, ui):
+    """f = -k C ∇C,  A = k (∇C ∇Cᵀ + max(C κ, s |∇C|²) I)."""
+    C, others, curvature = constraint(rows, row, _offsets(rows, row, u, ui))
+    g, k = minus_sum(others), load(rows.stiffness, row, 0)
+    across = k * max(C * curvature, LEAST_STIFFNESS * dot(g, g))
+    return scale(-k * C, g), (
+        k * g[0] * g[0] + across,
+        k * g[1] * g[1] + across,
+        k * g[2] * g[2] + across,
+        k * g[0] * g[1],
+        k * g[0] * g[2],
+        k * g[1] * g[2],
+    )
+
+
+@energy.of(ConstraintRows)
+def _energy(rows, row, u, ui):
+    C, _, _ = constraint(rows, row, _offsets(rows, row, u, ui))
+    return 0.5 * load(rows.stiffness, row, 0) * C * C

@@ -1,0 +1,256 @@
+"""Elements made of a material: Σ V ψ(F), with a deformation gradient F that is constant in each of them.
+
+What they are, tetrahedra or triangles, is told by how many corners they have and by their `measure` of
+deformation; the rest is the same for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import types
+
+from supple.kernels import (
+    chosen_by_type,
+    counters_for,
+    each,
+    gather,
+    generic,
+    kernel,
+    lanes_of,
+    load,
+    physics,
+    run,
+    select,
+    store,
+    stream,
+    take_chunk,
+    unrolled,
+)
+from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
+from supple.terms.term import Elements, Visits, energy, others_first, packed, step_fraction, vertex_force
+
+
+class ElasticRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
+    rest (rows, 3 (k - 1) + 1, lanes): their shape gradients [1/m] and the rest volume [m³]. The visiting
+    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are."""
+
+    start: Any
+    others: Any
+    rest: Any
+    material: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Elastic:
+    """Σₑ Vₑ ψ(Fₑ): vertices (m, k); gradients (m, k, 3) of the shape functions [1/m]; volume (m,) [m³];
+    material: parameters are numbers, or arrays (m,)."""
+
+    vertices: np.ndarray
+    gradients: np.ndarray
+    volume: np.ndarray
+    material: Any
+
+    kind: ClassVar[type[ElasticRows]]
+    """What kernels get."""
+
+    ties: ClassVar[bool] = False
+
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.ones(len(self.vertices), bool)
+
+    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
+        return []
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        return np.empty((0, 2, 3))
+
+    def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
+        element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
+        ids = np.take_along_axis(self.vertices[element], others, axis=1)
+        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(len(element), -1)
+        volume = self.volume[element, None].astype(visits.dtype)
+        material = type(self.material)._make(
+            visits.place(np.asarray(p)[element, None], padding=p[0]) if np.ndim(p) else float(p)
+            for p in self.material
+        )
+        return self.kind(start, visits.place_ids(ids), visits.place(np.hstack([gradients, volume])), material)
+
+    def tensors(self, elements: Elements, u: np.ndarray, bound: bool, threads: int) -> np.ndarray:
+        """(rows, 81, lanes) ∂²ψ/∂F∂F of every element, or its positive definite bound."""
+        tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
+        evaluate = bound_tensors if bound else exact_tensors
+        run(evaluate, threads, elements.rows, elements.own, u, unit_matrices(), tensors, counters_for(1))
+        return tensors
+
+
+def unit_matrices() -> np.ndarray:
+    """(9, 9, lanes): row q holds the unit matrix E_q in every lane."""
+    return np.repeat(np.eye(9)[:, :, None], lanes_of(np.float64), axis=2)
+
+
+def corner_count(rows: Any) -> int:
+    """How many corners the elements of rows have, of their type in kernels too."""
+    return getattr(rows, "instance_class", type(rows)).corners
+
+
+def other_count(rows: Any) -> int:
+    """How many besides the visiting one."""
+    return corner_count(rows) - 1
+
+
+@generic
+def measure(rows, x, g):
+    """F, a 9-tuple, from the displacements x [m] of the corners and their shape gradients g [1/m]."""
+
+
+@physics
+def _vector(data, row, first):
+    return stream(data, row, first), stream(data, row, first + 1), stream(data, row, first + 2)
+
+
+_other_gradients = each(
+    "rows, row", "_vector(rows.rest, row, 3 * i)", _vector, over="rows", count=other_count
+)
+
+_other_corners = each(
+    "rows, row, u", "gather(u, rows.others, row, i)", gather, over="rows", count=other_count
+)
+
+minus_sum = unrolled(
+    "a",
+    lambda n: ", ".join(f"-({' + '.join(f'a[{k}][{axis}]' for k in range(n))})" for axis in range(3)),
+    over="a",
+)
+"""-Σ aᵢ."""
+
+
+@physics
+def shape_gradients(rows, row):
+    """Shape gradients of all corners [1/m], the visiting one's first: they sum to zero."""
+    others = _other_gradients(rows, row)
+    return (minus_sum(others),) + others  # noqa: RUF005
+
+
+@physics
+def corners(rows, row, u, ui):
+    """Displacements of all corners, the visiting one's first."""
+    return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
+
+
+def rest_volume(rows: Any, row: Any) -> Any:
+    """V [m³], 0 in lanes without an element."""
+
+
+@chosen_by_type(rest_volume)
+def _rest_volume(rows, row):
+    place = 3 * other_count(rows)
+    return lambda rows, row: load(rows.rest, row, place)
+
+
+def force_volume(rows: Any, row: Any, g: Any) -> Any:
+    """V [m³] as vertex forces find it soonest."""
+
+
+@chosen_by_type(force_volume)
+def _force_volume(rows, row, g):
+    """A device computes it sooner than it loads a further number, where the elements know how."""
+    computed = volume_of.known(rows.instance_class) and isinstance(row, types.BaseTuple)
+    return (
+        (lambda rows, row, g: volume_of(rows, g)) if computed else lambda rows, row, g: rest_volume(rows, row)
+    )
+
+
+@generic
+def volume_of(rows, g):
+    """V [m³] from shape gradients, 0 where they vanish; for elements whose gradients tell it."""
+
+
+@physics
+def material_at(rows, row):
+    """The material of the elements in a row."""
+    return packed(rows.material, row, rest_volume(rows, row))
+
+
+@vertex_force.of(ElasticRows)
+def _vertex_force(rows, row, u, ui):
+    """f = -V P g,  A = V hessian_bound(F, g, g)."""
+    g = shape_gradients(rows, row)
+    F = measure(rows, corners(rows, row, u, ui), g)
+    V = force_volume(rows, row, g)
+    material = material_at(rows, row)
+    f = traction(material, F, g[0])
+    A = hessian_bound(material, F, g[0], g[0])
+    return (
+        (-V * f[0], -V * f[1], -V * f[2]),
+        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+    )
+
+
+@physics
+def deformation_at(rows, row, u, ui):
+    """F of the elements in one row of visits."""
+    return measure(rows, corners(rows, row, u, ui), shape_gradients(rows, row))
+
+
+@energy.of(ElasticRows)
+def _energy(rows, row, u, ui):
+    V = rest_volume(rows, row)
+    return select(V > 0.0, V * psi(material_at(rows, row), deformation_at(rows, row, u, ui)), V)
+
+
+@step_fraction.of(ElasticRows)
+def _step_fraction(rows, row, u, ui, step):
+    g = shape_gradients(rows, row)
+    return step_limit(material_at(rows, row), measure(rows, corners(rows, row, u, ui), g), g[0], step)
+
+
+@physics
+def load_matrix(data, row):
+    """Nine numbers of a row."""
+    return (
+        load(data, row, 0),
+        load(data, row, 1),
+        load(data, row, 2),
+        load(data, row, 3),
+        load(data, row, 4),
+        load(data, row, 5),
+        load(data, row, 6),
+        load(data, row, 7),
+        load(data, row, 8),
+    )
+
+
+@kernel
+def exact_tensors(rows, own, u, units, out, counters):
+    """out[row, 9 p + q] = ∂²ψ/∂F_p∂F_q of the elements in each row."""
+    row = take_chunk(counters, 0, len(own))
+    while row >= 0:
+        F = deformation_at(rows, row, u, gather(u, own, row, 0))
+        material = material_at(rows, row)
+        for q in range(9):
+            dP = stress_differential(material, F, load_matrix(units, q))
+            for p in range(9):
+                store(out, row, 9 * p + q, dP[p])
+        row = take_chunk(counters, 0, len(own))
+
+
+@kernel
+def bound_tensors(rows, own, u, units, out, counters):
+    """out[row, 9 (3 i + j) + 3 k + l] = A(e_j, e_l)_ik, the positive definite bound of ∂²ψ/∂F∂F."""
+    row = take_chunk(counters, 0, len(own))
+    while row >= 0:
+        F = deformation_at(rows, row, u, gather(u, own, row, 0))
+        material = material_at(rows, row)
+        for j in range(3):
+            for l in range(3):
+                g, h = load_matrix(units, j), load_matrix(units, l)
+                A = hessian_bound(material, F, (g[0], g[1], g[2]), (h[0], h[1], h[2]))
+                for i in range(3):
+                    for k in range(3):
+                        store(out, row, 9 * (3 * i + j) + 3 * k + l, A[3 * i + k])
+        row = take_chunk(counters, 0, len(own))

@@ -1,0 +1,60 @@
+"""Springs between two vertices: ½ k (|x₁ - x₀| - L)²."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from supple.algebra.matrix3 import dot, scale
+from supple.kernels import load
+from supple.terms.constraint import Constraint, ConstraintRows, constraint
+
+SHORTEST = 1e-20
+"""Added to the square of a length [m²], since a spring of no length has no direction."""
+
+
+class SpringRows(ConstraintRows):
+    """rest (rows, 1, lanes): the length L [m]."""
+
+    __slots__ = ()
+    corners: ClassVar[int] = 2
+
+
+class Springs(Constraint):
+    """C = |x₁ - x₀| - L."""
+
+    kind = SpringRows
+    name: ClassVar[str] = "springs"
+
+    @classmethod
+    def between(cls, positions: np.ndarray, vertices: np.ndarray, stiffness: Any) -> Self:
+        """Springs between pairs (m, 2) of vertices that are as long as they are at rest; stiffness [N/m]."""
+        vertices = np.asarray(vertices, np.int32)
+        length = np.linalg.norm(positions[vertices[:, 1]] - positions[vertices[:, 0]], axis=1)
+        return cls(
+            vertices, np.broadcast_to(stiffness, len(vertices)).astype(float), length[:, None], positions
+        )
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        return positions[self.vertices]
+
+    def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """C, n = (x₁ - x₀)/l at the ends, and ∇²C = (I - n nᵀ)/l."""
+        edge = x[:, 1] - x[:, 0]
+        length = np.sqrt((edge**2).sum(axis=1) + SHORTEST)
+        n = edge / length[:, None]
+        across = (np.eye(3) - np.einsum("ei,ej->eij", n, n)) / length[:, None, None]
+        sign = np.array([-1.0, 1.0])
+        return (
+            length - self.rest[:, 0],
+            sign[None, :, None] * n[:, None],
+            np.einsum("a,b,eij->eabij", sign, sign, across),
+        )
+
+
+@constraint.of(SpringRows)
+def _constraint(rows, row, r):
+    length = math.sqrt(dot(r[0], r[0]) + SHORTEST)
+    return length - load(rows.rest, row, 0), (scale(1.0 / length, r[0]),), 1.0 / length

@@ -1,0 +1,92 @@
+"""Membranes: triangles of a material, stretched in their plane and free to bend [PBNG section 8].
+
+With shape gradients gₐ in the plane of the rest triangle, its normal n₀ there and n now, F = Σ xₐ gₐᵀ + n n₀ᵀ
+is a 3×3 deformation gradient that keeps the thickness. Since ψ is isotropic, P n₀ is parallel to n, which
+moves across itself only; so ∂ψ/∂xₐ = P gₐ exactly, and every material serves as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer, scale, sub
+from supple.kernels import physics
+from supple.terms.constraint import positive_part
+from supple.terms.elastic import Elastic, ElasticRows, measure
+from supple.terms.term import Elements
+
+
+class TriangleRows(ElasticRows):
+    """Triangles; the volume is area times thickness."""
+
+    __slots__ = ()
+    corners: ClassVar[int] = 3
+
+
+class TriangleElasticity(Elastic):
+    """Σₑ h Aₑ ψ(Fₑ) over triangles of thickness h."""
+
+    kind = TriangleRows
+    name: ClassVar[str] = "triangles"
+
+    @classmethod
+    def from_mesh(cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any) -> Self:
+        """points (n, 3) at rest; thickness [m], a number or one for each triangle."""
+        if not material.objective:
+            raise ValueError(
+                f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
+                "take another material"
+            )
+        edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
+        gradients = np.linalg.pinv(edges).transpose(0, 2, 1)
+        gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
+        area = 0.5 * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
+        return cls(np.asarray(triangles, np.int32), gradients, area * np.asarray(thickness, float), material)
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ, with ∂n included; its positive semi-definite part;
+        or with the bound of C and without ∂n."""
+        tensors = self.tensors(elements, u, kind == "bound", threads)
+        m = len(self.volume)
+        C = tensors.transpose(0, 2, 1).reshape(-1, 3, 3, 3, 3)[:m]
+        change = np.einsum("ebl,km->eklbm", self.gradients, np.eye(3))  # ∂F_kl/∂xᵇ_m
+        if kind != "bound":
+            change = change - self._turning(u)
+        blocks = np.einsum("e,eaj,eijkl,eklbm->eabim", self.volume, self.gradients, C, change, optimize=True)
+        return positive_part(blocks) if kind == "projected" else blocks
+
+    def _turning(self, u: np.ndarray) -> np.ndarray:
+        """-∂(n n₀ᵀ)/∂x (m, 3, 3, 3, 3): as the corners move out of the plane, δn = -Σ (F⁻ᵀ gᵇ)(n · δxᵇ)."""
+        g = self.gradients
+        normal = np.cross(g[:, 1], g[:, 2])
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        flat = np.eye(3) - np.einsum("ei,ej->eij", normal, normal)
+        T = flat + np.einsum("eai,eaj->eij", u[self.vertices, :3].astype(float), g)
+        F = T.copy()
+        tangents = np.linalg.svd(flat)[0][:, :, :2]
+        now = np.cross((T @ tangents)[:, :, 0], (T @ tangents)[:, :, 1])
+        now *= np.sign(np.einsum("ei,ei->e", np.cross(tangents[:, :, 0], tangents[:, :, 1]), normal))[:, None]
+        now /= np.maximum(np.linalg.norm(now, axis=1, keepdims=True), 1e-300)
+        F += np.einsum("ei,ej->eij", now, normal)
+        dual = np.einsum("eij,ebj->ebi", np.linalg.inv(F).transpose(0, 2, 1), g)
+        return np.einsum("ebk,em,el->eklbm", dual, now, normal)
+
+
+@measure.of(TriangleRows)
+def _measure(rows, x, g):
+    """T + n n₀ᵀ with T = Σ xₐ gₐᵀ = I - n₀ n₀ᵀ + Σ (uₐ - uᵢ) gₐᵀ and n = cof(T) n₀/|cof(T) n₀|; I where there
+    is no element."""
+    normal = _unit(cross(g[1], g[2]))
+    zero = 0.0 * normal[0]
+    identity = (zero + 1.0, zero, zero, zero, zero + 1.0, zero, zero, zero, zero + 1.0)
+    stretch = combine(1.0, outer(sub(x[1], x[0]), g[1]), 1.0, outer(sub(x[2], x[0]), g[2]))
+    T = combine(1.0, combine(1.0, identity, -1.0, outer(normal, normal)), 1.0, stretch)
+    return combine(1.0, T, 1.0, outer(_unit(matvec(cofactor(T), normal)), normal))
+
+
+@physics
+def _unit(a):
+    return scale(1.0 / (math.sqrt(dot(a, a)) + 1e-30), a)

@@ -1,0 +1,210 @@
+"""Elements of other kinds than tetrahedra, springs and membranes, in every solver that can treat them."""
+
+import numpy as np
+import pytest
+from lanewise import LanewiseProblem
+from problems import deformations, flat, material, matrix, perturbed, rotations
+from test_terms import check_forces, net_forces
+
+import supple
+from supple.materials import MATERIALS, psi, stress
+from supple.model import Model
+from supple.solvers import SOLVERS
+from supple.solvers.assembly import Assembly
+from supple.solvers.problem import Problem
+from supple.solving import Stop, solve
+from supple.terms import Springs, TriangleElasticity
+
+THICKNESS = 0.01
+OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
+
+
+def sheet(cells=4):
+    """Points (n, 3) of a unit square in the plane z = 0, and its triangles (m, 3)."""
+    line = np.linspace(0, 1, cells + 1)
+    points = np.stack([*np.meshgrid(line, line, indexing="ij"), np.zeros((cells + 1,) * 2)], axis=-1)
+    corner = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).ravel()
+    step = cells + 1
+    lower = np.stack([corner, corner + step, corner + step + 1], axis=1)
+    upper = np.stack([corner, corner + step + 1, corner + 1], axis=1)
+    return points.reshape(-1, 3), np.concatenate([lower, upper])
+
+
+def model_of(points, *terms, pinned=(), stretch=1.0, gravity=(0, 0, -10)):
+    """A model of terms on some points, whose pinned ones are pulled apart in the plane."""
+    n, pinned = len(points), np.asarray(pinned, int)
+    mass = np.full(n, 1.0 / n)
+    targets = points[pinned] * [stretch, stretch, 1]
+    no_tets = np.empty((0, 4), int)
+    return Model(points, mass, mass[:, None] * gravity, pinned, lambda t: targets, terms, no_tets)
+
+
+def edges_of(triangles):
+    pairs = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def border(points):
+    return np.flatnonzero((points[:, :2] == 0).any(axis=1) | (points[:, :2] == 1).any(axis=1))
+
+
+def net(stiffness=300.0, **changes):
+    """A square net of springs, held at its border and stretched, so that it resists its weight."""
+    points, triangles = sheet()
+    springs = Springs.between(points, edges_of(triangles), stiffness)
+    return model_of(points, springs, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+def membrane(name="corotated", young=1e5, **changes):
+    """A drum: a membrane, held at its border and stretched."""
+    points, triangles = sheet()
+    term = TriangleElasticity.from_mesh(points, triangles, material(name, young=young), THICKNESS)
+    return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+def free(model):
+    nothing = np.empty((0, 3))
+    n = model.vertices
+    return Model(
+        model.rest, model.mass, np.zeros((n, 3)), np.empty(0, int), lambda t: nothing, model.terms, model.tets
+    )
+
+
+MODELS = {"springs": net, **{name: lambda name=name: membrane(name) for name in OBJECTIVE}}
+ANY = pytest.mark.parametrize("name", MODELS)
+
+
+@ANY
+def test_forces_are_the_derivative_of_the_energy(name):
+    check_forces(Problem(MODELS[name](), "float64"), amount=0.03)
+
+
+@ANY
+@pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
+def test_hessians_are_derivatives_of_forces(name, kind):
+    """The exact one, also for triangles out of their plane; the others are positive semi-definite."""
+    problem = perturbed(Problem(free(MODELS[name]()), "float64"), 0.05)
+    assembly = Assembly(problem)
+    H = assembly.hessian(kind).toarray()
+    np.testing.assert_allclose(H, H.T, atol=1e-8 * np.abs(H).max())
+    if kind != "exact":
+        assert np.linalg.eigvalsh(H)[0] > -1e-8 * np.abs(H).max()
+        return
+    direction, u = np.random.default_rng(2).normal(size=(problem.model.vertices, 3)), problem.u.copy()
+    forces = []
+    for h in (1e-6, -1e-6):
+        problem.u[:-1, :3] = u[:-1, :3] + h * direction
+        forces.append(net_forces(problem))
+    slope = -(forces[0] - forces[1]) / 2e-6
+    np.testing.assert_allclose(H @ direction.ravel(), slope.ravel(), atol=1e-6 * np.abs(slope).max())
+
+
+@ANY
+def test_rigid_motions_cost_nothing(name):
+    model = free(MODELS[name]())
+    problem = Problem(model, "float64")
+    Q = rotations(1)[0]
+    problem.positions = model.rest @ Q.T + [1, -2, 3]
+    perturbed_energy = perturbed(Problem(model, "float64"), 0.05).energy()
+    assert abs(problem.energy()) < 1e-12 * perturbed_energy
+    assert np.abs(net_forces(problem)).max() < 1e-9
+
+
+def test_materials_for_small_rotations_are_refused():
+    with pytest.raises(ValueError, match="LinearElastic is for small rotations only"):
+        membrane("linear_elastic")
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_a_membrane_is_a_slice_of_the_solid(name):
+    """In the plane, its energy per volume is ψ of the 3×3 gradient that keeps the thickness."""
+    model = free(membrane(name))
+    (term,) = model.terms
+    problem = Problem(model, "float64")
+    stretched = np.diag([1.3, 0.8, 1.0])
+    problem.positions = model.rest @ stretched.T
+    expected = term.volume.sum() * psi(term.material, flat(stretched))
+    assert problem.energy() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
+    """-V P g exactly, though F depends on the corners through the normal as well."""
+    points = rotations(1, seed=3)[0]
+    term = TriangleElasticity.from_mesh(points, np.array([[0, 1, 2]]), material(name), THICKNESS)
+    model = free(model_of(points, term))
+    for D in deformations(4):
+        problem = Problem(model, "float64")
+        problem.positions = points @ D.T
+        rest, now = (np.cross(x[1] - x[0], x[2] - x[0]) for x in (points, problem.positions))
+        n0, n = rest / np.linalg.norm(rest), now / np.linalg.norm(now)
+        F = np.einsum("ai,aj->ij", problem.positions, term.gradients[0]) + np.outer(n, n0)
+        P = matrix(stress(term.material, flat(F)))
+        expected = -term.volume[0] * term.gradients[0] @ P.T
+        np.testing.assert_allclose(net_forces(problem), expected, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+def test_equilibria_of_pbng_and_newton_agree(make):
+    """From where everything is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
+    model, solvers = make(), ("pbng", "newton")
+    taut = model.rest * [1.1, 1.1, 1]
+    found = [supple.equilibrium(model, solver, tolerance=1e-8, start=taut) for solver in solvers]
+    assert all(result.report.ok for result in found)
+    sag = found[0].positions[:, 2].min()
+    assert sag < -1e-3
+    np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5 * abs(sag))
+
+
+def stepped(model, solver, sweeps=400, dt=0.02):
+    """Positions after one backward Euler step from rest with some velocity."""
+    problem = Problem(model, "float64")
+    v = 0.5 * np.sin(3 * model.rest[:, [1, 0, 1]] + [0, 1, 2])
+    problem.set_inertia(dt, model.rest + dt * v)
+    problem.positions = model.rest + dt * v
+    problem.prescribe(0.0)
+    solve(problem, solver, Stop(1e-10, sweeps))
+    return problem.positions
+
+
+ERRORS = {"pbng": 1e-6, "bpxpbd": 1e-3, "fpxpbd": 1e-3, "gpbd": 0.1, "xpbd": 0.2, "block_xpbd": 0.2}
+"""How far from Newton's, beside how far they move, methods may end; XPBD leaves out how gradients turn."""
+
+
+@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_method_finds_the_step_that_newton_finds(name, make):
+    model, solver = make(), SOLVERS[name]()
+    if (name, make) == ("fpxpbd", net):
+        with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, newton, .*gpbd"):
+            stepped(model, solver, 1)
+        return
+    truth = stepped(model, SOLVERS["newton"](), 50)
+    moved = np.abs(truth - model.rest).max()
+    assert np.abs(stepped(model, solver) - truth).max() < ERRORS[name] * moved
+
+
+@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+def test_pbd_brings_elements_back_to_rest(make):
+    model = make(stretch=1.0, gravity=(0, 0, 0))
+    problem = perturbed(Problem(model, "float64"), 0.02)
+    problem.set_inertia(0.01, problem.positions)
+    before = problem.stored_energies().sum()
+    solve(problem, supple.PBD(), Stop(None, 100))
+    assert problem.stored_energies().sum() < 1e-3 * before
+
+
+@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@pytest.mark.parametrize("name", ["pbng", "xpbd", "gpbd"])
+def test_devices_do_the_same(name, make):
+    """Lane by lane, as a CUDA thread does it, against packs."""
+    model = make()
+    solver = supple.PBNG(acceleration="none") if name == "pbng" else SOLVERS[name]()
+    found = []
+    for problem in (Problem(model, "float32"), LanewiseProblem(model, "float32")):
+        problem.set_inertia(0.02, model.rest)
+        problem.positions = model.rest
+        problem.prescribe(0.0)
+        solver.begin(problem).advance(5)
+        found.append(problem.positions)
+    np.testing.assert_allclose(found[0], found[1], atol=5e-6)
