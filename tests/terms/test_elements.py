@@ -146,7 +146,7 @@ def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
 
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
 def test_equilibria_of_pbng_and_newton_agree(make):
-    """From where everything is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
+    """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
     taut = model.rest * [1.1, 1.1, 1]
     found = [supple.equilibrium(model, solver, tolerance=1e-8, start=taut) for solver in solvers]
