@@ -54,6 +54,14 @@ def test_render_surfaces_of_a_run_are_exported(tmp_path):
     assert skin.extents[0] > 1.2 * 1.4  # a ball 1.4 m wide, stretched by half
 
 
+@pytest.mark.parametrize("factor", ["0", "nan"])
+def test_mesh_says_what_is_wrong_with_a_scale(tmp_path, factor):
+    trimesh.creation.box().export(tmp_path / "box.stl")
+    said = supple_json("mesh", "box.stl", "box.vtu", "--scale", factor, exit_code=2)
+    assert "scale must be finite and not 0" in said["error"]
+    assert "edge_length" not in said["error"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

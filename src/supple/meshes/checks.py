@@ -12,6 +12,12 @@ from supple.meshes.measures import squared_edges, volumes
 FLAT = 1e-14
 """A tet is flat when |V| ≤ FLAT ℓ³, ℓ its longest edge: rounding decides the sign of its volume."""
 
+SMALLEST, LARGEST = 1e-50, 1e50
+"""Sizes [m] of bodies whose volumes, and products of two of them, float64 can hold."""
+
+ROUNDING = 1e-3
+"""The part of a tet's longest edge that the distance between neighbouring float64 coordinates may be."""
+
 
 class MeshError(ValueError):
     """A mesh that cannot be simulated. The text says what is wrong with it and what to do."""
@@ -24,6 +30,7 @@ def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarra
     _refuse_repeated_vertices(tets)
     _refuse_repeated_tets(tets)
     points, tets = _without_unused(points, tets, repair)
+    _refuse_rounded(points, tets)
     volume = volumes(points, tets)
     _refuse_flat(points, tets, volume)
     return points, _oriented(tets, volume, repair)
@@ -33,6 +40,21 @@ def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
     """Private copies of points (n, 3) float64 and triangles (m, 3) int32, in range and finite."""
     points = _as_points(points)
     return points, _as_cells(triangles, "triangle", 3, len(points))
+
+
+def checked_factor(factor: ArrayLike) -> np.ndarray:
+    """(3,) finite factors for x, y and z, none of them 0, from one number or three."""
+    array = _as_array(factor, "scale")
+    if array.shape not in ((), (3,)):
+        raise MeshError(f"scale must be one number or three, but has shape {array.shape}.")
+    if not np.all(np.isfinite(array) & (array != 0)):
+        raise MeshError(f"scale must be finite and not 0, got {factor!r}; 1 leaves lengths as they are.")
+    return np.broadcast_to(np.asarray(array, float), 3)
+
+
+def say_size(size: np.ndarray) -> str:
+    """2 × 1 × 0.5 m"""
+    return " × ".join(f"{edge:.4g}" for edge in size) + " m"
 
 
 def _as_points(values: ArrayLike) -> np.ndarray:
@@ -48,7 +70,21 @@ def _as_points(values: ArrayLike) -> np.ndarray:
             f"{len(bad)} of {len(points)} points are NaN or infinite: {_first(bad)}. "
             "Coordinates must be finite."
         )
+    _refuse_size(points)
     return points
+
+
+def _refuse_size(points: np.ndarray) -> None:
+    """Points that coincide are left to other checks."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    largest = max(np.abs(low).max(), np.abs(high).max())
+    size = high / 2 - low / 2  # halves, lest it overflows
+    if largest > LARGEST or 0 < size.max() < SMALLEST:
+        found = f"has coordinates up to {largest:.2g} m" if largest > LARGEST else f"is {say_size(2 * size)}"
+        raise MeshError(
+            f"The mesh {found}; sizes between {SMALLEST:g} and {LARGEST:g} m can be computed with. Scale it: "
+            "lengths are in metres."
+        )
 
 
 def _as_cells(values: ArrayLike, kind: str, corners: int, n: int) -> np.ndarray:
@@ -124,6 +160,23 @@ def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple
         )
     renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return points[used], renumbered[tets]
+
+
+def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
+    """Far from the origin float64 cannot tell the vertices of a small tet apart."""
+    size, largest = np.ptp(points, axis=0), np.abs(points).max()
+    if not size.any():
+        place = ", ".join(f"{x:.4g}" for x in points[0])
+        raise MeshError(
+            f"All points of the mesh lie at ({place}), so it has no volume. Where it is small and far from the "
+            "origin, float64 cannot tell them apart: move it there."
+        )
+    longest = np.sqrt(squared_edges(points, tets).max())
+    if np.spacing(largest) > ROUNDING * longest:
+        raise MeshError(
+            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 tells apart "
+            f"only what is {np.spacing(largest):.2g} m apart. Move it to the origin."
+        )
 
 
 def _refuse_flat(points: np.ndarray, tets: np.ndarray, volume: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes import tetgen
-from supple.meshes.checks import MeshError
+from supple.meshes.checks import MeshError, checked_factor
 from supple.meshes.filling import Progress, log, tetrahedralise
 from supple.meshes.surfaces import SURFACES, is_surface_file, load_surface
 from supple.meshes.tetmesh import TetMesh
@@ -47,6 +47,7 @@ def load_mesh(
     [m] after scaling, see `tetrahedralise`, which calls progress.
     """
     path = Path(path)
+    scale = checked_factor(scale)
     if is_surface_file(path):
         return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:
@@ -54,7 +55,7 @@ def load_mesh(
             f"{path}: edge_length is for surfaces ({', '.join(SURFACES)}); the tets of this file are given."
         )
     mesh = _read(path, repair)
-    return mesh if np.all(np.asarray(scale) == 1) else mesh.scaled(scale)
+    return mesh if np.all(scale == 1) else mesh.scaled(scale)
 
 
 def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: Progress) -> TetMesh:

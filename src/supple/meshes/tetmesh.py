@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
-from supple.meshes.checks import MeshError, checked
+from supple.meshes.checks import MeshError, checked, checked_factor, say_size
 from supple.meshes.measures import qualities, volumes
 from supple.meshes.surface import boundary
 
@@ -120,9 +120,7 @@ class TetMesh:
 
     def scaled(self, factor: ArrayLike) -> TetMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
-        if np.shape(factor) not in ((), (3,)):
-            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
-        return self.transformed(np.diag(np.broadcast_to(np.asarray(factor, float), 3)))
+        return self.transformed(np.diag(checked_factor(factor)))
 
     def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> TetMesh:
         """Turned by angle [rad] about the axis through center, counter-clockwise seen from its tip."""
@@ -144,9 +142,8 @@ class TetMesh:
         return TetMesh(self._points @ A.T + b, self._tets, repair=reflection)
 
     def __repr__(self) -> str:
-        size = " × ".join(f"{edge:.4g}" for edge in self.size)
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
-        return f"TetMesh({self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}, {size} m)"
+        return f"TetMesh({self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}, {say_size(self.size)})"
 
 
 def _vector(name: str, values: ArrayLike) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.checks import MeshError, checked_surface
+from supple.meshes.checks import MeshError, checked_factor, checked_surface, say_size
 
 
 class TriMesh:
@@ -78,9 +78,7 @@ class TriMesh:
 
     def scaled(self, factor: ArrayLike) -> TriMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
-        if np.shape(factor) not in ((), (3,)):
-            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
-        return self.transformed(np.diag(np.broadcast_to(np.asarray(factor, float), 3)))
+        return self.transformed(np.diag(checked_factor(factor)))
 
     def translated(self, offset: ArrayLike) -> TriMesh:
         """Moved by offset (3,) [m]."""
@@ -101,5 +99,4 @@ class TriMesh:
             )
 
     def __repr__(self) -> str:
-        size = " × ".join(f"{edge:.4g}" for edge in self.size)
-        return f"TriMesh({self.n_vertices:,} vertices, {self.n_triangles:,} triangles, {size} m)"
+        return f"TriMesh({self.n_vertices:,} vertices, {self.n_triangles:,} triangles, {say_size(self.size)})"
