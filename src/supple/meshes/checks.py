@@ -168,14 +168,14 @@ def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
     if not size.any():
         place = ", ".join(f"{x:.4g}" for x in points[0])
         raise MeshError(
-            f"All points of the mesh lie at ({place}), so it has no volume. Where it is small and far from the "
-            "origin, float64 cannot tell them apart: move it there."
+            f"All points of the mesh lie at ({place}), so it has no volume. Where it is small and far from "
+            "the origin, float64 cannot tell them apart: move it there."
         )
     longest = np.sqrt(squared_edges(points, tets).max())
     if np.spacing(largest) > ROUNDING * longest:
         raise MeshError(
-            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 tells apart "
-            f"only what is {np.spacing(largest):.2g} m apart. Move it to the origin."
+            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 tells "
+            f"apart only what is {np.spacing(largest):.2g} m apart. Move it to the origin."
         )
 
 

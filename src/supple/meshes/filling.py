@@ -88,8 +88,8 @@ def _refuse_coarse(surface: TriMesh, length: float) -> None:
     coarsest = COARSEST * surface.diagonal
     if length > coarsest:
         raise MeshError(
-            f"edge_length = {length:.3g} m is too large for a surface that is {say_size(surface.size)}: it may "
-            f"be {coarsest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a twentieth, is "
+            f"edge_length = {length:.3g} m is too large for a surface that is {say_size(surface.size)}: it "
+            f"may be {coarsest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a twentieth, is "
             "usual. Scale the surface if its file is not in metres."
         )
 
@@ -106,8 +106,8 @@ def _refuse_fine(surface: TriMesh, length: float) -> None:
     moderate = _length_for(surface, MANY / 5)
     if count > MOST:
         raise MeshError(
-            f"{expected}, more than the {MOST / 1e6:.0f} million that are worth trying. {moderate:.2g} m would "
-            f"give about {MANY / 5:,.0f}. Scale the surface if its file is not in metres."
+            f"{expected}, more than the {MOST / 1e6:.0f} million that are worth trying. {moderate:.2g} m "
+            f"would give about {MANY / 5:,.0f}. Scale the surface if its file is not in metres."
         )
     log.warning("%s, which takes long; %.2g m would give about %s.", expected, moderate, f"{MANY / 5:,.0f}")
 

@@ -143,7 +143,8 @@ class TetMesh:
 
     def __repr__(self) -> str:
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
-        return f"TetMesh({self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}, {say_size(self.size)})"
+        parts = f"{self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}"
+        return f"TetMesh({parts}, {say_size(self.size)})"
 
 
 def _vector(name: str, values: ArrayLike) -> np.ndarray:
