@@ -31,6 +31,11 @@ class Skin(Protocol):
     @property
     def triangles(self) -> np.ndarray: ...
 
+    @property
+    def uv(self) -> np.ndarray | None:
+        """Texture coordinates (t, 3, 2) of the corners of the triangles, where there are any."""
+        ...
+
     def deform(self, positions: np.ndarray) -> np.ndarray:
         """Where the k points of the surface are when the body's vertices are at positions (n, 3) [m]."""
         ...
@@ -42,6 +47,8 @@ class Skin(Protocol):
 
 class Boundary:
     """The boundary of a mesh itself, without the vertices inside."""
+
+    uv = None
 
     def __init__(self, mesh: TetMesh) -> None:
         self.vertices = mesh.surface_vertices
@@ -90,6 +97,10 @@ class Embedding:
     def triangles(self) -> np.ndarray:
         """Triangles of the detailed surface, (t, 3)."""
         return self.surface.triangles
+
+    @property
+    def uv(self) -> np.ndarray | None:
+        return self.surface.uv
 
     @property
     def outside(self) -> np.ndarray:

@@ -141,12 +141,13 @@ def _perform(
         for frame in job.solve(last, watch):
             if not record["frames"]:  # what is replaced stays until there is something better
                 _begin(job, folder, record)
+                write_frame(folder.path, job.start, mesh, body)
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time)
             write_frame(folder.path, saved, mesh, body)
             add_frame(record, frame, looks)
             folder.write_report(record)
-            write_pvd(folder.path, [entry["time"] for entry in record["frames"]])
+            write_pvd(folder.path, [0.0, *(entry["time"] for entry in record["frames"])], first=0)
             progress.finish_frame(frame.report)
 
 
@@ -165,7 +166,7 @@ def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool,
     from supple.cli.illustrate import draw_film, draw_picture, draw_plots
 
     record, path = run.record, run.folder.path
-    frames = [frame["index"] for frame in record["frames"]]
+    frames = run.indices
     record["plots"] = draw_plots(record, path)
     problem = None
     if picture:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.io.formats.colours import to_linear
 from supple.view.fields import Field
 from supple.view.surface import Surface
 
@@ -15,7 +16,7 @@ def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray) -> bytes
     import trimesh
     from trimesh.exchange.gltf import export_glb
 
-    shades = np.round(255 * linear(colours)).astype(np.uint8)
+    shades = np.round(255 * to_linear(colours)).astype(np.uint8)
     mesh = trimesh.Trimesh(
         corners,
         surface.triangles,
@@ -24,11 +25,6 @@ def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray) -> bytes
         process=False,
     )
     return export_glb(trimesh.Scene(mesh), include_normals=True, tree_postprocessor=_make_matt)
-
-
-def linear(colours: np.ndarray) -> np.ndarray:
-    """sRGB, as screens want it, to linear light, as glTF wants it."""
-    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
 
 
 def _make_matt(tree: dict[str, Any]) -> None:

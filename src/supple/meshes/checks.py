@@ -42,6 +42,18 @@ def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
     return points, _as_cells(triangles, "triangle", 3, len(points))
 
 
+def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:
+    """A private, read-only copy of texture coordinates (m, 3, 2), finite."""
+    uv = np.array(_as_array(values, "uv"), np.float64, order="C")
+    if uv.shape != (triangles, 3, 2) or not np.isfinite(uv).all():
+        raise MeshError(
+            f"uv must be finite and have shape {(triangles, 3, 2)}, two numbers for each corner of each "
+            f"triangle; it has shape {uv.shape}."
+        )
+    uv.setflags(write=False)
+    return uv
+
+
 def checked_factor(factor: ArrayLike) -> np.ndarray:
     """(3,) finite factors for x, y and z, none of them 0, from one number or three."""
     array = _as_array(factor, "scale")

@@ -89,8 +89,8 @@ def _refuse_coarse(surface: TriMesh, length: float) -> None:
     if length > coarsest:
         raise MeshError(
             f"edge_length = {length:.3g} m is too large for a surface that is {say_size(surface.size)}: it "
-            f"may be {coarsest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a twentieth, is "
-            "usual. Scale the surface if its file is not in metres."
+            f"may be {coarsest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
+            "twentieth, is usual. Scale the surface if its file is not in metres."
         )
 
 

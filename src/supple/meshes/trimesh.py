@@ -7,18 +7,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.checks import MeshError, checked_factor, checked_surface, say_size
+from supple.meshes.checks import MeshError, checked_factor, checked_surface, checked_uv, say_size
 
 
 class TriMesh:
     """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
 
     Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
-    triangles; `refuse_open` tells whether it encloses a volume.
+    triangles; `refuse_open` tells whether it encloses a volume. uv (m, 3, 2): texture coordinates of each
+    corner of each triangle, v upwards, for exports; None where there are none.
     """
 
-    def __init__(self, points: ArrayLike, triangles: ArrayLike) -> None:
+    def __init__(self, points: ArrayLike, triangles: ArrayLike, uv: ArrayLike | None = None) -> None:
         self._points, self._triangles = checked_surface(points, triangles)
+        self._uv = None if uv is None else checked_uv(uv, len(self._triangles))
         self._points.setflags(write=False)
         self._triangles.setflags(write=False)
 
@@ -31,6 +33,11 @@ class TriMesh:
     def triangles(self) -> np.ndarray:
         """Vertices of the triangles, (m, 3)."""
         return self._triangles
+
+    @property
+    def uv(self) -> np.ndarray | None:
+        """Texture coordinates of the corners of the triangles, (m, 3, 2), or None."""
+        return self._uv
 
     @property
     def n_vertices(self) -> int:
@@ -73,8 +80,9 @@ class TriMesh:
         A = np.asarray(matrix, float)
         if A.shape != (3, 3):
             raise MeshError(f"matrix must have shape (3, 3), but has shape {A.shape}.")
-        triangles = self._triangles[:, ::-1] if np.linalg.det(A) < 0 else self._triangles
-        return TriMesh(self._points @ A.T + np.asarray(offset, float), triangles)
+        turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
+        uv = None if self._uv is None else self._uv[:, turn]
+        return TriMesh(self._points @ A.T + np.asarray(offset, float), self._triangles[:, turn], uv)
 
     def scaled(self, factor: ArrayLike) -> TriMesh:
         """Scaled about the origin by one factor, or by one for each axis."""

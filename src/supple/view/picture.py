@@ -25,11 +25,13 @@ SIZE = (1600, 1200)
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic."""
+    """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic; solved:
+    False for a start, whose values may be far beyond those that the colours are to show."""
 
     positions: np.ndarray
     caption: str = ""
     step: Step | None = None
+    solved: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +54,18 @@ def shared_view(
 ) -> View:
     """The view for pictures of a model in several shapes, or at several positions: all of them are in sight.
     Shapes are taken one by one, so that those of a long film need not fit into memory."""
-    field, outlines, ends = _field(field), [], []
+    field, outlines = _field(field), []
+    ends: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     surface = surface_of(model)
     for shape in map(_shape, shapes):
         links = links_of(model, shape.positions).reshape(-1, 3)
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
-        ends.append(field.limits(surface.values(field.values(model, shape.positions, shape.step))))
+        ends[shape.solved].append(
+            field.limits(surface.values(field.values(model, shape.positions, shape.step)))
+        )
     seen = np.concatenate(outlines)
-    limits = min(low for low, _ in ends), max(high for _, high in ends)
+    shown = ends[True] or ends[False]
+    limits = min(low for low, _ in shown), max(high for _, high in shown)
     return View(fitted_camera(seen, aspect_for_body(size), camera), limits, ground_level(seen), seen)
 
 
