@@ -44,6 +44,11 @@ class Skin(Protocol):
         """(k, ...) values at the points of the surface from values (n, ...) at the vertices."""
         ...
 
+    @property
+    def nearest(self) -> np.ndarray:
+        """(k,) the vertex of the body that each point of the surface follows most."""
+        ...
+
 
 class Boundary:
     """The boundary of a mesh itself, without the vertices inside."""
@@ -63,6 +68,10 @@ class Boundary:
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
         return values[self.vertices]
+
+    @property
+    def nearest(self) -> np.ndarray:
+        return self.vertices
 
 
 class Embedding:
@@ -128,6 +137,12 @@ class Embedding:
         """Values (n,) or (n, c) at the vertices of the mesh, at the points of the surface; those outside
         have the value of their closest point."""
         return self._weights @ np.asarray(values, float)
+
+    @property
+    def nearest(self) -> np.ndarray:
+        """(k,) the vertex of the mesh that each point of the surface follows most."""
+        most = self._weights.data.reshape(-1, 4).argmax(axis=1)
+        return self._weights.indices.reshape(-1, 4)[np.arange(len(most)), most]
 
     def __repr__(self) -> str:
         return f"<Embedding: {self.surface!r} in {self.mesh!r}, {len(self._outside)} points outside>"
@@ -219,6 +234,10 @@ class VisibleSurface:
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
         return np.concatenate([skin.interpolate(values[vertices]) for vertices, skin in self._pairs()])
+
+    def pick(self, values: np.ndarray) -> np.ndarray:
+        """(k, ...) the values of the vertices that points follow most, for those that cannot be blended."""
+        return np.concatenate([values[vertices][skin.nearest] for vertices, skin in self._pairs()])
 
 
 def surface_of(scene: Scene | Model, positions: np.ndarray) -> Surface:

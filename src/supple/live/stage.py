@@ -63,7 +63,9 @@ class Figure:
         if scale is None:
             self._hide_paint()
         else:
-            values = self._surface.values(scale.field.values(model, shape.positions, shape.step))
+            values = self._surface.values(
+                scale.field.values(model, shape.positions, shape.step), scale.field.separate
+            )
             self._show_paint(painted(self._surface, corners, scale.colours(values)))
 
     def mark(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> None:

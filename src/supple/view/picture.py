@@ -13,8 +13,9 @@ from supple.model import Model
 from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
 from supple.view.drawing import drawing, links_of
 from supple.view.fields import Field, Step, field_named
-from supple.view.furniture import Furniture, aspect_for_body
+from supple.view.furniture import Furniture
 from supple.view.ground import ground_level
+from supple.view.layout import layout_for
 from supple.view.probe import vtk_problem_while_importing
 from supple.view.style import theme_named
 from supple.view.surface import surface_of
@@ -61,12 +62,12 @@ def shared_view(
         links = links_of(model, shape.positions).reshape(-1, 3)
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
         ends[shape.solved].append(
-            field.limits(surface.values(field.values(model, shape.positions, shape.step)))
+            field.limits(surface.values(field.values(model, shape.positions, shape.step), field.separate))
         )
     seen = np.concatenate(outlines)
     shown = ends[True] or ends[False]
     limits = min(low for low, _ in shown), max(high for _, high in shown)
-    return View(fitted_camera(seen, aspect_for_body(size), camera), limits, ground_level(seen), seen)
+    return View(fitted_camera(seen, layout_for(size).aspect, camera), limits, ground_level(seen), seen)
 
 
 class Artist:

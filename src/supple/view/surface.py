@@ -34,9 +34,11 @@ class Surface:
         """(c, 3) where the corners are when the model is at positions (n, 3) [m]."""
         return self.visible.points(positions)[self.source]
 
-    def values(self, values: np.ndarray) -> np.ndarray:
-        """(c, ...) values at the corners from values (n, ...) at the vertices of the model."""
-        return self.visible.interpolate(values)[self.source]
+    def values(self, values: np.ndarray, separate: bool = False) -> np.ndarray:
+        """(c, ...) values at the corners from values (n, ...) at the vertices of the model; separate: those
+        of the nearest vertex, where values only tell things apart."""
+        spread = self.visible.pick if separate else self.visible.interpolate
+        return spread(values)[self.source]
 
     def normals(self, corners: np.ndarray) -> np.ndarray:
         """(c, 3) unit normals at corners (c, 3), outwards; means over triangles weighted by area."""
