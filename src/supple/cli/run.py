@@ -25,7 +25,8 @@ def run(
         Path | None, typer.Option(help="Folder for results; results/<scene name> unless given.")
     ] = None,
     solver: Annotated[
-        str | None, typer.Option(help="Another solver than the file's, e.g. newton or pbng:omega=1.5.")
+        str | None,
+        typer.Option(help="Another solver than the file's, e.g. newton or xpbd:ordering=clusters."),
     ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each frame.")] = None,

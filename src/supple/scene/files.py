@@ -20,6 +20,7 @@ from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
 from supple.scene.schema import SceneTable, Solver, Start, Stop, View
 from supple.solvers import SOLVERS
+from supple.solvers.solver import idle_options
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +119,9 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
         TypeAdapter(kind).validate_python(solver.options)
     except ValidationError as error:
         mistakes.add_invalid(error, lambda location: (known, ""), at=("solver",))
+        return
+    for name, sentence in idle_options(kind, solver.options).items():
+        mistakes.add(f"solver.{name}", f"{sentence}. Remove one of them.")
 
 
 def _solid_names(raw: dict[str, Any]) -> list[str]:

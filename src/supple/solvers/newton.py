@@ -35,6 +35,8 @@ class Newton:
     line_search: bool = True
     iterations: int | None = None
 
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {}
+
     def __post_init__(self) -> None:
         if self.hessian not in get_args(HessianKind):
             raise ValueError(f"hessian must be one of {get_args(HessianKind)}, got {self.hessian!r}")

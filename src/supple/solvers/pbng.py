@@ -104,6 +104,14 @@ class PBNG:
     iterations: int | None = None
     window: int = 10
 
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {
+        "omega": ("acceleration", "sor"),
+        "rho": ("acceleration", "chebyshev"),
+        "gamma": ("acceleration", "chebyshev"),
+        "start": ("acceleration", "chebyshev"),
+        "window": ("acceleration", "anderson"),
+    }
+
     def __post_init__(self) -> None:
         if self.acceleration not in ("none", "sor", "chebyshev", "anderson"):
             raise ValueError(

@@ -67,7 +67,7 @@ class Furniture:
 
     def _add_title(self, title: str) -> None:
         end = 1 - self.layout.header
-        top, style = end + self.layout.up(102), {"weight": "bold", "color": self.theme.ink}
+        top, style = end + self.layout.up(96), {"weight": "bold", "color": self.theme.ink}
         text = self._figure.text(MARGIN, top, title, size=TITLE_SIZE, va="top", **style)
         part = (1 - 2 * MARGIN) / max(self._width(text), 1e-9)
         text.set_size(TITLE_SIZE * np.clip(part, SHRUNK, 1))
