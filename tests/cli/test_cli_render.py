@@ -77,7 +77,11 @@ def test_the_start_of_a_run_is_frame_0(tmp_path):
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-film", "--no-picture")
     run = open_run(tmp_path / "out")
     start = run.shapes([0])[0]
-    assert (start.caption, start.step, start.solved) == ("the start", None, False)
+    assert (start.caption, start.step, start.solved) == (
+        "the start · frame 0 of 4, 0 s",
+        None,
+        False,
+    )
     np.testing.assert_array_equal(start.positions, run.file.start_positions(run.model))
     assert list(run.indices) == [0, 1, 2, 3, 4]
     times = pyvista.get_reader(tmp_path / "out" / "animation.pvd").time_values

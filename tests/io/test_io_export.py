@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import pyvista
 import trimesh
+from vtkmodules.vtkIOGeometry import vtkGLTFReader
 
 import supple
 from supple.io import (
@@ -161,6 +162,24 @@ def test_gltf_is_animated_through_all_frames(results):
     between, _, _ = file.shape(0, 1.25 * DT)
     first, second = (file.shape(0, index * DT)[0] for index in (1, 2))
     np.testing.assert_allclose(between, 0.75 * first + 0.25 * second, atol=1e-5)
+
+
+def test_gltf_moves_in_another_reader(results):
+    reader = vtkGLTFReader()
+    reader.SetFileName(str(export(results, "glb")["glb"]))
+    reader.ApplyDeformationsToGeometryOn()
+    reader.SetFrameRate(30)
+    reader.UpdateInformation()
+    assert reader.GetNumberOfAnimations() == 1
+    assert reader.GetAnimationDuration(0) == pytest.approx(FRAMES * DT)
+    reader.EnableAnimation(0)
+    reader.UpdateInformation()
+    for index in range(FRAMES + 1):
+        reader.UpdateTimeStep(index * DT)
+        blocks = pyvista.wrap(reader.GetOutput()).combine()
+        wanted = np.concatenate([boundary_points(index), skin_points(index)])
+        np.testing.assert_allclose(blocks.points.min(axis=0), wanted.min(axis=0), atol=1e-5)
+        np.testing.assert_allclose(blocks.points.max(axis=0), wanted.max(axis=0), atol=1e-5)
 
 
 def test_gltf_has_texture_coordinates_with_v_downwards(results):

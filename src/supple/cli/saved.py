@@ -58,9 +58,10 @@ class SavedRun:
 
     def caption(self, index: int) -> str:
         """pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
+        frames = self.record["scene"]["frames"]
         if index == 0:
-            return "the start"
-        frame, frames = self.record["frames"][index - 1], self.record["scene"]["frames"]
+            return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
+        frame = self.record["frames"][index - 1]
         parts = [
             solver_name(self.record),
             f"{frame['iterations']} iteration" + ("s" if frame["iterations"] != 1 else ""),
