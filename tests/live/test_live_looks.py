@@ -47,6 +47,19 @@ def test_painted_surfaces_are_read_back_as_they_were_meant(snapshot):
     assert read.volume == pytest.approx(1.0, abs=1e-5)
 
 
+def test_categories_are_not_blended(snapshot):
+    trimesh = pytest.importorskip("trimesh")
+    surface = surface_of(snapshot.model)
+    corners = surface.corners(snapshot.shapes[0].positions)
+    colours = np.eye(3)[np.arange(len(corners)) % 3]
+    read = trimesh.load(
+        io.BytesIO(painted(surface, corners, colours, separate=True)), file_type="glb", process=False
+    ).to_geometry()
+    shown = np.asarray(read.visual.vertex_colors)[read.faces]
+    assert (shown == shown[:, :1]).all()
+    assert read.volume == pytest.approx(1.0, abs=1e-5)
+
+
 def stored_colours(data):
     """(c, 3) from the binary part of a GLB file: a header of 12 bytes, then two chunks with headers of 8."""
     length = int.from_bytes(data[12:16], "little")
