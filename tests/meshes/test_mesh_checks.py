@@ -42,8 +42,8 @@ BAD = {
     "flat and small": (FLAT * 1e-9 + 1e-9, TET, "flat"),
     "flat up to rounding": (FLAT + np.outer([0, 0.1, 0.2, 0.3], [0, 0, 1]), TET, "flat"),
     "coinciding": (CORNER * 0, TET, r"All points of the mesh lie at \(0, 0, 0\)"),
-    "tiny": (CORNER * 1e-120, TET, r"is 1e-120 × 1e-120 × 1e-120 m; sizes between 1e-50 and 1e\+50 m"),
-    "huge": (CORNER * 1e300, TET, r"coordinates up to 1e\+300 m; sizes between 1e-50 and 1e\+50 m"),
+    "tiny": (CORNER * 1e-120, TET, r"is 1e-120 × 1e-120 × 1e-120 m; sizes between 1e-12 and 1e\+12 m"),
+    "huge": (CORNER * 1e300, TET, r"coordinates up to 1e\+300 m; sizes between 1e-12 and 1e\+12 m"),
     "far away": (CORNER * 1e-9 + 1e9, TET, r"lie at \(1e\+09, 1e\+09, 1e\+09\).* far from the origin"),
     "rounded": (CORNER * 1e-9 + 1e6, TET, r"up to 1e\+06 m from the origin.* only what is 1\.2e-10 m apart"),
     "inverted": (CORNER, INVERTED, r"1 of 1 tets are inverted.*tet 0 \(-0.167 m³\).*repair=True"),
@@ -72,13 +72,13 @@ def test_inverted_tets_are_named_worst_first():
         TetMesh(points, [[0, 2, 1, 3], [4, 6, 5, 7], [8, 9, 10, 11]])
 
 
-@pytest.mark.parametrize("scale", [1e-40, 1e-9, 1, 1e9, 1e40])
+@pytest.mark.parametrize("scale", [1e-11, 1e-9, 1, 1e9, 1e11])
 def test_slivers_are_allowed_at_any_scale(scale):
     sliver = CORNER * [1, 1, 1e-11] * scale
     assert TetMesh(sliver, TET).volume == pytest.approx(1e-11 * scale**3 / 6)
 
 
-@pytest.mark.parametrize(("size", "place"), [(1e-9, 1.0), (1e-3, 1e6), (1.0, 1e9), (1e9, 1e15)])
+@pytest.mark.parametrize(("size", "place"), [(1e-9, 1.0), (1e-3, 1e6), (1.0, 1e9), (1e5, 1e11)])
 def test_small_meshes_may_lie_away_from_the_origin(size, place):
     assert TetMesh(CORNER * size + place, TET).volume == pytest.approx(size**3 / 6, rel=1e-2)
 

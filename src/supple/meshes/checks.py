@@ -12,8 +12,9 @@ from supple.meshes.measures import squared_edges, volumes
 FLAT = 1e-14
 """A tet is flat when |V| ≤ FLAT ℓ³, ℓ its longest edge: rounding decides the sign of its volume."""
 
-SMALLEST, LARGEST = 1e-50, 1e50
-"""Sizes [m] of bodies whose volumes, and products of two of them, float64 can hold."""
+SHORTEST, LONGEST = 1e-12, 1e12
+"""Sizes [m] of bodies: energies, volumes and squares of them stay within float64, also of tets that are much
+smaller."""
 
 ROUNDING = 1e-3
 """The part of a tet's longest edge that the distance between neighbouring float64 coordinates may be."""
@@ -91,10 +92,10 @@ def _refuse_size(points: np.ndarray) -> None:
     low, high = points.min(axis=0), points.max(axis=0)
     largest = max(np.abs(low).max(), np.abs(high).max())
     size = high / 2 - low / 2  # halves, lest it overflows
-    if largest > LARGEST or 0 < size.max() < SMALLEST:
-        found = f"has coordinates up to {largest:.2g} m" if largest > LARGEST else f"is {say_size(2 * size)}"
+    if largest > LONGEST or 0 < size.max() < SHORTEST / 2:
+        found = f"has coordinates up to {largest:.2g} m" if largest > LONGEST else f"is {say_size(2 * size)}"
         raise MeshError(
-            f"The mesh {found}; sizes between {SMALLEST:g} and {LARGEST:g} m can be computed with. Scale it: "
+            f"The mesh {found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: "
             "lengths are in metres."
         )
 
