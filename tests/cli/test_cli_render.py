@@ -231,3 +231,15 @@ def test_help_names_every_field_and_format():
     shown = {command: supple(command, "--help").stdout for command in ("render", "export")}
     assert all(name in shown["render"] for name in FIELDS)
     assert all(name in shown["export"] for name in FORMATS)
+
+
+def test_a_resumed_run_writes_a_start_that_is_missing(tmp_path):
+    scene = write_scene(tmp_path, SWING)
+    options = ("--output", "out", "--no-picture")
+    supple_json("run", scene, *options, "--frames", "2")
+    start = read_frame(tmp_path / "out", 0)
+    for file in (tmp_path / "out").glob("frame_0000.*"):
+        file.unlink()
+    supple_json("run", scene, *options, "--resume", "--frames", "3")
+    np.testing.assert_array_equal(read_frame(tmp_path / "out", 0).positions, start.positions)
+    assert len(pyvista.get_reader(tmp_path / "out" / "animation.pvd").time_values) == 4

@@ -127,6 +127,7 @@ def _perform(
     from supple.cli.progress import RunProgress
     from supple.cli.record import Looks, add_frame
     from supple.io import SavedFrame, joined, write_frame, write_pvd
+    from supple.io.frames import frame_path
 
     mesh, body = joined(job.file.scene.bodies)
     looks = Looks()
@@ -142,6 +143,7 @@ def _perform(
         for frame in job.solve(last, watch):
             if not record["frames"]:  # what is replaced stays until there is something better
                 _begin(job, folder, record)
+            if not frame_path(folder.path, 0, ".npz").exists():
                 write_frame(folder.path, job.start, mesh, body)
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time)
