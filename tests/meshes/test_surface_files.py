@@ -36,7 +36,11 @@ def as_bytes(mesh, suffix):
 def test_stl_of_both_kinds(binary, tmp_path):
     given, path = surface(), tmp_path / "ball.stl"
     meshio.Mesh(given.points, [("triangle", given.triangles)]).write(path, "stl", binary=binary)
-    load_surface(path).refuse_open()
+    assert path.read_bytes().startswith(b"solid") != binary
+    found = load_surface(path)
+    found.refuse_open()
+    assert found.n_triangles == given.n_triangles
+    assert found.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
 
 
 def test_objects_as_modelling_programs_write_them(tmp_path):
