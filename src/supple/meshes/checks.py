@@ -92,12 +92,16 @@ def _refuse_size(points: np.ndarray) -> None:
     low, high = points.min(axis=0), points.max(axis=0)
     largest = max(np.abs(low).max(), np.abs(high).max())
     size = high / 2 - low / 2  # halves, lest it overflows
-    if largest > LONGEST or 0 < size.max() < SHORTEST / 2:
-        found = f"has coordinates up to {largest:.2g} m" if largest > LONGEST else f"is {say_size(2 * size)}"
-        raise MeshError(
-            f"The mesh {found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: "
-            "lengths are in metres."
-        )
+    if largest > LONGEST:
+        found = f"The points reach {largest:.2g} m from the origin"
+    elif 0 < size.max() < SHORTEST / 2:
+        found = f"The mesh is {say_size(2 * size)}"
+    else:
+        return
+    raise MeshError(
+        f"{found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: lengths are in "
+        "metres."
+    )
 
 
 def _as_cells(values: ArrayLike, kind: str, corners: int, n: int) -> np.ndarray:
