@@ -99,8 +99,8 @@ def _refuse_size(points: np.ndarray) -> None:
     else:
         return
     raise MeshError(
-        f"{found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: lengths are in "
-        "metres."
+        f"{found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: lengths are "
+        "in metres."
     )
 
 
