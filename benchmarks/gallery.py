@@ -89,7 +89,8 @@ def solve(name: str) -> None:
 def draw(name: str, run: SavedRun) -> dict[str, Any]:
     """Draw a picture, or a film where there are several frames or a start to recover from."""
     print(f"{name}: drawing")
-    shapes: Sequence[Shape] = run.shapes()
+    several = len(run.record["frames"]) > 1
+    shapes: Sequence[Shape] = run.shapes() if several else run.shapes([1])
     fps = min(1 / run.file.scene.dt, 20.0)
     if run.file.start is not None:
         shapes, fps = iterations(run), 8.0
@@ -101,9 +102,10 @@ def draw(name: str, run: SavedRun) -> dict[str, Any]:
         with_palette(path)
     else:
         path = GALLERY / f"{name}.webp"
-        every = -(-len(shapes) // MOST_PICTURES)
-        kept = [shapes[i] for i in range((len(shapes) - 1) % every, len(shapes), every)]
-        film(path, run.model, kept + kept[-1:] * round(fps), size=FILM_SIZE, fps=fps / every, **look)
+        chosen = np.linspace(0, len(shapes) - 1, min(len(shapes), MOST_PICTURES)).round().astype(int)
+        kept = [shapes[i] for i in chosen]
+        pace = fps * len(kept) / len(shapes)
+        film(path, run.model, kept + kept[-1:] * round(fps), size=FILM_SIZE, fps=pace, **look)
     return {"file": path.name, **figures_of(run)}
 
 

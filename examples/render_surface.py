@@ -1,7 +1,7 @@
 """Fill a detailed surface with coarse tetrahedra, let it swing, and write its motion for other programs.
 
 python examples/render_surface.py [SURFACE [FOLDER]]: a closed surface (.obj, .stl, .ply, .off). It writes USD
-for Blender, Houdini or Omniverse, and glTF of the last frame.
+for Blender, Houdini or Omniverse, and animated glTF for browsers.
 """
 
 import sys

@@ -128,7 +128,7 @@ def test_a_single_result_can_be_saved(tmp_path):
     scene = bar()
     result = supple.equilibrium(scene)
     with np.load(supple.save_frames(scene, result, "npz", tmp_path)["npz"]) as saved:
-        np.testing.assert_array_equal(saved["positions"], result.positions[None])
+        np.testing.assert_array_equal(saved["positions"], [result.model.rest, result.positions])
 
 
 # --- what is refused ---------------------------------------------------------------------------------------

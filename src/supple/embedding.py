@@ -32,6 +32,11 @@ class Skin(Protocol):
     @property
     def triangles(self) -> np.ndarray: ...
 
+    @property
+    def uv(self) -> np.ndarray | None:
+        """Texture coordinates (t, 3, 2) of the corners of the triangles, where there are any."""
+        ...
+
     def deform(self, positions: np.ndarray) -> np.ndarray:
         """Where the k points of the surface are when the body's vertices are at positions (n, 3) [m]."""
         ...
@@ -40,9 +45,16 @@ class Skin(Protocol):
         """(k, ...) values at the points of the surface from values (n, ...) at the vertices."""
         ...
 
+    @property
+    def nearest(self) -> np.ndarray:
+        """(k,) the vertex of the body that each point of the surface follows most."""
+        ...
+
 
 class Boundary:
     """The boundary of a mesh itself, without the vertices inside."""
+
+    uv = None
 
     def __init__(self, mesh: TetMesh) -> None:
         self.vertices = mesh.surface_vertices
@@ -57,6 +69,10 @@ class Boundary:
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
         return values[self.vertices]
+
+    @property
+    def nearest(self) -> np.ndarray:
+        return self.vertices
 
 
 class Embedding:
@@ -93,6 +109,10 @@ class Embedding:
         return self.surface.triangles
 
     @property
+    def uv(self) -> np.ndarray | None:
+        return self.surface.uv
+
+    @property
     def outside(self) -> np.ndarray:
         """(k,) bool: whether a point lies outside the mesh at rest."""
         mask = np.zeros(len(self.distance), bool)
@@ -118,6 +138,12 @@ class Embedding:
         """Values (n,) or (n, c) at the vertices of the mesh, at the points of the surface; those outside
         have the value of their closest point."""
         return self._weights @ np.asarray(values, float)
+
+    @property
+    def nearest(self) -> np.ndarray:
+        """(k,) the vertex of the mesh that each point of the surface follows most."""
+        most = self._weights.data.reshape(-1, 4).argmax(axis=1)
+        return self._weights.indices.reshape(-1, 4)[np.arange(len(most)), most]
 
     def __repr__(self) -> str:
         return f"<Embedding: {self.surface!r} in {self.mesh!r}, {len(self._outside)} points outside>"
@@ -215,6 +241,10 @@ class VisibleSurface:
 
     def interpolate(self, values: np.ndarray) -> np.ndarray:
         return np.concatenate([skin.interpolate(values[vertices]) for vertices, skin in self._pairs()])
+
+    def pick(self, values: np.ndarray) -> np.ndarray:
+        """(k, ...) the values of the vertices that points follow most, for those that cannot be blended."""
+        return np.concatenate([values[vertices][skin.nearest] for vertices, skin in self._pairs()])
 
 
 def surface_of(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:

@@ -1,4 +1,4 @@
-"""Solvers with options in one word: pbng:acceleration=chebyshev:omega=1.7."""
+"""Solvers with options in one word: pbng:acceleration=sor:omega=1.7."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from supple.checks import closest
 from supple.solvers import SOLVERS, Solver
+from supple.solvers.solver import idle_options
 
 
 def words(text: str) -> list[str]:
@@ -20,17 +21,22 @@ def words(text: str) -> list[str]:
     return found
 
 
-def parse_solver(text: str) -> Solver:
-    """A solver from its name, and from options that follow it as :option=value."""
+def parse_solver(text: str, idle: bool = False) -> Solver:
+    """A solver from its name, and from options that follow it as :option=value; idle: whether there may be
+    options that do nothing beside the others."""
     name, *settings = text.split(":")
     if name not in SOLVERS:
         raise ValueError(f"there is no solver {name!r}; {closest(name, SOLVERS)}")
     kind: Any = SOLVERS[name]
     options = dict(_option(kind, setting) for setting in settings)
     try:
-        return TypeAdapter(kind).validate_python(options)
+        solver = TypeAdapter(kind).validate_python(options)
     except ValidationError as error:
         raise ValueError(f"{text}: {_sentence(error)}") from None
+    without_effect = {} if idle else idle_options(kind, options)
+    for option, sentence in without_effect.items():
+        raise ValueError(f"{text}: {option} {sentence}.")
+    return solver
 
 
 def _option(kind: Any, setting: str) -> tuple[str, str | None]:

@@ -173,6 +173,10 @@ def refused(*arguments: str) -> str:
         (("--solvers", "pbng:omga=1"), "pbng has no option 'omga'; did you mean 'omega'?"),
         (("--solvers", "pbng:omega"), "pbng:omega needs a value"),
         (("--solvers", "pbng:omega=fast"), "pbng:omega=fast: omega should be a valid number, got 'fast'"),
+        (
+            ("--solvers", "pbng:acceleration=sor:window=5"),
+            'window does nothing with acceleration = "sor"; it is for acceleration = "anderson"',
+        ),
         (("--solvers", "pbng:omega=3"), "omega must lie between 0 and 2"),
         (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor', 'chebyshev' or 'anderson'"),
         (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),

@@ -19,7 +19,7 @@ def test_export_writes_what_it_says(results, tmp_path):
     said = supple_json("export", "results", "--to", ",".join(FORMATS), "--output", "out")
     assert set(said["files"]) == set(FORMATS)
     assert all((tmp_path / path).exists() for path in said["files"].values())
-    glb = trimesh.load(tmp_path / "out" / "final.glb", process=False)
+    glb = trimesh.load(tmp_path / "out" / "animation.glb", process=False)
     with np.load(tmp_path / "out" / "positions.npz") as saved:
         final = saved["positions"][-1]
     np.testing.assert_allclose(glb.bounds, [final.min(axis=0), final.max(axis=0)], atol=1e-6)
@@ -29,14 +29,14 @@ def test_export_writes_what_it_says(results, tmp_path):
 def test_export_writes_beside_the_frames_unless_told_otherwise(results):
     shown = supple("export", "results", "--to", "npz, glb")
     assert shown.exit_code == 0
-    assert shown.stdout.split() == ["npz", "results/positions.npz", "glb", "results/final.glb"]
+    assert shown.stdout.split() == ["npz", "results/positions.npz", "glb", "results/animation.glb"]
     assert supple("export", "results", "--to", "npz", "--quiet").stdout == ""
 
 
 def test_run_writes_further_formats(tmp_path):
     scene = write_scene(tmp_path, STRETCH)
     supple_json("run", scene, "--output", "results", "--no-picture", "--no-film", "--write", "glb,npz")
-    assert {"final.glb", "positions.npz"} <= {path.name for path in (tmp_path / "results").iterdir()}
+    assert {"animation.glb", "positions.npz"} <= {path.name for path in (tmp_path / "results").iterdir()}
     refused = supple("run", scene, "--output", "other", "--write", "gltf")
     assert refused.exit_code == 2
     assert "there is no format 'gltf'" in refused.stderr
@@ -49,9 +49,17 @@ def test_render_surfaces_of_a_run_are_exported(tmp_path):
     scene = STRETCH.replace("density = 100", 'density = 100\nrender = { file = "skin.ply" }')
     supple_json("run", write_scene(tmp_path, scene), "--output", "results", "--no-picture", "--no-film")
     supple_json("export", "results", "--to", "glb")
-    (skin,) = trimesh.load(tmp_path / "results" / "final.glb", process=False).geometry.values()
+    (skin,) = trimesh.load(tmp_path / "results" / "animation.glb", process=False).geometry.values()
     assert len(skin.faces) == len(fine.surface)
     assert skin.extents[0] > 1.2 * 1.4  # a ball 1.4 m wide, stretched by half
+
+
+@pytest.mark.parametrize("factor", ["0", "nan"])
+def test_mesh_says_what_is_wrong_with_a_scale(tmp_path, factor):
+    trimesh.creation.box().export(tmp_path / "box.stl")
+    said = supple_json("mesh", "box.stl", "box.vtu", "--scale", factor, exit_code=2)
+    assert "scale must be finite and not 0" in said["error"]
+    assert "edge_length" not in said["error"]
 
 
 @pytest.mark.parametrize(

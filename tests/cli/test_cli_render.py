@@ -5,6 +5,7 @@ import json
 import imageio_ffmpeg
 import numpy as np
 import pytest
+import pyvista
 from cli_scenes import SAG, STRETCH, SWING, supple, supple_json, write_scene
 from matplotlib.image import imread
 from PIL import Image
@@ -13,8 +14,9 @@ import supple as library
 from supple.cli.illustrate import pace, parse_size
 from supple.cli.progress import FilmProgress
 from supple.cli.saved import open_run
-from supple.io import read_frame
+from supple.io import FORMATS, read_frame
 from supple.solvers.problem import Problem
+from supple.view.fields import FIELDS
 
 SMALL = ("--size", "320x240")
 
@@ -51,28 +53,61 @@ def test_a_run_is_drawn_again(results, tmp_path):
     printed = supple_json("render", results, *SMALL, "--gif", "--theme", "dark", "--field", "residual")
     assert printed["files"] == [str(tmp_path / name) for name in ("picture.png", "film.mp4", "film.gif")]
     assert imread(tmp_path / "picture.png").shape[:2] == (240, 320)
-    assert pictures_in(tmp_path / "film.mp4") == 6
-    assert Image.open(tmp_path / "film.gif").n_frames == 6
+    assert printed["frames"] == [0, 1, 2, 3, 4, 5, 6]
+    assert pictures_in(tmp_path / "film.mp4") == 7
+    assert Image.open(tmp_path / "film.gif").n_frames == 7
 
 
-def test_nothing_but_pictures_changes(results, swing):
+def contents(folder) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+def test_nothing_but_pictures_changes(results, tmp_path):
+    before = contents(tmp_path)
     supple_json("render", results, *SMALL, "--output", "elsewhere")
-    for file in swing.iterdir():
-        assert (swing.parent / swing.name / file.name).read_bytes() == file.read_bytes()
-    assert not (swing / "picture.png").exists()
+    assert contents(tmp_path) == before
+    supple_json("render", results, *SMALL)
+    after = contents(tmp_path)
+    assert after.keys() - before.keys() == {"picture.png", "film.mp4"}
+    assert {name: after[name] for name in before} == before
+
+
+def test_the_start_of_a_run_is_frame_0(tmp_path):
+    text = STRETCH + "[start]\nflatten = { axis = 'y', at = 0.25 }\n"
+    supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-film", "--no-picture")
+    run = open_run(tmp_path / "out")
+    start = run.shapes([0])[0]
+    assert (start.caption, start.step, start.solved) == (
+        "the start · frame 0 of 4, 0 s",
+        None,
+        False,
+    )
+    np.testing.assert_array_equal(start.positions, run.file.start_positions(run.model))
+    assert list(run.indices) == [0, 1, 2, 3, 4]
+    times = pyvista.get_reader(tmp_path / "out" / "animation.pvd").time_values
+    assert times == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_a_single_equilibrium_gives_a_picture_of_it_and_its_start_when_asked(tmp_path):
+    supple_json("run", write_scene(tmp_path, SAG), "--output", "out", "--no-picture")
+    assert supple_json("render", "out", *SMALL)["frames"] == [1]
+    assert not (tmp_path / "out" / "film.mp4").exists()
+    assert supple_json("render", "out", *SMALL, "--frames", "0")["frames"] == [0]
+    assert supple_json("render", "out", *SMALL, "--frames", ":")["frames"] == [0, 1]
+    assert pictures_in(tmp_path / "out" / "film.mp4") == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "frames"), [("2:4", [2, 3, 4]), (":2", [1, 2]), ("5:", [5, 6]), ("3", [3]), (":", range(1, 7))]
+    ("text", "frames"), [("2:4", [2, 3, 4]), (":2", [0, 1, 2]), ("5:", [5, 6]), ("0", [0]), (":", range(7))]
 )
 def test_frames_are_chosen(results, text, frames):
     printed = supple_json("render", results, *SMALL, "--frames", text, "--no-film")
     assert printed["frames"] == list(frames)
 
 
-@pytest.mark.parametrize("text", ["0", "7", "4:2", "a:b", "1:9", "-1"])
+@pytest.mark.parametrize("text", ["7", "4:2", "a:b", "1:9", "-1"])
 def test_frames_that_are_not_there_are_refused(results, text):
-    assert "within 1 to 6" in refused(results, f"--frames={text}")
+    assert "within 0 to 6" in refused(results, f"--frames={text}")
 
 
 def test_one_frame_gives_a_picture_and_a_turntable_a_film(results, tmp_path, monkeypatch):
@@ -132,7 +167,7 @@ def test_results_whose_scene_is_not_what_it_was_are_refused(results, tmp_path):
 
 def test_an_unfinished_run_is_drawn_as_far_as_it_got(results, tmp_path):
     (tmp_path / "frame_0003.npz").unlink()
-    assert supple_json("render", results, *SMALL)["frames"] == [1, 2]
+    assert supple_json("render", results, *SMALL)["frames"] == [0, 1, 2]
 
 
 def test_an_interrupted_film_leaves_the_old_one(results, tmp_path, monkeypatch):
@@ -190,3 +225,21 @@ def test_figures_that_are_not_finite_reach_a_caption(results, tmp_path):
     report["frames"][-1] |= {"imbalance": None, "energy": None}
     path.write_text(json.dumps(report))
     assert "imbalance inf" in open_run(tmp_path).caption(6)
+
+
+def test_help_names_every_field_and_format():
+    shown = {command: supple(command, "--help").stdout for command in ("render", "export")}
+    assert all(name in shown["render"] for name in FIELDS)
+    assert all(name in shown["export"] for name in FORMATS)
+
+
+def test_a_resumed_run_writes_a_start_that_is_missing(tmp_path):
+    scene = write_scene(tmp_path, SWING)
+    options = ("--output", "out", "--no-picture")
+    supple_json("run", scene, *options, "--frames", "2")
+    start = read_frame(tmp_path / "out", 0)
+    for file in (tmp_path / "out").glob("frame_0000.*"):
+        file.unlink()
+    supple_json("run", scene, *options, "--resume", "--frames", "3")
+    np.testing.assert_array_equal(read_frame(tmp_path / "out", 0).positions, start.positions)
+    assert len(pyvista.get_reader(tmp_path / "out" / "animation.pvd").time_values) == 4

@@ -16,6 +16,8 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
     assert result.exit_code == 0, result.output
     folder = tmp_path / "results" / "scene"
     assert {file.name for file in folder.iterdir()} == {
+        "frame_0000.vtu",
+        "frame_0000.npz",
         "frame_0001.vtu",
         "frame_0001.npz",
         "animation.pvd",

@@ -1,5 +1,6 @@
 """Exports: every format reopened with another library than the one that wrote it, where there is one."""
 
+import json
 import struct
 import weakref
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import pyvista
 import trimesh
+from vtkmodules.vtkIOGeometry import vtkGLTFReader
 
 import supple
 from supple.io import (
@@ -34,11 +36,17 @@ def make_scene():
     material = supple.Corotated(young=1e4, poisson=0.3)
     fine = supple.ball(0.41, 5)
     scene.add_solid(supple.block(2), material, name=NAMES[0])
-    skin = supple.TriMesh(
-        fine.points[fine.surface_vertices], np.searchsorted(fine.surface_vertices, fine.surface)
-    )
+    points = fine.points[fine.surface_vertices]
+    triangles = np.searchsorted(fine.surface_vertices, fine.surface)
+    skin = supple.TriMesh(points, triangles, uv=seamed(points[triangles]))
     scene.add_solid(supple.ball(0.4, 2), material, name=NAMES[1], render=skin)
     return scene
+
+
+def seamed(corners):
+    """(t, 3, 2) texture coordinates with a seam: triangles on either side of x = 0 have their own."""
+    side = corners[:, :, 0].mean(axis=1, keepdims=True) > 0
+    return np.stack([corners[:, :, 1] + side, corners[:, :, 2] / 3], axis=2)
 
 
 SCENE = make_scene()
@@ -57,7 +65,7 @@ def results(tmp_path):
     folder = ResultsFolder(tmp_path / "results")
     folder.create()
     mesh, body = joined(SCENE.bodies)
-    for index in range(1, FRAMES + 1):
+    for index in range(FRAMES + 1):
         x = positions(index)
         write_frame(folder.path, SavedFrame(x, 0 * x, index, index * DT), mesh, body)
     write_skins(folder.path, SCENE.bodies)
@@ -80,11 +88,12 @@ def test_usd_opens_with_its_units_times_and_prims(results):
     assert geometry.GetStageMetersPerUnit(stage) == 1
     assert geometry.GetStageUpAxis(stage) == "Y"
     assert stage.GetTimeCodesPerSecond() == stage.GetFramesPerSecond() == 30
-    assert (stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (1, FRAMES)
+    assert (stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (0, FRAMES)
     bodies = [prim.GetName() for prim in stage.GetDefaultPrim().GetChildren()]
     assert bodies == ["W__rfel_1", "ball"]
-    surfaces = [geometry.Mesh(stage.GetPrimAtPath(f"/World/{name}/surface")) for name in bodies]
-    for index in range(1, FRAMES + 1):
+    surfaces = [geometry.Mesh(prim) for prim in stage.Traverse() if prim.IsA(geometry.Mesh)]
+    assert [surface.GetPrim().GetName() for surface in surfaces] == bodies
+    for index in range(FRAMES + 1):
         for surface, wanted in zip(surfaces, (boundary_points(index), skin_points(index)), strict=True):
             np.testing.assert_allclose(surface.GetPointsAttr().Get(index), wanted, rtol=1e-6, atol=1e-9)
             low, high = np.array(surface.GetExtentAttr().Get(index))
@@ -94,12 +103,17 @@ def test_usd_opens_with_its_units_times_and_prims(results):
     assert set(surfaces[1].GetFaceVertexCountsAttr().Get()) == {3}
     colours = {tuple(surface.GetDisplayColorAttr().Get()[0]) for surface in surfaces}
     assert len(colours) == 2
+    assert not geometry.PrimvarsAPI(surfaces[0]).HasPrimvar("st")
+    uv = geometry.PrimvarsAPI(surfaces[1]).GetPrimvar("st")
+    assert uv.GetInterpolation() == "faceVarying"
+    np.testing.assert_allclose(uv.Get(), BALL.skin.uv.reshape(-1, 2), atol=1e-6)
 
 
 def test_usd_volumes_are_right_handed_by_usds_own_check(results):
     usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
     stage = usd.Stage.Open(str(export(results, "usd")["usd"]))
     volumes = [geometry.TetMesh(prim) for prim in stage.Traverse() if prim.IsA(geometry.TetMesh)]
+    assert [volume.GetPrim().GetName() for volume in volumes] == ["W__rfel_1_volume", "ball_volume"]
     for volume, body in zip(volumes, SCENE.bodies, strict=True):
         np.testing.assert_array_equal(volume.GetTetVertexIndicesAttr().Get(), body.mesh.tets)
         assert len(geometry.TetMesh.FindInvertedElements(volume, usd.TimeCode(2))) == 0
@@ -112,40 +126,212 @@ def test_usd_volumes_are_right_handed_by_usds_own_check(results):
         )
 
 
-def test_gltf_has_the_last_shape_of_every_body_with_its_colour(results):
+def test_gltf_shows_the_last_shape_of_every_body_where_animations_are_unknown(results):
     scene = trimesh.load(export(results, "glb")["glb"], process=False)
     assert sorted(scene.graph.nodes_geometry) == sorted(NAMES)
     volumes = {name: mesh.volume for name, mesh in scene.geometry.items()}
     stretch = 1 + FRAMES / 10
     assert volumes[NAMES[0]] == pytest.approx(stretch, rel=1e-5)
     assert volumes["ball"] > 1.05 * stretch * BALL.mesh.volume  # the skin is finer and larger
-    np.testing.assert_allclose(scene.geometry["ball"].vertices, skin_points(FRAMES), atol=1e-6)
-    assert len({tuple(mesh.visual.vertex_colors[0]) for mesh in scene.geometry.values()}) == 2
+    colours = {tuple(mesh.visual.material.baseColorFactor) for mesh in scene.geometry.values()}
+    assert len(colours) == 2
+
+
+def test_gltf_is_animated_through_all_frames(results):
+    file = GLTF(export(results, "glb")["glb"])
+    file.check()
+    assert [node["name"] for node in file.tree["nodes"]] == NAMES
+    assert [mesh["name"] for mesh in file.tree["meshes"]] == NAMES
+    (animation,) = file.tree["animations"]
+    assert [channel["target"] for channel in animation["channels"]] == [
+        {"node": 0, "path": "weights"},
+        {"node": 1, "path": "weights"},
+    ]
+    np.testing.assert_allclose(file.times(), np.arange(FRAMES + 1) * DT, rtol=1e-6)
+    for frame in range(FRAMES + 1):
+        cube, cube_normals, _ = file.shape(0, file.times()[frame])
+        corners = boundary_points(frame)
+        assert len(cube) == 6 * 9  # sharp edges are doubled
+        assert {tuple(p) for p in cube.round(4).tolist()} == {tuple(p) for p in corners.round(4).tolist()}
+        np.testing.assert_allclose(np.abs(cube_normals).max(axis=1), 1, atol=1e-5)  # of flat sides
+        centre = corners.mean(axis=0)
+        assert (np.einsum("ij,ij->i", cube - centre, cube_normals) > 0.4).all()
+        ball, normals, triangles = file.shape(1, file.times()[frame])
+        np.testing.assert_allclose(ball[triangles], skin_points(frame)[BALL.skin.triangles], atol=1e-5)
+        np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, atol=1e-5)
+    between, _, _ = file.shape(0, 1.25 * DT)
+    first, second = (file.shape(0, index * DT)[0] for index in (1, 2))
+    np.testing.assert_allclose(between, 0.75 * first + 0.25 * second, atol=1e-5)
+
+
+def test_gltf_moves_in_another_reader(results):
+    reader = vtkGLTFReader()
+    reader.SetFileName(str(export(results, "glb")["glb"]))
+    reader.ApplyDeformationsToGeometryOn()
+    reader.SetFrameRate(30)
+    reader.UpdateInformation()
+    assert reader.GetNumberOfAnimations() == 1
+    assert reader.GetAnimationDuration(0) == pytest.approx(FRAMES * DT)
+    reader.EnableAnimation(0)
+    reader.UpdateInformation()
+    for index in range(FRAMES + 1):
+        reader.UpdateTimeStep(index * DT)
+        blocks = pyvista.wrap(reader.GetOutput()).combine()
+        wanted = np.concatenate([boundary_points(index), skin_points(index)])
+        np.testing.assert_allclose(blocks.points.min(axis=0), wanted.min(axis=0), atol=1e-5)
+        np.testing.assert_allclose(blocks.points.max(axis=0), wanted.max(axis=0), atol=1e-5)
+
+
+def test_gltf_has_texture_coordinates_with_v_downwards(results):
+    file = GLTF(export(results, "glb")["glb"])
+    cube, ball = (mesh["primitives"][0] for mesh in file.tree["meshes"])
+    assert "TEXCOORD_0" not in cube["attributes"]
+    corners = file.values(ball["indices"]).reshape(-1, 3)
+    uv = file.values(ball["attributes"]["TEXCOORD_0"])[corners]
+    np.testing.assert_allclose(uv * [1, -1] + [0, 1], BALL.skin.uv, atol=1e-6)
+
+
+def test_gltf_of_one_frame_is_not_animated(tmp_path):
+    file = GLTF(save_frames(SCENE, [supple.Frame(REST, None, None, None, 7, 7 * DT)], "glb", tmp_path)["glb"])
+    file.check()
+    assert "animations" not in file.tree
+    assert all("targets" not in mesh["primitives"][0] for mesh in file.tree["meshes"])
+
+
+@pytest.mark.parametrize("limit", ["MOST_TARGETS", "MOST_BYTES"])
+def test_gltf_of_very_many_frames_has_some_of_them(tmp_path, monkeypatch, caplog, limit):
+    few = {"MOST_TARGETS": 4, "MOST_BYTES": 4 * 24 * 300}[limit]
+    monkeypatch.setattr(f"supple.io.formats.glb.{limit}", few)
+    shapes = (positions(index) for index in range(1, 101))
+    file = GLTF(save_frames(SCENE, shapes, "glb", tmp_path, start=positions(0))["glb"])
+    file.check()
+    times = file.times() / DT
+    assert 3 <= len(times) <= 5
+    assert (times[0], times[-1]) == (0, pytest.approx(100))
+    assert f"animation.glb has {len(times)} of the 101 frames" in caplog.text
+    ball, _, triangles = file.shape(1, file.times()[1])
+    wanted = skin_points(round(times[1]))[BALL.skin.triangles]
+    np.testing.assert_allclose(ball[triangles], wanted, atol=1e-4)
+
+
+COMPONENTS = {5125: "<u4", 5126: "<f4"}
+WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3}
+
+
+class GLTF:
+    """A reader of binary glTF 2.0 that trusts nothing."""
+
+    def __init__(self, path):
+        content = path.read_bytes()
+        magic, version, length = struct.unpack_from("<4sII", content)
+        assert (magic, version, length) == (b"glTF", 2, len(content))
+        size, kind = struct.unpack_from("<I4s", content, 12)
+        assert (kind, size % 4) == (b"JSON", 0)
+        self.tree = json.loads(content[20 : 20 + size])
+        rest = content[20 + size :]
+        size, kind = struct.unpack_from("<I4s", rest)
+        assert (kind, size) == (b"BIN\0", len(rest) - 8)
+        self.binary = rest[8:]
+        assert self.tree["buffers"] == [{"byteLength": size}]
+
+    def values(self, number):
+        accessor = self.tree["accessors"][number]
+        view = self.tree["bufferViews"][accessor["bufferView"]]
+        width = WIDTHS[accessor["type"]]
+        assert view["byteLength"] == 4 * width * accessor["count"]
+        assert view["byteOffset"] % 4 == 0
+        assert view["byteOffset"] + view["byteLength"] <= len(self.binary)
+        data = self.binary[view["byteOffset"] :][: view["byteLength"]]
+        return np.frombuffer(data, COMPONENTS[accessor["componentType"]]).reshape(-1, width)
+
+    def check(self):
+        """What the standard asks for: finite numbers, bounds of positions and times, indices in range, unit
+        normals, as many targets as weights."""
+        tree = self.tree
+        assert tree["asset"]["version"] == "2.0"
+        assert tree["scenes"][tree["scene"]]["nodes"] == list(range(len(tree["nodes"])))
+        for number, accessor in enumerate(tree["accessors"]):
+            values = self.values(number)
+            assert np.isfinite(values).all()
+            if "min" in accessor:
+                assert accessor["min"] == values.min(axis=0).tolist()
+                assert accessor["max"] == values.max(axis=0).tolist()
+        for mesh in tree["meshes"]:
+            (primitive,) = mesh["primitives"]
+            assert primitive["material"] < len(tree["materials"])
+            targets = primitive.get("targets", [])
+            assert len(mesh.get("weights", [])) == len(mesh.get("extras", {}).get("targetNames", []))
+            assert len(mesh.get("weights", [])) == len(targets)
+            for attributes in (primitive["attributes"], *targets):
+                accessors = [tree["accessors"][number] for number in attributes.values()]
+                assert len({accessor["count"] for accessor in accessors}) == 1
+                assert {"min", "max"} <= tree["accessors"][attributes["POSITION"]].keys()
+            points = self.values(primitive["attributes"]["POSITION"])
+            assert self.values(primitive["indices"]).max() == len(points) - 1
+            normals = self.values(primitive["attributes"]["NORMAL"])
+            np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, atol=1e-5)
+        for animation in tree.get("animations", []):
+            for channel in animation["channels"]:
+                sampler = animation["samplers"][channel["sampler"]]
+                keys, weights = self.values(sampler["input"]), self.values(sampler["output"])
+                assert (np.diff(keys[:, 0]) > 0).all()
+                mesh = tree["meshes"][tree["nodes"][channel["target"]["node"]]["mesh"]]
+                assert len(weights) == len(keys) * len(mesh["weights"])
+                assert {"min", "max"} <= tree["accessors"][sampler["input"]].keys()
+
+    def times(self):
+        return self.values(self.tree["animations"][0]["samplers"][0]["input"])[:, 0]
+
+    def shape(self, body, time):
+        """Positions and normals of the corners of a body at a time [s], and triangles."""
+        (primitive,) = self.tree["meshes"][body]["primitives"]
+        weights = self.values(self.tree["animations"][0]["samplers"][0]["output"])
+        weights = weights.reshape(len(self.times()), -1)
+        now = [np.interp(time, self.times(), weight) for weight in weights.T]
+        found = []
+        for name in ("POSITION", "NORMAL"):
+            moves = [w * self.values(t[name]) for w, t in zip(now, primitive["targets"], strict=True)]
+            found.append(self.values(primitive["attributes"][name]) + sum(moves))
+        return *found, self.values(primitive["indices"]).reshape(-1, 3)
 
 
 @pytest.mark.parametrize("suffix", ["ply", "obj"])
 def test_sequences_have_a_surface_for_every_body_and_frame(results, suffix):
     folder = export(results, suffix)[suffix]
-    assert len(list(folder.iterdir())) == 2 * FRAMES
-    for index in range(1, FRAMES + 1):
-        ball = meshio.read(folder / f"ball_{index:04d}.{suffix}")
-        np.testing.assert_allclose(ball.points, skin_points(index), atol=2e-7 * 5)
-        np.testing.assert_array_equal(ball.cells_dict["triangle"], BALL.skin.triangles)
+    assert len(list(folder.iterdir())) == 2 * (FRAMES + 1)
+    for index in range(FRAMES + 1):
+        assert b"metres, y is up" in (folder / f"ball_{index:04d}.{suffix}").read_bytes()[:150]
+        points, triangles = read_surface(folder / f"ball_{index:04d}.{suffix}")
+        np.testing.assert_allclose(points, skin_points(index), atol=2e-7 * 5)
+        np.testing.assert_array_equal(triangles, BALL.skin.triangles)
         cube = pyvista.read(folder / f"Würfel_1_{index:04d}.{suffix}")
         assert cube.volume == pytest.approx(1 + index / 10, rel=1e-5)
+
+
+def read_surface(path):
+    """Points and triangles as they are numbered in a file; meshio cannot read textured OBJ files."""
+    if path.suffix == ".ply":
+        found = meshio.read(path)
+        return found.points, found.cells_dict["triangle"]
+    lines = [line.split() for line in path.read_text().splitlines()]
+    points = [[float(word) for word in words] for kind, *words in lines if kind == "v"]
+    faces = [[int(word.split("/")[0]) - 1 for word in words] for kind, *words in lines if kind == "f"]
+    return np.array(points), np.array(faces)
 
 
 def test_point_caches_follow_their_objects(results):
     folder = export(results, "pc2")["pc2"]
     content = (folder / "ball.pc2").read_bytes()
     magic, version, points, start, rate, samples = struct.unpack("<12siiffi", content[:32])
-    assert (magic, version, start, rate) == (b"POINTCACHE2\0", 1, 1, 1)
+    assert (magic, version, start, rate) == (b"POINTCACHE2\0", 1, 0, 1)
     cached = np.frombuffer(content[32:], "<f4").reshape(samples, points, 3)
-    wanted = [skin_points(index) for index in range(1, FRAMES + 1)]
+    wanted = [skin_points(index) for index in range(FRAMES + 1)]
     np.testing.assert_allclose(cached, wanted, rtol=1e-6, atol=1e-9)
-    rest = meshio.read(folder / "ball.obj")
-    np.testing.assert_allclose(rest.points, BALL.skin.surface.points, atol=1e-9)
-    np.testing.assert_array_equal(rest.cells_dict["triangle"], BALL.skin.triangles)
+    rest, triangles = read_surface(folder / "ball.obj")
+    np.testing.assert_allclose(rest, BALL.skin.surface.points, atol=1e-9)
+    np.testing.assert_array_equal(triangles, BALL.skin.triangles)
+    textured = trimesh.load(folder / "ball.obj", process=False)
+    np.testing.assert_allclose(textured.visual.uv[textured.faces], BALL.skin.uv, atol=1e-6)
 
 
 def test_numpy_archives_are_exact(results):
@@ -163,9 +349,9 @@ def test_zarr_is_exact_and_has_a_frame_in_each_chunk(results):
 
 
 def check_arrays(found):
-    np.testing.assert_array_equal(found["positions"], [positions(i) for i in range(1, FRAMES + 1)])
-    np.testing.assert_array_equal(found["time"], [i * DT for i in range(1, FRAMES + 1)])
-    np.testing.assert_array_equal(found["index"], range(1, FRAMES + 1))
+    np.testing.assert_array_equal(found["positions"], [positions(i) for i in range(FRAMES + 1)])
+    np.testing.assert_array_equal(found["time"], [i * DT for i in range(FRAMES + 1)])
+    np.testing.assert_array_equal(found["index"], range(FRAMES + 1))
     mesh, body = joined(SCENE.bodies)
     np.testing.assert_array_equal(found["tets"], mesh.tets)
     np.testing.assert_array_equal(found["body"], body)
@@ -173,7 +359,7 @@ def check_arrays(found):
 
 def test_vtu_opens_as_a_series(results, tmp_path):
     reader = pyvista.get_reader(export(results, "vtu", tmp_path / "elsewhere")["vtu"] / "animation.pvd")
-    assert reader.time_values == [i * DT for i in range(1, FRAMES + 1)]
+    assert reader.time_values == [i * DT for i in range(FRAMES + 1)]
     reader.set_active_time_value(2 * DT)
     grid = reader.read()[0]
     np.testing.assert_array_equal(grid.points, positions(2))
@@ -183,7 +369,13 @@ def test_vtu_opens_as_a_series(results, tmp_path):
 def test_an_unfinished_run_gives_its_complete_frames(results):
     (results / "frame_0003.npz").unlink()
     with np.load(export(results, "npz")["npz"]) as found:
-        assert len(found["positions"]) == 2
+        assert found["index"].tolist() == [0, 1, 2]
+
+
+def test_results_without_their_start_begin_with_frame_1(results):
+    (results / "frame_0000.npz").unlink()
+    with np.load(export(results, "npz")["npz"]) as found:
+        assert found["index"].tolist() == [1, 2, 3]
 
 
 def test_a_second_export_replaces_the_first(results):
@@ -191,10 +383,10 @@ def test_a_second_export_replaces_the_first(results):
     export(results, every)
     (results / "frame_0002.npz").unlink()
     paths = export(results, every)
-    assert len(list(paths["ply"].iterdir())) == 2
-    assert len(list(paths["vtu"].glob("*.vtu"))) == 1
+    assert len(list(paths["ply"].iterdir())) == 4
+    assert len(list(paths["vtu"].glob("*.vtu"))) == 2
     with np.load(paths["npz"]) as found:
-        assert len(found["positions"]) == 1
+        assert len(found["positions"]) == 2
 
 
 def test_clearing_results_clears_exports(results):
@@ -217,15 +409,35 @@ def test_frames_are_written_as_they_come_and_not_kept(tmp_path):
             del frame
 
     save_frames(SCENE, frames(), FORMATS, tmp_path / "new" / "folder")
-    assert most <= 3  # the new one, the one just written, and the last one, which is kept for glTF
-    assert len(list((tmp_path / "new" / "folder" / "ply").iterdir())) == 16
+    assert most <= 2  # the new one and the one just written
+    assert len(list((tmp_path / "new" / "folder" / "ply").iterdir())) == 18
 
 
 def test_results_and_arrays_are_frames_too(tmp_path):
     still = supple.Result(positions(1), None, None)
     with np.load(save_frames(SCENE, [still, positions(2)], "npz", tmp_path, dt=0.5)["npz"]) as found:
-        np.testing.assert_array_equal(found["positions"], [positions(1), positions(2)])
-        assert found["time"].tolist() == [0.5, 1.0]
+        np.testing.assert_array_equal(found["positions"], [REST, positions(1), positions(2)])
+        assert found["time"].tolist() == [0.0, 0.5, 1.0]
+
+
+def test_the_start_has_pins_where_their_motion_begins(tmp_path):
+    scene = make_scene()
+    path = supple.Keyframes.path([0, 1], [(0, 2, 0), (0, 0, 0)])
+    scene.pin(scene.bodies[0].where([3]), motion=path)
+    with np.load(save_frames(scene, [REST], "npz", tmp_path)["npz"]) as found:
+        moved = found["positions"][0] - REST
+    assert moved[3].tolist() == [0, 2, 0]
+    assert np.count_nonzero(moved) == 1
+
+
+def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path):
+    with np.load(save_frames(SCENE, [REST], "npz", tmp_path, start=positions(2))["npz"]) as found:
+        np.testing.assert_array_equal(found["positions"], [positions(2), REST])
+    later = supple.Frame(REST, None, None, None, 7, 7 * DT)
+    with np.load(save_frames(SCENE, [later], "npz", tmp_path)["npz"]) as found:
+        assert found["index"].tolist() == [7]
+    with pytest.raises(ResultsError, match="start must have"):
+        save_frames(SCENE, [REST], "npz", tmp_path, start=REST[1:])
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -9,7 +9,8 @@ import pytest
 from live_scenes import scene_file
 
 import supple
-from supple.live.painting import Scale, linear, painted
+from supple.io.formats.colours import to_linear
+from supple.live.painting import Scale, painted
 from supple.live.panel import legend, status
 from supple.live.plot import _columns
 from supple.live.settings import accelerations, file_settings, make_solver, options_text, typed_number
@@ -42,7 +43,20 @@ def test_painted_surfaces_are_read_back_as_they_were_meant(snapshot):
     read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
     np.testing.assert_allclose(read.vertices, corners, atol=1e-6)
     np.testing.assert_array_equal(read.faces, surface.triangles)
-    np.testing.assert_allclose(stored_colours(data) / 255, linear(colours), atol=0.003)
+    np.testing.assert_allclose(stored_colours(data) / 255, to_linear(colours), atol=0.003)
+    assert read.volume == pytest.approx(1.0, abs=1e-5)
+
+
+def test_categories_are_not_blended(snapshot):
+    trimesh = pytest.importorskip("trimesh")
+    surface = surface_of(snapshot.model)
+    corners = surface.corners(snapshot.shapes[0].positions)
+    colours = np.eye(3)[np.arange(len(corners)) % 3]
+    data = painted(surface, corners, colours, separate=True)
+    read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
+    shown = stored_colours(data)[read.faces]
+    assert (shown == shown[:, :1]).all()
+    assert len(read.faces) == 6 * len(surface.triangles)
     assert read.volume == pytest.approx(1.0, abs=1e-5)
 
 
@@ -58,7 +72,7 @@ def stored_colours(data):
 def test_linear_light_has_the_values_of_the_standard():
     """IEC 61966-2-1: black, the end of the straight part, mid grey, white."""
     np.testing.assert_allclose(
-        linear(np.array([0, 0.04045, 0.5, 1])), [0, 0.0031308, 0.2140411, 1], atol=1e-6
+        to_linear(np.array([0, 0.04045, 0.5, 1])), [0, 0.0031308, 0.2140411, 1], atol=1e-6
     )
 
 
@@ -90,6 +104,7 @@ def test_every_solver_and_acceleration_can_be_chosen_and_shown(method):
 
 
 def test_options_are_typed_as_words():
+    assert options_text(make_solver("pbng", "anderson", "omega=1.2 window=5")) == "window=5"
     solver = make_solver("pbng", "sor", "omega=1.2, links=false")
     assert solver == supple.PBNG(acceleration="sor", omega=1.2, links=False)
     with pytest.raises(ValueError, match="has no option"):

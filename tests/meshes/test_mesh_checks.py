@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from supple.meshes import MeshError, TetMesh, block
+from supple.meshes import MeshError, TetMesh, TriMesh, block
 
 CORNER = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
 TET = [[0, 1, 2, 3]]
@@ -41,7 +41,11 @@ BAD = {
     "flat": (FLAT, TET, "1 of 1 tets are flat: 0"),
     "flat and small": (FLAT * 1e-9 + 1e-9, TET, "flat"),
     "flat up to rounding": (FLAT + np.outer([0, 0.1, 0.2, 0.3], [0, 0, 1]), TET, "flat"),
-    "coinciding": (CORNER * 0, TET, "flat"),
+    "coinciding": (CORNER * 0, TET, r"All points of the mesh lie at \(0, 0, 0\)"),
+    "tiny": (CORNER * 1e-120, TET, r"is 1e-120 × 1e-120 × 1e-120 m; sizes between 1e-12 and 1e\+12 m"),
+    "huge": (CORNER * 1e300, TET, r"points reach 1e\+300 m from the origin; sizes between 1e-12 and 1e\+12 m"),
+    "far away": (CORNER * 1e-9 + 1e9, TET, r"lie at \(1e\+09, 1e\+09, 1e\+09\).* far from the origin"),
+    "rounded": (CORNER * 1e-9 + 1e6, TET, r"up to 1e\+06 m from the origin.* only what is 1\.2e-10 m apart"),
     "inverted": (CORNER, INVERTED, r"1 of 1 tets are inverted.*tet 0 \(-0.167 m³\).*repair=True"),
 }
 
@@ -68,10 +72,23 @@ def test_inverted_tets_are_named_worst_first():
         TetMesh(points, [[0, 2, 1, 3], [4, 6, 5, 7], [8, 9, 10, 11]])
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1, 1e6])
+@pytest.mark.parametrize("scale", [1e-11, 1e-9, 1, 1e9, 1e11])
 def test_slivers_are_allowed_at_any_scale(scale):
     sliver = CORNER * [1, 1, 1e-11] * scale
     assert TetMesh(sliver, TET).volume == pytest.approx(1e-11 * scale**3 / 6)
+
+
+@pytest.mark.parametrize(("size", "place"), [(1e-9, 1.0), (1e-3, 1e6), (1.0, 1e9), (1e5, 1e11)])
+def test_small_meshes_may_lie_away_from_the_origin(size, place):
+    assert TetMesh(CORNER * size + place, TET).volume == pytest.approx(size**3 / 6, rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", [TetMesh, TriMesh])
+@pytest.mark.parametrize("factor", [0, np.nan, np.inf, [1, 0, 1], [1, 2]])
+def test_factors_that_leave_no_shape_are_refused(kind, factor):
+    mesh = TetMesh(CORNER, TET) if kind is TetMesh else TriMesh(CORNER, [[0, 1, 2]])
+    with pytest.raises(MeshError, match="scale must be"):
+        mesh.scaled(factor)
 
 
 def test_whole_floats_and_lists_are_taken():

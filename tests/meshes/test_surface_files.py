@@ -36,7 +36,11 @@ def as_bytes(mesh, suffix):
 def test_stl_of_both_kinds(binary, tmp_path):
     given, path = surface(), tmp_path / "ball.stl"
     meshio.Mesh(given.points, [("triangle", given.triangles)]).write(path, "stl", binary=binary)
-    load_surface(path).refuse_open()
+    assert path.read_bytes().startswith(b"solid") != binary
+    found = load_surface(path)
+    found.refuse_open()
+    assert found.n_triangles == given.n_triangles
+    assert found.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
 
 
 def test_objects_as_modelling_programs_write_them(tmp_path):
@@ -116,3 +120,35 @@ def test_the_armadillo_is_closed():
     armadillo.refuse_open()
     assert (armadillo.n_vertices, armadillo.n_triangles) == (43_243, 86_482)
     assert armadillo.enclosed_volume == pytest.approx(0.0686, rel=1e-2)
+
+
+def test_texture_coordinates_are_kept_along_seams(tmp_path):
+    """Two triangles that share an edge, on which their texture has a seam."""
+    path, points = tmp_path / "seam.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\n"
+    texture = "vt 0 0\nvt 0.4 0\nvt 0 0.4\nvt 0.6 0\nvt 0.6 1\nvt 1 1\n"
+    path.write_text(points + texture + "f 1/1 2/2 3/3\nf 2/4 4/6 3/5\n")
+    found = load_surface(path)
+    assert found.n_vertices == 4
+    corners = {
+        (*found.points[vertex, :2], *uv)
+        for triangle, each in zip(found.triangles, found.uv, strict=True)
+        for vertex, uv in zip(triangle, each, strict=True)
+    }
+    assert corners == {
+        (0, 0, 0, 0),
+        (1, 0, 0.4, 0),
+        (0, 1, 0, 0.4),
+        (1, 0, 0.6, 0),
+        (0, 1, 0.6, 1),
+        (1, 1, 1, 1),
+    }
+    mirrored = found.scaled((-1, 1, 1))
+    assert mirrored.uv[0].tolist() == found.uv[0][::-1].tolist()
+    path.write_text(points + texture + "f 1/1 2/2 3/3\nf 2 4 3\n")
+    assert load_surface(path).uv is None
+
+
+def test_texture_coordinates_of_another_shape_are_refused():
+    given = surface()
+    with pytest.raises(MeshError, match="uv must be finite and have shape"):
+        TriMesh(given.points, given.triangles, uv=np.zeros((given.n_vertices, 2)))

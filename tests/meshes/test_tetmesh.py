@@ -118,7 +118,8 @@ def test_reflection_keeps_volumes_positive():
 @pytest.mark.parametrize(
     ("move", "message"),
     [
-        (lambda mesh: mesh.scaled(0), "flat"),
+        (lambda mesh: mesh.scaled(0), "scale must be finite and not 0"),
+        (lambda mesh: mesh.transformed(np.diag([1, 1, 0])), "flat"),
         (lambda mesh: mesh.scaled((1, 2)), "one number or three"),
         (lambda mesh: mesh.rotated((0, 0, 0), 1), "axis must not be zero"),
         (lambda mesh: mesh.translated((1, 2)), "offset must be three"),

@@ -125,14 +125,29 @@ def test_volumes_that_do_not_match_are_warned_about(monkeypatch, cache, caplog):
         (TriMesh(sphere().points, sphere().triangles[1:]), 0.5, "not closed: 3 of"),
         (sphere(), 0.0, "edge_length must be positive"),
         (sphere(), np.nan, "edge_length must be positive"),
-        (sphere(), 1e-3, r"edge_length = 0\.001 m would give about .* million tetrahedra"),
-        (sphere().scaled(1000), 0.5, r"the surface is 3.*e\+03 m across\. .* scale the surface"),
+        (sphere(), 1e-3, r"edge_length = 0\.001 m gives about .* million tetrahedra .* 2 × 2 × 2 m"),
+        (sphere().scaled(1000), 0.5, r"is 2000 × 2000 × 2000 m, .* Scale the surface"),
+        (sphere(), 2.0, r"edge_length = 2 m is too large .* 2 × 2 × 2 m: it may be 1\.73 m at most"),
+        (sphere(), 1e9, r"0\.173 m, a twentieth, is usual"),
+        (sphere().scaled(1e-9), 0.5, r"too large for a surface that is 2e-09 × 2e-09 × 2e-09 m"),
+        (sphere().scaled([1, 1, 1e-4]), 1e-3, r"would give about 100,000\."),
         (TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2], [2, 1, 0]]), 0.5, "encloses no volume"),
     ],
 )
 def test_surfaces_that_cannot_be_filled(surface, length, sentence, cache, no_filling):
     with pytest.raises(MeshError, match=sentence):
         tetrahedralise(surface, length)
+
+
+def test_many_tetrahedra_are_warned_about(monkeypatch, cache, caplog):
+    mesh = ball(1.0, 2)
+    monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
+    with caplog.at_level(logging.WARNING):
+        tetrahedralise(sphere(), 0.05)
+        assert not caplog.text
+        tetrahedralise(sphere(), 0.03)
+    assert "gives about 1.3 million tetrahedra" in caplog.text
+    assert "0.07 m would give about 100,000" in caplog.text
 
 
 def test_a_crash_is_a_sentence(monkeypatch, cache, tmp_path):

@@ -161,8 +161,11 @@ def test_attachments_hold_along_a_path():
 
 
 def test_bodies_fall_in_dynamic_scenes_and_float_without_load():
-    build_model(two_blocks(quasistatic=False)[0])
-    build_model(two_blocks(gravity=(0, 0, 0))[0])
+    falling = build_model(two_blocks(quasistatic=False)[0])
+    assert (falling.force[:, 1] < 0).all()
+    floating = build_model(two_blocks(gravity=(0, 0, 0))[0])
+    assert not floating.force.any()
+    assert len(falling.pinned) == len(floating.pinned) == 0
 
 
 def test_forces_that_balance_need_no_support():

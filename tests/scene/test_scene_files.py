@@ -3,6 +3,7 @@
 import json
 import tomllib
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import jsonschema
 import meshio
@@ -15,6 +16,7 @@ from supple.materials import MATERIALS, NeoHookean
 from supple.meshes import block, save_mesh
 from supple.scene import SceneFileError, build_model, load_scene, scene_schema
 from supple.scene.motions import Compose, Keyframes, Rotate, Scale, Translate, Twist
+from supple.solvers import SOLVERS
 
 SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.toml"))
 SOLID = """
@@ -180,6 +182,7 @@ to = { points = [[1, 2, 3]] }
 stiffness = 10
 [solver]
 method = "pbng"
+acceleration = "sor"
 omega = 1.5
 [stop]
 max_iterations = 7
@@ -216,7 +219,10 @@ time_budget = 2
     np.testing.assert_array_equal(closest.stiffness[0], [2, 2, 10, 0, 0, 0])
     np.testing.assert_allclose(pairs.target, a.points[:2] - ring.points[:2])
     np.testing.assert_array_equal(points.target, [(1, 2, 3)] * 8)
-    assert (file.solver.method, file.solver.options) == ("pbng", {"omega": 1.5})
+    assert (file.solver.method, file.solver.options) == (
+        "pbng",
+        {"acceleration": "sor", "omega": 1.5},
+    )
     assert file.stop.model_dump(exclude_none=True) == {"max_iterations": 7, "time_budget": 2}
     assert file.start_positions(build_model(scene)) is None
 
@@ -380,6 +386,18 @@ MISTAKES = {
         PINNED + '[solver]\nlinks = "no"',
         "solver.links: links must be True or False, got 'no'",
     ),
+    "idle option": (
+        PINNED + '[solver]\nacceleration = "anderson"\ngamma = 1.0',
+        'solver.gamma: does nothing with acceleration = "anderson"; it is for acceleration = "chebyshev"',
+    ),
+    "idle option of another solver": (
+        PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',
+        'solver.omega: does nothing with sweep = "gauss_seidel"; it is for sweep = "jacobi"',
+    ),
+    "idle option of all elements": (
+        PINNED + '[solver]\nmethod = "xpbd"\ncluster_size = 4',
+        'solver.cluster_size: does nothing with ordering = "colours"; it is for ordering = "clusters"',
+    ),
     "wrong tolerance": (
         PINNED + "[stop]\ntolerance = -1",
         "stop.tolerance: got -1; it should be greater than 0",
@@ -479,3 +497,11 @@ def test_editors_see_the_same_mistakes(name):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(scene_schema()).validate(wrong)
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(PINNED))
+
+
+@pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
+def test_what_options_wait_for_is_an_option_that_can_have_that_value(kind):
+    hints = get_type_hints(kind)
+    for option, (other, value) in kind.only_with.items():
+        assert option in hints
+        assert value in get_args(hints[other])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from view_models import BACKENDS, RENDERERS, bar_and_ball, bent, empty, needs_vtk
 
@@ -12,10 +13,13 @@ import supple
 from supple.view import FIELDS, Shape, picture, probe, with_matplotlib, with_vtk
 from supple.view.camera import Camera, fitted_camera
 from supple.view.drawing import Drawing, drawing
-from supple.view.furniture import HEADER, LEGEND, aspect_for_body
+from supple.view.furniture import Furniture
+from supple.view.layout import layout_for
 from supple.view.style import LIGHT, THEMES
+from supple.view.surface import surface_of
 
 SIZE = (320, 240)
+LAYOUT = layout_for(SIZE)
 DISPLACEMENT = FIELDS["displacement"]
 
 
@@ -35,7 +39,7 @@ def draw(model, positions, **options) -> Drawing:
 
 
 def camera_for(shown: Drawing) -> Camera:
-    return fitted_camera(shown.points, aspect_for_body(SIZE))
+    return fitted_camera(shown.points, LAYOUT.aspect)
 
 
 def render(renderer, shown: Drawing, camera: Camera, theme=LIGHT) -> np.ndarray:
@@ -54,10 +58,10 @@ def test_the_body_is_drawn_where_there_is_room_for_it(renderer, model, stretch):
     assert image.shape == (SIZE[1], SIZE[0], 3)
     nothing = empty(image, LIGHT.background)
     rows, columns = np.nonzero(~nothing)
-    assert rows.min() > HEADER * SIZE[1]
+    assert rows.min() > LAYOUT.header * SIZE[1]
     assert rows.max() < SIZE[1] - 1
     assert columns.min() > 0
-    assert columns.max() < (1 - LEGEND) * SIZE[0]
+    assert columns.max() < (1 - LAYOUT.side) * SIZE[0]
     assert 0.005 < 1 - nothing.mean() < 0.9
     assert image[~nothing].std() > 10
 
@@ -96,6 +100,73 @@ def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, back
     assert 0.1 < 1 - empty(image, THEMES[theme].background).mean() < 0.9
 
 
+TITLE = "Twisted and stretched block of a rather long title"
+CAPTION = "pbng (anderson) · 1,110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"
+SIZES = [(160, 160), (160, 320), (320, 160), (320, 240), (240, 320), (480, 360), (360, 640), (1400, 300)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", FIELDS)
+def test_nothing_around_the_body_is_clipped_or_covers_its_place(size, name):
+    layout, camera = layout_for(size), fitted_camera(np.zeros((1, 3)), 1.0)
+    names = {number: f"a body with a long name, {number}" for number in range(40)}
+    furniture = Furniture(size, LIGHT, TITLE, FIELDS[name], (1e-3, 39.5), names)
+    blank = np.zeros((size[1], size[0], 3), np.uint8)
+    ink = furniture.around(blank, CAPTION, camera).any(axis=2)
+    if not layout.header:
+        assert not ink.any()
+        return
+    assert not np.concatenate([ink[:3].ravel(), ink[-3:].ravel(), ink[:, 0], ink[:, -1]]).any()
+    body = ink[round(layout.header * size[1]) + 1 : -round(0.15 * size[1] + 60), : int(0.7 * size[0])]
+    assert not body.any() or not layout.side
+    beside = ink[round(layout.header * size[1]) + 1 :, round((1 - layout.side) * size[0]) :]
+    assert beside.any() == (layout.side > 0)
+
+
+def test_captions_lose_whole_parts_and_do_not_come_and_go():
+    camera = fitted_camera(np.zeros((1, 3)), 1.0)
+    furniture = Furniture((480, 360), LIGHT, "", DISPLACEMENT, (0.0, 1.0), {})
+    blank, seen = np.zeros((360, 480, 3), np.uint8), []
+    for iterations in ("1,110", "9", "1,110"):
+        furniture.around(blank, CAPTION.replace("1,110", iterations), camera)
+        seen.append(furniture._caption.get_text().split(" · "))
+    assert [len(parts) for parts in seen] == [3, 3, 3]
+    assert seen[0] == CAPTION.split(" · ")[:3]
+
+
+def test_things_that_are_told_apart_are_not_blended(model):
+    field = FIELDS["ordering"]
+    values = field.values(model, model.rest, None)
+    shown = drawing(model, model.rest, field, field.limits(values))
+    corners = shown.paint.colours[shown.paint.triangles]
+    assert (corners == corners[:, :1]).all()
+    assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(colour) for colour in field.colours}
+    assert area(shown.paint.points, shown.paint.triangles) == pytest.approx(
+        area(shown.points, shown.surface.triangles)
+    )
+    body = FIELDS["body"]
+    plain = drawing(model, model.rest, body, body.limits(body.values(model, model.rest, None)))
+    assert not plain.paint.divided
+
+
+def area(points, triangles) -> float:
+    return supple.TriMesh(points, triangles).area
+
+
+def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
+    coarse, fine = supple.block(2), supple.block(5)
+    scene = supple.Scene(gravity=(0, 0, 0))
+    skin = supple.TriMesh(fine.points, fine.surface)
+    scene.add_solid(coarse, supple.Corotated(young=1e4, poisson=0.3), render=skin)
+    surface = surface_of(supple.build_model(scene))
+    numbers = np.arange(coarse.n_vertices)
+    picked = surface.values(numbers, separate=True)
+    corners, vertices = surface.corners(coarse.points), coarse.points[picked]
+    gaps = np.linalg.norm(corners[:, None] - coarse.points, axis=2).min(axis=1)
+    assert picked.dtype == numbers.dtype
+    assert (np.linalg.norm(corners - vertices, axis=1) <= gaps + 0.25).all()
+
+
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("part", ["pins", "links"])
 def test_pins_and_attachments_are_visible(renderer, part):
@@ -105,7 +176,7 @@ def test_pins_and_attachments_are_visible(renderer, part):
     bare = replace(shown, **{part: np.empty((0, *getattr(shown, part).shape[1:]))})
     changed = (render(renderer, shown, camera) != render(renderer, bare, camera)).any(axis=-1)
     places, _ = camera.project(getattr(shown, part).reshape(-1, 3))
-    columns = (places[:, 0] + 1) / 2 * (1 - LEGEND) * SIZE[0]
+    columns = (places[:, 0] + 1) / 2 * (1 - LAYOUT.side) * SIZE[0]
     assert columns.min() - 6 < np.flatnonzero(changed.any(axis=0)).mean() < columns.max() + 6
 
 
@@ -130,7 +201,7 @@ def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, mo
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_body_is_seen_from_below_as_well(tmp_path, model, backend):
     picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), backend=backend, size=SIZE)
-    image = 255 * imread(tmp_path / "a.png")[:, : round((1 - LEGEND) * SIZE[0])]
+    image = 255 * imread(tmp_path / "a.png")[:, : round((1 - LAYOUT.side) * SIZE[0])]
     coloured = np.ptp(image[..., :3], axis=-1) > 20
     assert coloured.mean() > 0.05
 

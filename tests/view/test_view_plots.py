@@ -41,9 +41,13 @@ def test_what_a_logarithm_cannot_show_is_left_out(tmp_path, last):
         ("b", {"one": history(last)}),
     ):
         history_plot(tmp_path / f"{name}.png", histories, size=(640, 400))
-    frames_plot(
-        tmp_path / "f.png", np.array([1.0, last, 0.1]), "imbalance", logarithmic=True, size=(640, 400)
-    )
+    for name, values in (("f", [1.0, last, 0.1]), ("g", [1.0, 0.5, 0.1])):
+        frames_plot(
+            tmp_path / f"{name}.png", np.array(values), "imbalance", logarithmic=True, size=(640, 400)
+        )
+    ink = {name: drawn(tmp_path / f"{name}.png", THEMES["light"]) for name in "abfg"}
+    assert all(0.01 < part < 0.5 for part in ink.values())
+    assert ink["f"] < ink["g"]  # a point less
 
 
 def test_energies_are_shown_above_the_lowest():

@@ -8,15 +8,14 @@ from typing import Annotated
 import typer
 
 from supple.cli.speech import Json, errors, refusing, stdout
+from supple.io.formats import FORMATS
 
 
 def export(
     results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
     to: Annotated[
         str,
-        typer.Option(
-            help="Formats, separated by commas: usd, glb, ply, obj, pc2, npz, zarr, vtu.", show_default=False
-        ),
+        typer.Option(help=f"Formats, separated by commas: {', '.join(FORMATS)}.", show_default=False),
     ],
     output: Annotated[
         Path | None, typer.Option(help="Folder to write to; the results folder unless given.")
@@ -24,7 +23,7 @@ def export(
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Write the frames of a run, finished or not, in other formats; nothing is simulated."""
+    """Write the start and the frames of a run, finished or not, in other formats; nothing is simulated."""
     with refusing(json):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

@@ -13,6 +13,7 @@ from supple.checks import closest
 from supple.cli.meshing import showing_tetrahedralisation
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
+from supple.scene.build import start_of
 from supple.simulate import Frame, equilibrium, simulate
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
@@ -50,6 +51,16 @@ class Job:
             "precision": self.precision,
             "single_equilibrium": self.single,
         }
+
+    @property
+    def start(self) -> SavedFrame:
+        """Frame 0: the shape that the solve begins with, at time 0 and still."""
+        scene = self.file.scene
+        positions = (
+            start_of(scene) if self.file.start is None else self.file.start_positions(build_model(scene))
+        )
+        assert positions is not None
+        return SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
 
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
         """The frames after the last complete one, None where there is none."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from supple.cli.speech import Json, errors, note, refusing
+from supple.view.fields import FIELDS
 
 if TYPE_CHECKING:
     from supple.cli.saved import SavedRun
@@ -20,10 +21,7 @@ def render(
     results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
     field: Annotated[
         str | None,
-        typer.Option(
-            help="What to colour by: displacement, energy_density, volume_ratio, residual, ordering or body; "
-            "what the scene file says unless given."
-        ),
+        typer.Option(help=f"What to colour by: {', '.join(FIELDS)}; what the scene file says unless given."),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
     size: Annotated[str | None, typer.Option(help="Dots across and up, e.g. 1920x1080.")] = None,
@@ -32,7 +30,8 @@ def render(
         typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees such as 45,30."),
     ] = None,
     frames: Annotated[
-        str | None, typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30.")
+        str | None,
+        typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30; 0 is the start."),
     ] = None,
     fps: Annotated[float | None, typer.Option(help="Frames of the film per second.")] = None,
     turntable: Annotated[bool, typer.Option("--turntable", help="Take the camera once around.")] = False,
@@ -78,17 +77,20 @@ def render(
 
 
 def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:
-    """The numbers of the frames that text such as 10:60, 10:, :60 or 30 asks for."""
-    last = len(run.record["frames"])
-    first_text, colon, last_text = (text or ":").partition(":")
+    """The numbers of the frames that text such as 10:60, 10:, :60 or 30 asks for; without text all of them,
+    of a single equilibrium only that."""
+    lowest, last = run.indices[0], run.indices[-1]
+    if text is None:
+        return [1] if last == 1 else list(run.indices)
+    first_text, colon, last_text = text.partition(":")
     try:
-        first = int(first_text) if first_text else 1
+        first = int(first_text) if first_text else lowest
         end = (int(last_text) if last_text else last) if colon else first
     except ValueError:
-        first = end = 0
-    if not 1 <= first <= end <= last:
+        first = end = -1
+    if not lowest <= first <= end <= last:
         raise ValueError(
-            f"--frames must be such as 10:60, 10:, :60 or 30, within 1 to {last}, the frames that are "
+            f"--frames must be such as 10:60, 10:, :60 or 30, within {lowest} to {last}, the frames that are "
             f"complete in {run.folder.path}; got {text!r}."
         )
     return list(range(first, end + 1))

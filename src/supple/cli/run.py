@@ -25,7 +25,8 @@ def run(
         Path | None, typer.Option(help="Folder for results; results/<scene name> unless given.")
     ] = None,
     solver: Annotated[
-        str | None, typer.Option(help="Another solver than the file's, e.g. newton or pbng:omega=1.5.")
+        str | None,
+        typer.Option(help="Another solver than the file's, e.g. newton or xpbd:ordering=clusters."),
     ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each frame.")] = None,
@@ -126,6 +127,7 @@ def _perform(
     from supple.cli.progress import RunProgress
     from supple.cli.record import Looks, add_frame
     from supple.io import SavedFrame, joined, write_frame, write_pvd
+    from supple.io.frames import frame_path
 
     mesh, body = joined(job.file.scene.bodies)
     looks = Looks()
@@ -141,12 +143,14 @@ def _perform(
         for frame in job.solve(last, watch):
             if not record["frames"]:  # what is replaced stays until there is something better
                 _begin(job, folder, record)
+            if not frame_path(folder.path, 0, ".npz").exists():
+                write_frame(folder.path, job.start, mesh, body)
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time)
             write_frame(folder.path, saved, mesh, body)
             add_frame(record, frame, looks)
             folder.write_report(record)
-            write_pvd(folder.path, [entry["time"] for entry in record["frames"]])
+            write_pvd(folder.path, [0.0, *(entry["time"] for entry in record["frames"])], first=0)
             progress.finish_frame(frame.report)
 
 
@@ -165,7 +169,7 @@ def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool,
     from supple.cli.illustrate import draw_film, draw_picture, draw_plots
 
     record, path = run.record, run.folder.path
-    frames = [frame["index"] for frame in record["frames"]]
+    frames = run.indices
     record["plots"] = draw_plots(record, path)
     problem = None
     if picture:

@@ -47,13 +47,21 @@ class SavedRun:
     def title(self) -> str:
         return self.record["scene"]["title"]
 
+    @property
+    def indices(self) -> range:
+        """The numbers of the frames; 0 is the start."""
+        return self.folder.indices(self.record)
+
     def shapes(self, indices: Sequence[int] | None = None) -> SavedShapes:
-        """The frames with these numbers, counted from 1; all of them unless given."""
-        return SavedShapes(self, indices or range(1, len(self.record["frames"]) + 1))
+        """The frames with these numbers, 0 for the start; all of them unless given."""
+        return SavedShapes(self, indices or self.indices)
 
     def caption(self, index: int) -> str:
         """pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
-        frame, frames = self.record["frames"][index - 1], self.record["scene"]["frames"]
+        frames = self.record["scene"]["frames"]
+        if index == 0:
+            return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
+        frame = self.record["frames"][index - 1]
         parts = [
             solver_name(self.record),
             f"{frame['iterations']} iteration" + ("s" if frame["iterations"] != 1 else ""),
@@ -66,11 +74,11 @@ class SavedRun:
         return " · ".join(parts)
 
     def step(self, index: int) -> Step | None:
-        """The backward Euler step that led to a frame; None in quasistatics."""
+        """The backward Euler step that led to a frame; None in quasistatics, and for the start."""
         scene = self.file.scene
-        if scene.quasistatic:
+        if scene.quasistatic or index == 0:
             return None
-        if index > 1:
+        if index - 1 in self.indices:
             before = read_frame(self.folder.path, index - 1)
             return Step(scene.dt, before.positions + scene.dt * before.velocities)
         start = self.file.start_positions(self.model)
@@ -97,7 +105,7 @@ class SavedShapes(Sequence[Shape]):
             return SavedShapes(self.run, self.indices[place])
         index = self.indices[place]
         positions = np.asarray(read_frame(self.run.folder.path, index).positions, float)
-        return Shape(positions, self.run.caption(index), self.run.step(index))
+        return Shape(positions, self.run.caption(index), self.run.step(index), index > 0)
 
 
 def open_run(path: Path) -> SavedRun:

@@ -41,6 +41,7 @@ def write_skins(folder: Path, bodies: Sequence[Part]) -> None:
         with replacing(folder / SKINS) as path:
             arrays = {f"points_{number}": skin.surface.points for number, skin in skins.items()}
             arrays |= {f"triangles_{number}": skin.triangles for number, skin in skins.items()}
+            arrays |= {f"uv_{number}": skin.uv for number, skin in skins.items() if skin.uv is not None}
             np.savez(path, allow_pickle=False, **arrays)
 
 
@@ -68,5 +69,5 @@ def _read_skins(folder: Path) -> dict[int, TriMesh]:
     with np.load(folder / SKINS) as saved:
         numbers = [int(key.removeprefix("points_")) for key in saved if key.startswith("points_")]
         return {
-            number: TriMesh(saved[f"points_{number}"], saved[f"triangles_{number}"]) for number in numbers
+            n: TriMesh(saved[f"points_{n}"], saved[f"triangles_{n}"], saved.get(f"uv_{n}")) for n in numbers
         }

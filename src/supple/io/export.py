@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from supple.checks import a_path, closest, each, finite_rows, positive, shown
 from supple.io.bodies import read_bodies
@@ -16,6 +17,7 @@ from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.results import ResultsError, ResultsFolder
 from supple.scene import Scene, SceneFile
+from supple.scene.build import start_of
 from supple.scene.scene import scene_of
 from supple.simulate import Frame, Result
 
@@ -29,16 +31,16 @@ def export(
     output: str | os.PathLike[str] | None = None,
     watch: Watch | None = None,
 ) -> dict[str, Path]:
-    """Write the frames of a results folder in formats such as "usd,glb"; nothing is simulated.
+    """Write the start, as frame 0, and the frames of a results folder in formats such as "usd,glb".
 
-    An unfinished run gives the frames that are complete. output: a folder, which is the results folder itself
-    unless given. Returns the file or folder that each format wrote.
+    Nothing is simulated. An unfinished run gives the frames that are complete. output: a folder, which is the
+    results folder itself unless given. Returns the file or folder that each format wrote.
     """
     chosen = parse_formats(formats)
     folder = ResultsFolder(a_path(results, "a results folder"))
-    count, shot = open_shot(folder)
+    indices, shot = open_shot(folder)
     target = folder.path if output is None else a_path(output, "a folder to write to")
-    return _write(shot, _read(folder.path, count, watch), chosen, target)
+    return _write(shot, _read(folder.path, indices, watch), chosen, target)
 
 
 def save_frames(
@@ -47,12 +49,14 @@ def save_frames(
     formats: str | Iterable[str],
     output: str | os.PathLike[str],
     dt: float | None = None,
+    start: ArrayLike | None = None,
 ) -> dict[str, Path]:
     """Write frames in formats such as "usd,glb" as they are computed, one in memory at a time:
     `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
 
-    frames: what `simulate` gives, results of `equilibrium`, or positions (n, 3) [m]. dt [s] from frame to
-    frame, the scene's unless given. Returns the file or folder that each format wrote.
+    frames: what `simulate` gives, results of `equilibrium`, or positions (n, 3) [m]. start (n, 3) [m] is
+    written before frame 1 as frame 0, at time 0; the scene at rest unless given. dt [s] from frame to frame,
+    the scene's unless given. Returns the file or folder that each format wrote.
     """
     scene = scene_of(scene)
     if not scene.bodies:
@@ -62,7 +66,8 @@ def save_frames(
     frames = each(frames, "frames are what simulate() gives, or a list of results")
     target = a_path(output, "a folder to write to")
     shot = Shot(scene.bodies, positive("dt", scene.dt if dt is None else dt, "s"))
-    return _write(shot, _moments(frames, scene, shot.dt), parse_formats(formats), target)
+    moments = _with_start(_moments(frames, scene, shot.dt), scene, start)
+    return _write(shot, moments, parse_formats(formats), target)
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
@@ -80,27 +85,27 @@ def parse_formats(formats: str | Iterable[str]) -> list[Format]:
     return [FORMATS[name] for name in names]
 
 
-def open_shot(folder: ResultsFolder) -> tuple[int, Shot]:
-    """How many complete frames a results folder has, and what is the same in all of them."""
+def open_shot(folder: ResultsFolder) -> tuple[range, Shot]:
+    """The numbers of a results folder's complete frames, and what is the same in all of them."""
     if not folder.path.is_dir():
         raise ResultsError(f"there is no results folder {folder.path}; `supple run SCENE` makes one.")
     if not (folder.path / folder.report).exists():
         raise ResultsError(f"{folder.path} has no report.json, so it is no results folder of `supple run`.")
     report = folder.read_report()
-    count = len(folder.complete(report))
-    if count == 0:
+    indices = folder.indices(report)
+    if 1 not in indices:
         raise ResultsError(f"{folder.path} has no complete frame yet; `supple run SCENE --resume` goes on.")
     names = report["scene"]["bodies"]
-    return count, Shot(
+    return indices, Shot(
         read_bodies(folder.path, frame_path(folder.path, 1, ".vtu"), names), report["scene"]["dt"]
     )
 
 
-def _read(folder: Path, count: int, watch: Watch | None) -> Iterator[Moment]:
-    for index in range(1, count + 1):
+def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[Moment]:
+    for done, index in enumerate(indices, start=1):
         yield read_frame(folder, index)
         if watch is not None:
-            watch(index, count)
+            watch(done, len(indices))
 
 
 def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: Path) -> dict[str, Path]:
@@ -118,6 +123,20 @@ def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: 
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
+
+
+def _with_start(frames: Iterator[Moment], scene: Scene, start: ArrayLike | None) -> Iterator[Moment]:
+    """The start before frame 1; frames that begin with another one are as they are."""
+    for first in frames:
+        if first.index == 1:
+            count = scene.bodies[-1].vertices.stop
+            positions = (
+                start_of(scene) if start is None else finite_rows("start", start, count, ResultsError)
+            )
+            yield SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
+        yield first
+        del first  # no two of them are kept
+        yield from frames
 
 
 def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Moment]:

@@ -15,7 +15,7 @@ from supple.meshes.measures import volumes
 
 @dataclass(frozen=True, eq=False)
 class SavedFrame:
-    """positions and velocities (n, 3) float64 [m, m/s]; index counts from 1; time [s]."""
+    """positions and velocities (n, 3) float64 [m, m/s]; index 0 is the start, at time 0 [s]."""
 
     positions: np.ndarray
     velocities: np.ndarray

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +19,7 @@ class ResultsError(ValueError):
 
 
 class ResultsFolder:
-    """Frames, animation.pvd, report.json and pictures of one run."""
+    """Frames, animation.pvd, report.json and pictures of one run, and its exports."""
 
     report: ClassVar[str] = "report.json"
     ours: ClassVar[tuple[str, ...]] = (
@@ -33,16 +35,6 @@ class ResultsFolder:
         "energy_*.png",
         "report.html",
         "skins.npz",
-        "animation.usdc",
-        "final.glb",
-        "ply/*_[0-9]*.ply",
-        "obj/*_[0-9]*.obj",
-        "pc2/*.obj",
-        "pc2/*.pc2",
-        "positions.npz",
-        "positions.zarr",
-        "vtu/frame_*.vtu",
-        "vtu/animation.pvd",
         ".unfinished_*",
     )
 
@@ -89,8 +81,18 @@ class ResultsFolder:
             frames.append(frame)
         return frames
 
+    def indices(self, report: dict[str, Any]) -> range:
+        """The numbers of the complete frames, and of the start, 0, where it is there."""
+        first = 0 if frame_path(self.path, 0, ".npz").exists() else 1
+        return range(first, len(self.complete(report)) + 1)
+
+    def _patterns(self) -> Iterable[str]:
+        from supple.io.formats import FORMATS  # which know this file
+
+        return chain(self.ours, *(format.patterns for format in FORMATS.values()))
+
     def _files(self) -> list[Path]:
-        return [file for pattern in self.ours for file in sorted(self.path.glob(pattern))]
+        return [file for pattern in self._patterns() for file in sorted(self.path.glob(pattern))]
 
 
 class ComparisonFolder(ResultsFolder):
@@ -106,6 +108,9 @@ class ComparisonFolder(ResultsFolder):
         "report.html",
         ".unfinished_*",
     )
+
+    def _patterns(self) -> Iterable[str]:
+        return self.ours
 
 
 def to_json(values: Any) -> str:

@@ -6,29 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from supple.io.formats.colours import to_linear
+from supple.view.drawing import Paint
 from supple.view.fields import Field
 from supple.view.surface import Surface
 
 
-def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray) -> bytes:
-    """Binary glTF of a surface with corners (c, 3) [m] and colours (c, 3) from 0 to 1."""
+def painted(surface: Surface, corners: np.ndarray, colours: np.ndarray, separate: bool = False) -> bytes:
+    """Binary glTF of a surface with corners (c, 3) [m] and colours (c, 3) from 0 to 1, which are not blended
+    where they are to be kept separate."""
     import trimesh
     from trimesh.exchange.gltf import export_glb
 
-    shades = np.round(255 * linear(colours)).astype(np.uint8)
+    paint = Paint(corners, surface.triangles, surface.normals(corners), colours)
+    paint = paint.separated() if separate else paint
+    shades = np.round(255 * to_linear(paint.colours)).astype(np.uint8)
     mesh = trimesh.Trimesh(
-        corners,
-        surface.triangles,
-        vertex_normals=surface.normals(corners),
+        paint.points,
+        paint.triangles,
+        vertex_normals=paint.normals,
         vertex_colors=np.column_stack([shades, np.full(len(shades), 255, np.uint8)]),
         process=False,
     )
     return export_glb(trimesh.Scene(mesh), include_normals=True, tree_postprocessor=_make_matt)
-
-
-def linear(colours: np.ndarray) -> np.ndarray:
-    """sRGB, as screens want it, to linear light, as glTF wants it."""
-    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
 
 
 def _make_matt(tree: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from supple.materials import MATERIALS, Isotropic
 from supple.scene import SceneFile
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
+from supple.solvers.solver import idle_options
 
 STIFFEST = {"float32": 1e30, "float64": 1e150}
 """Young's modulus [Pa] with whose forces each precision can reckon; so can it with its inverse."""
@@ -92,17 +93,20 @@ def accelerations(method: str) -> tuple[str, ...]:
 
 
 def make_solver(method: str, acceleration: str, options: str = "") -> Solver:
-    """A solver from what a user chose; options such as "omega=1.5 rho=0.9"."""
+    """A solver from what a user chose; options such as "omega=1.5 rho=0.9", which may wait for their
+    acceleration."""
     words = options.replace(",", " ").split()
     if accelerations(method) != ("none",):
         words.insert(0, f"acceleration={acceleration}")
-    return parse_solver(":".join([method, *words]))
+    return parse_solver(":".join([method, *words]), idle=True)
 
 
 def changed_options(solver: Any) -> dict[str, Any]:
-    """The options of a solver that are not the default."""
+    """The options of a solver that are not the default, without those that do nothing beside the others."""
     options = {option.name: (getattr(solver, option.name), option.default) for option in fields(solver)}
-    return {name: value for name, (value, default) in options.items() if value not in (default, None)}
+    changed = {name: value for name, (value, default) in options.items() if value not in (default, None)}
+    idle = idle_options(type(solver), changed)
+    return {name: value for name, value in changed.items() if name not in idle}
 
 
 def options_text(solver: Solver) -> str:

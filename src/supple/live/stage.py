@@ -63,8 +63,9 @@ class Figure:
         if scale is None:
             self._hide_paint()
         else:
-            values = self._surface.values(scale.field.values(model, shape.positions, shape.step))
-            self._show_paint(painted(self._surface, corners, scale.colours(values)))
+            separate, values = scale.field.separate, scale.field.values(model, shape.positions, shape.step)
+            colours = scale.colours(self._surface.values(values, separate))
+            self._show_paint(painted(self._surface, corners, colours, separate))
 
     def mark(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> None:
         """Dots at points (k, 3) [m], slightly outwards so that the surface does not hide half of them."""

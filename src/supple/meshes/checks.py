@@ -7,11 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, floats, shown
+from supple.checks import LONGEST, SHORTEST, floats, shown
 from supple.meshes.measures import squared_edges, volumes
 
 FLAT = 1e-14
 """A tet is flat when |V| ≤ FLAT ℓ³, ℓ its longest edge: rounding decides the sign of its volume."""
+
+ROUNDING = 1e-3
+"""The part of a tet's longest edge that the distance between neighbouring float64 coordinates may be."""
 
 
 class MeshError(ValueError):
@@ -25,6 +28,7 @@ def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarra
     _refuse_repeated_vertices(tets)
     _refuse_repeated_tets(tets)
     points, tets = _without_unused(points, tets, repair)
+    _refuse_rounded(points, tets)
     volume = volumes(points, tets)
     _refuse_flat(points, tets, volume)
     return points, _oriented(tets, volume, repair)
@@ -59,10 +63,27 @@ def scaling(factor: ArrayLike) -> np.ndarray:
     """The matrix (3, 3) that scales by one factor, or by one for each axis."""
     factors = floats(factor)
     if factors.shape not in ((), (3,)):
-        raise MeshError(f"factor must be one number or three, but has shape {factors.shape}.")
-    if not np.all(np.abs(factors) <= LONGEST):
-        raise MeshError(f"factor must be one finite number or three, up to {LONGEST:g}, got {shown(factor)}.")
+        raise MeshError(f"scale must be one number or three, but has shape {factors.shape}.")
+    if not np.all((np.abs(factors) <= LONGEST) & (factors != 0)):
+        raise MeshError(f"scale must be finite and not 0, got {shown(factor)}; 1 leaves lengths as they are.")
     return np.diag(np.broadcast_to(factors, 3))
+
+
+def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:
+    """A private, read-only copy of texture coordinates (m, 3, 2), finite."""
+    uv = np.array(_as_array(values, "uv"), np.float64, order="C")
+    if uv.shape != (triangles, 3, 2) or not np.isfinite(uv).all():
+        raise MeshError(
+            f"uv must be finite and have shape {(triangles, 3, 2)}, two numbers for each corner of each "
+            f"triangle; it has shape {uv.shape}."
+        )
+    uv.setflags(write=False)
+    return uv
+
+
+def say_size(size: np.ndarray) -> str:
+    """2 × 1 × 0.5 m"""
+    return " × ".join(f"{edge:.4g}" for edge in size) + " m"
 
 
 def _as_points(values: ArrayLike) -> np.ndarray:
@@ -78,12 +99,25 @@ def _as_points(values: ArrayLike) -> np.ndarray:
             f"{len(bad)} of {len(points)} points are NaN or infinite: {_first(bad)}. "
             "Coordinates must be finite."
         )
-    if np.abs(points).max() > LONGEST:
-        raise MeshError(
-            f"points reach {np.abs(points).max():.3g} m from the origin; the limit is {LONGEST:g} m. "
-            "Scale the mesh, if its file is not in metres."
-        )
+    _refuse_size(points)
     return points
+
+
+def _refuse_size(points: np.ndarray) -> None:
+    """Points that coincide are left to other checks."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    largest = max(np.abs(low).max(), np.abs(high).max())
+    size = high / 2 - low / 2  # halves, lest it overflows
+    if largest > LONGEST:
+        found = f"The points reach {largest:.2g} m from the origin"
+    elif 0 < size.max() < SHORTEST / 2:
+        found = f"The mesh is {say_size(2 * size)}"
+    else:
+        return
+    raise MeshError(
+        f"{found}; sizes between {SHORTEST:g} and {LONGEST:g} m can be computed with. Scale it: lengths are "
+        "in metres."
+    )
 
 
 def _as_cells(values: ArrayLike, kind: str, corners: int, n: int) -> np.ndarray:
@@ -159,6 +193,23 @@ def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple
         )
     renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return points[used], renumbered[tets]
+
+
+def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
+    """Far from the origin float64 cannot tell the vertices of a small tet apart."""
+    size, largest = np.ptp(points, axis=0), np.abs(points).max()
+    if not size.any():
+        place = ", ".join(f"{x:.4g}" for x in points[0])
+        raise MeshError(
+            f"All points of the mesh lie at ({place}), so it has no volume. Where it is small and far from "
+            "the origin, float64 cannot tell them apart: move it there."
+        )
+    longest = np.sqrt(squared_edges(points, tets).max())
+    if np.spacing(largest) > ROUNDING * longest:
+        raise MeshError(
+            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 tells "
+            f"apart only what is {np.spacing(largest):.2g} m apart. Move it to the origin."
+        )
 
 
 def _refuse_flat(points: np.ndarray, tets: np.ndarray, volume: np.ndarray) -> None:

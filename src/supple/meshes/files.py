@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from supple.checks import a_path, finite_rows, shown
 from supple.meshes import tetgen
-from supple.meshes.checks import MeshError
+from supple.meshes.checks import MeshError, scaling
 from supple.meshes.filling import Progress, log, tetrahedralise
 from supple.meshes.surfaces import SURFACES, is_surface_file, load_surface
 from supple.meshes.tetmesh import TetMesh
@@ -48,6 +48,7 @@ def load_mesh(
     [m] after scaling, see `tetrahedralise`, which calls progress.
     """
     path = a_path(path, "the path of a mesh file")
+    scaling(scale)  # is refused before anything is read
     if is_surface_file(path):
         return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:

@@ -19,7 +19,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from supple.checks import shown
-from supple.meshes.checks import MeshError
+from supple.meshes.checks import MeshError, say_size
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 
@@ -33,8 +33,12 @@ FINER = 2.0
 ENVELOPE = 0.1
 """The surface may move by this part of the edge length; the less, the more tetrahedra it takes."""
 
-MOST = 10e6
-"""Tetrahedra that are worth trying."""
+COARSEST = 0.5
+"""The longest edges, as a part of the surface's diagonal: beyond, fTetWild needs ever more time and memory to
+find fewer and fewer tetrahedra."""
+
+MANY, MOST = 5e5, 10e6
+"""Tetrahedra from which on a warning is given, and those that are worth trying."""
 
 
 def tetrahedralise(
@@ -45,12 +49,15 @@ def tetrahedralise(
 
     It takes seconds to minutes, and no two runs give quite the same tetrahedra. They are remembered in the
     user's cache folder: the same surface with the same edge_length comes from there. progress is called with
-    sentences that say how far it is.
+    sentences that say how far it is. An edge_length of more than half the diagonal is refused, and one that
+    would give more than ten million tetrahedra.
     """
     if not isinstance(surface, TriMesh):
         raise TypeError(
             f"a closed surface is filled, for example supple.load_surface('body.obj'); got {shown(surface)}"
         )
+    if edge_length is not None and not 0 < edge_length < np.inf:
+        raise MeshError(f"edge_length must be positive and finite [m], got {edge_length!r}.")
     length = surface.diagonal / 20 if edge_length is None else float(edge_length)
     _check(surface, length)
     cached = cache_folder() / f"{_fingerprint(surface, length)}.npz"
@@ -74,19 +81,54 @@ def _check(surface: TriMesh, length: float) -> None:
             f"Filling a surface with tetrahedra needs {' and '.join(missing)}: "
             "pip install 'supple[tetrahedralise]'"
         )
-    if not 0 < length < np.inf:
-        raise MeshError(f"edge_length must be positive and finite [m], got {length!r}.")
     surface.refuse_open()
     volume = abs(surface.enclosed_volume)
     if not volume > 1e-9 * surface.diagonal**3:
         raise MeshError(f"The surface encloses no volume ({volume:.3g} m³), so there is nothing to fill.")
-    count = 6 * sqrt(2) * volume / length**3
+    _refuse_coarse(surface, length)
+    _refuse_fine(surface, length)
+
+
+def _refuse_coarse(surface: TriMesh, length: float) -> None:
+    coarsest = COARSEST * surface.diagonal
+    if length > coarsest:
+        raise MeshError(
+            f"edge_length = {length:.3g} m is too large for a surface that is {say_size(surface.size)}: it "
+            f"may be {coarsest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
+            "twentieth, is usual. Scale the surface if its file is not in metres."
+        )
+
+
+def _refuse_fine(surface: TriMesh, length: float) -> None:
+    """Warns where filling will take long, too."""
+    count = estimated_tets(surface, length)
+    if count <= MANY:
+        return
+    expected = (
+        f"edge_length = {length:.3g} m gives about {count / 1e6:.2g} million tetrahedra in a surface that is "
+        f"{say_size(surface.size)}"
+    )
+    moderate = _length_for(surface, MANY / 5)
     if count > MOST:
         raise MeshError(
-            f"edge_length = {length:.3g} m would give about {count / 1e6:.3g} million tetrahedra; "
-            f"the surface is {surface.diagonal:.3g} m across. Choose a larger edge_length, or scale the "
-            "surface if its file is not in metres."
+            f"{expected}, more than the {MOST / 1e6:.0f} million that are worth trying. {moderate:.2g} m "
+            f"would give about {MANY / 5:,.0f}. Scale the surface if its file is not in metres."
         )
+    log.warning("%s, which takes long; %.2g m would give about %s.", expected, moderate, f"{MANY / 5:,.0f}")
+
+
+def estimated_tets(surface: TriMesh, length: float) -> float:
+    """How many regular tetrahedra with edges of a length [m] the volume holds, or how many triangles the area
+    where that is more, as it is in thin bodies."""
+    return max(
+        6 * sqrt(2) * abs(surface.enclosed_volume) / length**3, surface.area / (sqrt(3) / 4 * length**2)
+    )
+
+
+def _length_for(surface: TriMesh, count: float) -> float:
+    """The edge length [m] that gives about so many tetrahedra."""
+    by_volume = (6 * sqrt(2) * abs(surface.enclosed_volume) / count) ** (1 / 3)
+    return max(by_volume, sqrt(surface.area / (sqrt(3) / 4 * count)))
 
 
 def _coarsened(surface: TriMesh, length: float, progress: Progress) -> TriMesh:

@@ -23,28 +23,31 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
     """The triangles of a Wavefront (.obj), STL (.stl), PLY (.ply) or OFF (.off) file; polygons are divided.
 
     Vertices at the same place become one, as STL files repeat them; triangles without area that this leaves,
-    and vertices without triangles, are dropped.
+    and vertices without triangles, are dropped. Texture coordinates are kept where every corner has some.
     """
     path = a_path(path, "the path of a surface file")
     if not is_surface_file(path):
         raise MeshError(f"{path}: surface files end in one of {', '.join(SURFACES)}, not {path.suffix!r}.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no surface file {path} (looked for {path.absolute()}).")
-    points, triangles = _read(path)
+    points, triangles, uv = _read(path)
     try:
-        return _merged(TriMesh(points, triangles))
+        return _merged(TriMesh(points, triangles, uv))
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Points (n, 3), triangles (m, 3) and texture coordinates (m, 3, 2)."""
     import trimesh
 
     kind = path.suffix.lower()
     options = {"skip_materials": True} if kind == ".obj" else {}
     try:
         content = trimesh.load_mesh(path, process=False, **options)
-        return np.asarray(content.vertices), np.asarray(content.faces)
+        triangles, uv = np.asarray(content.faces), getattr(content.visual, "uv", None)
+        known = uv is not None and len(uv) == len(content.vertices) and bool(np.isfinite(uv).all())
+        return np.asarray(content.vertices), triangles, np.asarray(uv)[triangles] if known else None
     except Exception as error:  # trimesh raises whatever its parser stumbled on
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise MeshError(
@@ -58,4 +61,5 @@ def _merged(surface: TriMesh) -> TriMesh:
     points, ids = np.unique(used, axis=0, return_inverse=True)
     triangles = ids.reshape(-1, 3)
     a, b, c = triangles.T
-    return TriMesh(points, triangles[(a != b) & (b != c) & (c != a)])
+    kept = (a != b) & (b != c) & (c != a)
+    return TriMesh(points, triangles[kept], None if surface.uv is None else surface.uv[kept])

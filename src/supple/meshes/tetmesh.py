@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
 from supple.checks import floats, one_number, shown, whole_number
-from supple.meshes.checks import MeshError, checked, matrix_of, scaling, three
+from supple.meshes.checks import MeshError, checked, matrix_of, say_size, scaling, three
 from supple.meshes.constant import Constant
 from supple.meshes.measures import qualities, volumes
 from supple.meshes.surface import boundary
@@ -143,9 +143,9 @@ class TetMesh(Constant):
         return TetMesh(self._points @ A.T + b, self._tets, repair=reflection)
 
     def __repr__(self) -> str:
-        size = " × ".join(f"{edge:.4g}" for edge in self.size)
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
-        return f"TetMesh({self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}, {size} m)"
+        parts = f"{self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}"
+        return f"TetMesh({parts}, {say_size(self.size)})"
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

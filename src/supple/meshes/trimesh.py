@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.checks import MeshError, checked_surface, matrix_of, scaling, three
+from supple.meshes.checks import MeshError, checked_surface, checked_uv, matrix_of, say_size, scaling, three
 from supple.meshes.constant import Constant
 
 
@@ -15,11 +15,13 @@ class TriMesh(Constant):
     """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
 
     Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
-    triangles; `refuse_open` tells whether it encloses a volume.
+    triangles; `refuse_open` tells whether it encloses a volume. uv (m, 3, 2): texture coordinates of each
+    corner of each triangle, v upwards, for exports; None where there are none.
     """
 
-    def __init__(self, points: ArrayLike, triangles: ArrayLike) -> None:
+    def __init__(self, points: ArrayLike, triangles: ArrayLike, uv: ArrayLike | None = None) -> None:
         self._points, self._triangles = checked_surface(points, triangles)
+        self._uv = None if uv is None else checked_uv(uv, len(self._triangles))
         self._points.setflags(write=False)
         self._triangles.setflags(write=False)
 
@@ -32,6 +34,11 @@ class TriMesh(Constant):
     def triangles(self) -> np.ndarray:
         """Vertices of the triangles, (m, 3)."""
         return self._triangles
+
+    @property
+    def uv(self) -> np.ndarray | None:
+        """Texture coordinates of the corners of the triangles, (m, 3, 2), or None."""
+        return self._uv
 
     @property
     def n_vertices(self) -> int:
@@ -72,8 +79,9 @@ class TriMesh(Constant):
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TriMesh:
         """x → A x + b with matrix A (3, 3) and offset b (3,) [m]; a reflection also turns the triangles."""
         A, b = matrix_of(matrix), three("offset", offset)
-        triangles = self._triangles[:, ::-1] if np.linalg.det(A) < 0 else self._triangles
-        return TriMesh(self._points @ A.T + b, triangles)
+        turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
+        uv = None if self._uv is None else self._uv[:, turn]
+        return TriMesh(self._points @ A.T + b, self._triangles[:, turn], uv)
 
     def scaled(self, factor: ArrayLike) -> TriMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
@@ -98,5 +106,4 @@ class TriMesh(Constant):
             )
 
     def __repr__(self) -> str:
-        size = " × ".join(f"{edge:.4g}" for edge in self.size)
-        return f"TriMesh({self.n_vertices:,} vertices, {self.n_triangles:,} triangles, {size} m)"
+        return f"TriMesh({self.n_vertices:,} vertices, {self.n_triangles:,} triangles, {say_size(self.size)})"

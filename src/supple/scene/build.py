@@ -138,6 +138,14 @@ def _forces(scene: Scene, mass: np.ndarray) -> np.ndarray:
     return force
 
 
+def start_of(scene: Scene) -> np.ndarray:
+    """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
+    positions = np.concatenate([body.points for body in scene.bodies])
+    pinned, prescribed = _pins(scene)
+    positions[pinned] = prescribed(0.0)
+    return positions
+
+
 def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
     """Sorted numbers (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
     ids = [pin.on.vertices for pin in scene.pins]

@@ -21,6 +21,7 @@ from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
 from supple.scene.schema import SceneTable, Solver, Start, Stop, View
 from supple.solvers import SOLVERS
+from supple.solvers.solver import idle_options
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,10 +119,14 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
         return
     kind: Any = SOLVERS[solver.method]
     known = [field.name for field in fields(kind)]
+    before = len(mistakes.lines)
     for name in sorted(solver.options.keys() - known):
         mistakes.add(f"solver.{name}", f"unknown key; {closest(name, known)}")
     for name in solver.options.keys() & known:
         mistakes.attempt(f"solver.{name}", partial(kind, **{name: solver.options[name]}))
+    if len(mistakes.lines) == before:
+        for name, sentence in idle_options(kind, solver.options).items():
+            mistakes.add(f"solver.{name}", f"{sentence}. Remove one of them.")
 
 
 def _solid_names(raw: dict[str, Any]) -> list[str]:

@@ -44,6 +44,7 @@ class ElementOptions:
         check_iterations(self.iterations)
 
     name: ClassVar[str]
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
     recovers: ClassVar[bool] = False
     """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
     resumes: ClassVar[bool] = False

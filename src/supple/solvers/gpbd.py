@@ -349,6 +349,11 @@ class GPBD(ElementOptions):
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"
     omega: float = 1.5
 
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {
+        **ElementOptions.only_with,
+        "omega": ("sweep", "jacobi"),
+    }
+
     def __post_init__(self) -> None:
         super().__post_init__()
         whole_number("newton_steps", self.newton_steps)

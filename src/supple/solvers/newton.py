@@ -36,6 +36,8 @@ class Newton:
     line_search: bool = True
     iterations: int | None = None
 
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {}
+
     def __post_init__(self) -> None:
         one_of("hessian", self.hessian, get_args(HessianKind))
         one_of("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))

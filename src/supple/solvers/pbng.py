@@ -105,6 +105,14 @@ class PBNG:
     iterations: int | None = None
     window: int = 10
 
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {
+        "omega": ("acceleration", "sor"),
+        "rho": ("acceleration", "chebyshev"),
+        "gamma": ("acceleration", "chebyshev"),
+        "start": ("acceleration", "chebyshev"),
+        "window": ("acceleration", "anderson"),
+    }
+
     def __post_init__(self) -> None:
         one_of("acceleration", self.acceleration, ("none", "sor", "chebyshev", "anderson"))
         one_number("omega", self.omega, above=0, below=2)

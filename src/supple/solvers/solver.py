@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Protocol
 
 from supple.solvers.problem import Balance, Problem
 
@@ -11,6 +13,8 @@ class Solver(Protocol):
     """A method and its options."""
 
     name: ClassVar[str]
+    only_with: ClassVar[dict[str, tuple[str, str]]]
+    """Options that do nothing unless another has some value: option → (the other, its value)."""
 
     @property
     def iterations(self) -> int | None:
@@ -18,6 +22,17 @@ class Solver(Protocol):
 
     def begin(self, problem: Problem) -> Run:
         """Put the method to work on a problem, from the problem's present u."""
+
+
+def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
+    """Those of the options given to a kind of solver that do nothing, with what is to be said of each."""
+    defaults = {option.name: option.default for option in fields(kind)}  # type: ignore[arg-type]
+    found = {}
+    for name, (other, value) in kind.only_with.items():
+        chosen = options.get(other, defaults[other])
+        if name in options and chosen != value:
+            found[name] = f'does nothing with {other} = "{chosen}"; it is for {other} = "{value}"'
+    return found
 
 
 class Run(Protocol):

@@ -15,22 +15,55 @@ from supple.view.surface import Surface, surface_of
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
-    """The deformed surface of all bodies: points (c, 3) [m] of its corners, normals (c, 3), colours (c, 3)
-    from 0 to 1 before any light falls on them; pins (p, 3) [m]; links (l, 2, 3) [m], the two ends of each
-    attachment; the shadow on the ground, None without a ground."""
+class Paint:
+    """Triangles (k, 3) of corners at points (c, 3) [m] with normals (c, 3) and colours (c, 3) from 0 to 1,
+    before light falls on them; divided: whether triangles are parts of those of the surface."""
 
-    surface: Surface
     points: np.ndarray
+    triangles: np.ndarray
     normals: np.ndarray
     colours: np.ndarray
-    pins: np.ndarray
-    links: np.ndarray
-    shadow: Shadow | None
+    divided: bool = False
 
     def lit(self, camera: Camera) -> np.ndarray:
         """(c, 3) colours in the light of a camera."""
         return shade(self.colours, self.normals, camera.axes)
+
+    def separated(self) -> Paint:
+        """The same with each triangle divided among its corners, so that their colours stay apart: a part
+        reaches from a corner to the middles of two edges and of the triangle."""
+        corners, count = self.triangles, len(self.triangles)
+        if (self.colours[corners] == self.colours[corners[:, :1]]).all():
+            return self
+        following, last = np.roll(corners, -1, axis=1), np.roll(corners, -2, axis=1)
+
+        def parts(values: np.ndarray) -> np.ndarray:
+            here, there, beyond = values[corners], values[following], values[last]
+            each = np.stack(
+                [here, (here + there) / 2, (here + there + beyond) / 3, (here + beyond) / 2], axis=2
+            )
+            return each.reshape(-1, 3)
+
+        normals = parts(self.normals)
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+        pair = np.array([[0, 1, 2], [0, 2, 3]])
+        triangles = (4 * np.arange(3 * count)[:, None, None] + pair).reshape(-1, 3)
+        colours = np.repeat(self.colours[corners.ravel()], 4, axis=0)
+        return Paint(parts(self.points), triangles, normals, colours, divided=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
+    (p, 3) [m]; links (l, 2, 3) [m], the two ends of each attachment; the shadow on the ground, None without
+    one."""
+
+    surface: Surface
+    points: np.ndarray
+    paint: Paint
+    pins: np.ndarray
+    links: np.ndarray
+    shadow: Shadow | None
 
 
 def drawing(
@@ -49,12 +82,12 @@ def drawing(
         middle = positions[finite].mean(axis=0) if finite.any() else np.zeros(3)
         positions = np.where(finite[:, None], positions, middle)
     points = surface.corners(positions)
-    colours = field.paint(field.values(model, positions, step), limits)
+    colours = surface.values(field.paint(field.values(model, positions, step), limits), field.separate)
+    paint = Paint(points, surface.triangles, surface.normals(points), colours)
     return Drawing(
         surface=surface,
         points=points,
-        normals=surface.normals(points),
-        colours=surface.values(colours),
+        paint=paint.separated() if field.separate else paint,
         pins=points[surface.pin_corners],
         links=links_of(model, positions),
         shadow=None if ground is None else shadow_of(points, surface.triangles, ground),

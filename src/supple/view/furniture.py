@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from supple.view.camera import Camera
 from supple.view.fields import Field
+from supple.view.layout import layout_for
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
-HEADER, LEGEND = 0.13, 0.16
-"""Parts of the picture's height and width that title and legend take."""
-
-WIDTH = 1600
-"""Dots across of pictures for which the sizes of type are right; they grow and shrink with the picture."""
-
 MOST_SWATCHES = 14
-SMALLEST = 0.5
-"""How far type shrinks at most: smaller it could not be read."""
 
+SHRUNK = 0.75
+"""How far a title shrinks to fit, before it is cut."""
 
-def aspect_for_body(size: tuple[int, int]) -> float:
-    """Width over height of what is left for the body, in the lower left."""
-    return size[0] * (1 - LEGEND) / (size[1] * (1 - HEADER))
+MARGIN = 0.035
+"""Left and right of title and caption, as a part of the width."""
 
 
 class Furniture:
-    """Title, legend and directions, drawn around rendered bodies; only caption and directions may change."""
+    """Title, legend and directions, drawn around rendered bodies; only caption and directions may change.
+    There is less of it in small pictures, and nothing is wider than its room."""
 
     def __init__(
         self,
@@ -41,21 +37,24 @@ class Furniture:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        self.size, self.theme = size, theme
-        dpi = DPI * max(SMALLEST, min(size[0] / WIDTH, size[1] / (0.75 * WIDTH)))
+        self.theme, self.layout = theme, layout_for(size)
+        dpi = DPI * self.layout.scale
         self._figure: Any = Figure(figsize=(size[0] / dpi, size[1] / dpi), dpi=dpi, facecolor="none")
         self._canvas = FigureCanvasAgg(self._figure)
-        self._figure.text(0.035, 0.955, title, size=TITLE_SIZE, weight="bold", color=theme.ink, va="top")
-        self._caption = self._figure.text(0.035, 0.9, "", size=TEXT_SIZE, color=theme.faded, va="top")
-        if field.separate:
-            self._add_swatches(field, limits, names)
-        else:
-            self._add_colour_bar(field, limits)
+        self._parts: int | None = None
         self._directions: Any = None
+        if self.layout.header:
+            self._add_title(title)
+        if self.layout.side and field.separate:
+            self._add_swatches(field, limits, names)
+        elif self.layout.side:
+            self._add_colour_bar(field, limits)
 
     def around(self, image: np.ndarray, caption: str, camera: Camera) -> np.ndarray:
         """The picture (height, width, 3) uint8 of a rendered body with all that stands around it."""
-        self._caption.set_text(caption)
+        if not self.layout.header:
+            return image
+        self._show_caption(caption)
         self._show_directions(camera)
         self._canvas.draw()
         drawn = np.asarray(self._canvas.buffer_rgba())
@@ -66,10 +65,32 @@ class Furniture:
         whole[rows, columns] = np.round(mixed).astype(np.uint8)
         return whole
 
+    def _add_title(self, title: str) -> None:
+        end = 1 - self.layout.header
+        top, style = end + self.layout.up(96), {"weight": "bold", "color": self.theme.ink}
+        text = self._figure.text(MARGIN, top, title, size=TITLE_SIZE, va="top", **style)
+        part = (1 - 2 * MARGIN) / max(self._width(text), 1e-9)
+        text.set_size(TITLE_SIZE * np.clip(part, SHRUNK, 1))
+        self._cut(text, 1 - 2 * MARGIN)
+        below = end + self.layout.up(36)
+        self._caption = self._figure.text(MARGIN, below, "", size=TEXT_SIZE, color=self.theme.faded, va="top")
+
+    def _show_caption(self, caption: str) -> None:
+        """As many of its parts as there is room for; in a film never more than in an earlier picture, lest
+        they come and go."""
+        parts = caption.split(" · ")
+        self._caption.set_text(" · ".join(parts[: self._parts]))
+        while self._width(self._caption) > 1 - 2 * MARGIN and self._parts != 1:
+            self._parts = min(self._parts or len(parts), len(parts)) - 1 or 1
+            self._caption.set_text(" · ".join(parts[: self._parts]))
+        self._cut(self._caption, 1 - 2 * MARGIN)
+
     def _add_colour_bar(self, field: Field, limits: tuple[float, float]) -> None:
         from matplotlib.cm import ScalarMappable
 
-        axes = self._figure.add_axes((1 - 0.95 * LEGEND, 0.22, 0.016, 0.5))
+        top = self._add_label(field.label, 0.76) - self.layout.up(48)
+        bottom = min(0.22, top / 3)
+        axes = self._figure.add_axes((self._left, bottom, self.layout.across(25.6), top - bottom))
         colours = ScalarMappable(field.scale(limits), field.colour_map)
         extend = "max" if field.beyond else "min" if field.logarithmic else "neither"
         bar = self._figure.colorbar(colours, cax=axes, extend=extend, extendfrac=0.03)
@@ -79,41 +100,65 @@ class Furniture:
             labelsize=SMALL_SIZE, color=self.theme.faded, labelcolor=self.theme.ink, length=2, which="both"
         )
         axes.yaxis.get_offset_text().set(size=SMALL_SIZE, color=self.theme.ink)
-        self._label(field.label, 0.76)
 
     def _add_swatches(self, field: Field, limits: tuple[float, float], names: dict[int, str]) -> None:
         """A square and a name for each number between the limits, as far as there is room."""
         from matplotlib.patches import Rectangle
 
         numbers = range(round(limits[0] + 0.5), round(limits[1] - 0.5) + 1)
-        left, shown = 1 - 0.95 * LEGEND, numbers[:MOST_SWATCHES]
+        square, row = 26.4, np.clip(0.036, self.layout.up(36), self.layout.up(43.2))
+        top = self._add_label(field.label, 0.745) - self.layout.up(18)
+        shown = numbers[: min(MOST_SWATCHES, int((top - 0.05) / row) - 1)]
         style: dict[str, Any] = {"size": SMALL_SIZE, "va": "center_baseline"}
-        for row, number in enumerate(shown):
-            y = 0.7 - 0.036 * row
+        beside = self._left + self.layout.across(41.6)
+        for place, number in enumerate(shown, start=1):
+            y, height = top - row * place, self.layout.up(square)
             colour = field.paint(np.array([number]), limits)[0]
-            self._figure.add_artist(Rectangle((left, y), 0.0165, 0.022, color=colour))
+            corner = (self._left, y)
+            self._figure.add_artist(Rectangle(corner, self.layout.across(square), height, color=colour))
             name = names.get(number, str(number))
-            self._figure.text(left + 0.026, y + 0.011, name, color=self.theme.ink, **style)
+            text = self._figure.text(beside, y + height / 2, name, color=self.theme.ink, **style)
+            self._cut(text, 0.99 - beside)
         if len(numbers) > len(shown):
-            y = 0.7 - 0.036 * len(shown) + 0.011
-            self._figure.text(left, y, f"… {len(numbers)} in all", color=self.theme.faded, **style)
-        self._label(field.label, 0.745)
+            y = top - row * (len(shown) + 1) + self.layout.up(square / 2)
+            self._figure.text(self._left, y, f"… {len(numbers)} in all", color=self.theme.faded, **style)
 
-    def _label(self, text: str, y: float) -> None:
-        """The name of the field, its unit on a line of its own where both are long."""
-        name, bracket, unit = text.partition(" [")
-        lines = f"{name}\n[{unit}" if bracket and len(text) > 18 else text.replace(" of the ", "\nof the ")
-        lines = lines.replace("energy density\n", "energy\ndensity ")
-        self._figure.text(
-            1 - 0.95 * LEGEND, y, lines, size=SMALL_SIZE, color=self.theme.ink, va="bottom", linespacing=1.4
-        )
+    @property
+    def _left(self) -> float:
+        """Where the legend begins."""
+        return 1 - 0.95 * self.layout.side
+
+    def _add_label(self, text: str, y: float) -> float:
+        """The name of the field, on several lines where it is too wide for one; returns where it stands, at
+        most at y and below the header."""
+        style = {"size": SMALL_SIZE, "color": self.theme.ink, "va": "bottom", "linespacing": 1.4}
+        label = self._figure.text(self._left, y, text, **style)
+        for letters in range(len(text), 0, -1):
+            label.set_text("\n".join(wrap(text, letters, break_long_words=False)))
+            if self._width(label) <= 0.99 - self._left:
+                break
+        height = label.get_window_extent(self._canvas.get_renderer()).height / self.layout.size[1]
+        label.set_y(min(y, 1 - self.layout.header - height - self.layout.up(6)))
+        return label.get_position()[1]
+
+    def _width(self, text: Any) -> float:
+        """Of a text, as a part of the picture's."""
+        return text.get_window_extent(self._canvas.get_renderer()).width / self.layout.size[0]
+
+    def _cut(self, text: Any, room: float) -> None:
+        """Leave out the end of a text that is wider than its room."""
+        kept = text.get_text()
+        while kept and self._width(text) > room:
+            kept = kept[:-1].rstrip()
+            text.set_text(f"{kept}…")
 
     def _show_directions(self, camera: Camera) -> None:
         """A small cross of the x, y and z axes in the lower left corner."""
         if self._directions is not None:
             self._directions.remove()
+        box = (0.02, 0.02, self.layout.across(144), self.layout.up(144))
         axes = self._directions = self._figure.add_axes(
-            (0.02, 0.02, 0.09, 0.12), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", zorder=1
+            box, xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", zorder=1
         )
         axes.axis("off")
         for name, (x, y, _) in zip("xyz", camera.axes.T, strict=True):

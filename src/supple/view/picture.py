@@ -13,8 +13,9 @@ from supple.model import Model
 from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
 from supple.view.drawing import drawing, links_of
 from supple.view.fields import Field, Step, field_named
-from supple.view.furniture import Furniture, aspect_for_body
+from supple.view.furniture import Furniture
 from supple.view.ground import ground_level
+from supple.view.layout import layout_for
 from supple.view.probe import vtk_problem_while_importing
 from supple.view.style import theme_named
 from supple.view.surface import surface_of
@@ -25,11 +26,13 @@ SIZE = (1600, 1200)
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic."""
+    """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic; solved:
+    False for a start, whose values may be far beyond those that the colours are to show."""
 
     positions: np.ndarray
     caption: str = ""
     step: Step | None = None
+    solved: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +55,19 @@ def shared_view(
 ) -> View:
     """The view for pictures of a model in several shapes, or at several positions: all of them are in sight.
     Shapes are taken one by one, so that those of a long film need not fit into memory."""
-    field, outlines, ends = _field(field), [], []
+    field, outlines = _field(field), []
+    ends: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     surface = surface_of(model)
     for shape in map(_shape, shapes):
         links = links_of(model, shape.positions).reshape(-1, 3)
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
-        ends.append(field.limits(surface.values(field.values(model, shape.positions, shape.step))))
+        ends[shape.solved].append(
+            field.limits(surface.values(field.values(model, shape.positions, shape.step), field.separate))
+        )
     seen = np.concatenate(outlines)
-    limits = min(low for low, _ in ends), max(high for _, high in ends)
-    return View(fitted_camera(seen, aspect_for_body(size), camera), limits, ground_level(seen), seen)
+    shown = ends[True] or ends[False]
+    limits = min(low for low, _ in shown), max(high for _, high in shown)
+    return View(fitted_camera(seen, layout_for(size).aspect, camera), limits, ground_level(seen), seen)
 
 
 class Artist:

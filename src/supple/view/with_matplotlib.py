@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from supple.view.camera import Camera
 from supple.view.drawing import Drawing
-from supple.view.furniture import HEADER, LEGEND
+from supple.view.layout import layout_for
 from supple.view.style import DPI, Theme
 
 
@@ -27,7 +27,9 @@ class Renderer:
         inches = self.size[0] / DPI, self.size[1] / DPI
         figure = Figure(figsize=inches, dpi=DPI, facecolor=self.theme.background)
         canvas = FigureCanvasAgg(figure)
-        axes = figure.add_axes((0, 0, 1, 1), xlim=(-1, 2 / (1 - LEGEND) - 1), ylim=(-1, 2 / (1 - HEADER) - 1))
+        layout = layout_for(self.size)
+        right, top = 2 / (1 - layout.side) - 1, 2 / (1 - layout.header) - 1
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(-1, right), ylim=(-1, top))
         axes.axis("off")
         self._add_shadow(axes, drawing, camera)
         seen = self._add_surface(axes, drawing, camera)
@@ -53,25 +55,23 @@ class Renderer:
         axes.pcolormesh(x, y, drawing.shadow.darkness[1:, 1:], shading="flat", **style)
 
     def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
-        """Draw the triangles that face the camera; the corners (k,) that they have."""
+        """Draw the triangles that face the camera; the points (k, 3) of their corners."""
         from matplotlib.collections import PolyCollection
         from matplotlib.colors import to_rgba
 
-        triangles = drawing.surface.triangles
-        places, distance = camera.project(drawing.points)
-        a, b, c = np.moveaxis(drawing.points[triangles], 1, 0)
+        paint = drawing.paint
+        triangles = paint.triangles
+        places, distance = camera.project(paint.points)
+        a, b, c = np.moveaxis(paint.points[triangles], 1, 0)
         facing = np.einsum("ij,ij->i", np.cross(b - a, c - a), camera.position - a) > 0
         order = np.argsort(-distance[triangles].mean(axis=1))
         order = order[facing[order]]
+        fill = paint.lit(camera)[triangles[order]].mean(axis=1)
+        edges = fill if paint.divided else to_rgba(self.theme.edges, 0.25)
         axes.add_collection(
-            PolyCollection(
-                places[triangles[order]],
-                facecolors=drawing.lit(camera)[triangles[order]].mean(axis=1),
-                edgecolors=to_rgba(self.theme.edges, 0.25),
-                linewidths=0.3,
-            )
+            PolyCollection(places[triangles[order]], facecolors=fill, edgecolors=edges, linewidths=0.3)
         )
-        return np.unique(triangles[facing])
+        return paint.points[np.unique(triangles[facing])]
 
     def _add_links(self, axes: Any, drawing: Drawing, camera: Camera) -> None:
         from matplotlib.collections import LineCollection
@@ -88,9 +88,8 @@ class Renderer:
         """Those that are not behind the surface, or hardly: the nearest of its corners is seen."""
         if not len(drawing.pins):
             return
-        _, nearest = cKDTree(drawing.points[seen]).query(drawing.pins)
+        gap, _ = cKDTree(seen).query(drawing.pins)
         size = np.linalg.norm(np.ptp(drawing.points, axis=0))
-        gap = np.linalg.norm(drawing.points[seen][nearest] - drawing.pins, axis=1)
         places, _ = camera.project(drawing.pins[gap < 1e-3 * size])
         style = {"color": self.theme.pins, "edgecolors": self.theme.rim}
         axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, **style)

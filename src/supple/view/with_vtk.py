@@ -9,8 +9,8 @@ import numpy as np
 
 from supple.view.camera import OPENING, Camera
 from supple.view.drawing import Drawing
-from supple.view.furniture import HEADER, LEGEND
 from supple.view.ground import Shadow
+from supple.view.layout import Layout, layout_for
 from supple.view.style import Theme
 
 SAMPLES = 8
@@ -28,7 +28,7 @@ class Renderer:
         from vtkmodules.vtkCommonCore import vtkLogger
 
         vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # else it warns that there is no X server
-        self.size, self.theme = size, theme
+        self.size, self.theme, self.layout = size, theme, layout_for(size)
         plotter: Any = pyvista.Plotter
         self._plotter = plotter(off_screen=True, window_size=list(size), lighting="none")
         self._plotter.set_background(theme.background)
@@ -53,8 +53,9 @@ class Renderer:
         self._plotter.camera.position = camera.position
         self._plotter.camera.focal_point = camera.focus
         self._plotter.camera.up = camera.axes[1]
-        self._plotter.camera.view_angle = math.degrees(2 * math.atan(math.tan(OPENING / 2) / (1 - HEADER)))
-        self._plotter.camera.SetWindowCenter(LEGEND, HEADER)
+        opening = 2 * math.atan(math.tan(OPENING / 2) / (1 - self.layout.header))
+        self._plotter.camera.view_angle = math.degrees(opening)
+        self._plotter.camera.SetWindowCenter(self.layout.side, self.layout.header)
         self._plotter.camera.reset_clipping_range()
 
     def _show(self, name: str, mesh: Any, colours: np.ndarray | None = None, **options: Any) -> None:
@@ -71,17 +72,15 @@ class Renderer:
     def _show_surface(self, drawing: Drawing, camera: Camera) -> None:
         import pyvista
 
-        mesh = pyvista.PolyData.from_regular_faces(drawing.points, drawing.surface.triangles)
-        colours = np.round(255 * drawing.lit(camera)).astype(np.uint8)
-        self._show(
-            "surface",
-            mesh,
-            colours,
-            show_edges=shows_edges(drawing, camera, self.size),
-            edge_color=self.theme.edges,
-            edge_opacity=0.22,
-            line_width=1,
-        )
+        paint, edges = drawing.paint, shows_edges(drawing, camera, self.layout)
+        mesh = pyvista.PolyData.from_regular_faces(paint.points, paint.triangles)
+        colours = np.round(255 * paint.lit(camera)).astype(np.uint8)
+        style = {"edge_color": self.theme.edges, "edge_opacity": 0.22, "line_width": 1}
+        self._show("surface", mesh, colours, show_edges=edges and not paint.divided, **style)
+        if edges and paint.divided:
+            points = _nearer(drawing.points, camera, 0.001)
+            mesh = pyvista.PolyData.from_regular_faces(points, drawing.surface.triangles)
+            self._show("edges", mesh, color=self.theme.edges, opacity=0.12, style="wireframe", line_width=1)
 
     def _show_shadow(self, shadow: Shadow) -> None:
         import pyvista
@@ -125,13 +124,13 @@ class Renderer:
             )
 
 
-def shows_edges(drawing: Drawing, camera: Camera, size: tuple[int, int]) -> bool:
+def shows_edges(drawing: Drawing, camera: Camera, layout: Layout) -> bool:
     """Whether the edges are those of tetrahedra, and long enough in the picture not to darken it."""
     if drawing.surface.skinned:
         return False
     places, _ = camera.project(drawing.points)
     a, b = places[drawing.surface.triangles[:, 0]], places[drawing.surface.triangles[:, 1]]
-    lengths = np.linalg.norm((a - b) * np.array(size) * (1 - HEADER) / 2, axis=1)
+    lengths = np.linalg.norm((a - b) * np.array(layout.size) * (1 - layout.header) / 2, axis=1)
     return len(lengths) > 0 and float(lengths.mean()) >= EDGE_DOTS
 
 

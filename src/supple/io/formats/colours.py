@@ -14,5 +14,9 @@ def srgb(body: int) -> np.ndarray:
 
 def linear(body: int) -> np.ndarray:
     """(3,) between 0 and 1, proportional to light, as USD and glTF want colours."""
-    value = srgb(body) / 255
-    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    return to_linear(srgb(body) / 255)
+
+
+def to_linear(colours: np.ndarray) -> np.ndarray:
+    """sRGB from 0 to 1, as screens want it, to linear light."""
+    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)

@@ -16,7 +16,7 @@ from supple.io.results import ResultsError
 
 
 class Moment(Protocol):
-    """A frame: positions (n, 3) [m] of all vertices of a scene; its index, from 1; its time [s]."""
+    """A frame: positions (n, 3) [m] of all vertices of a scene; its index, 0 for the start; its time [s]."""
 
     @property
     def positions(self) -> np.ndarray: ...
@@ -43,7 +43,8 @@ clean exit, and files that it replaces stay when there is none."""
 @dataclass(frozen=True)
 class Format:
     """path: the file or folder that is written, relative to the folder for exports. package: what the writer
-    imports, from this extra of supple."""
+    imports, from this extra of supple. files: patterns of what it writes into a folder, in which there may be
+    other files, too."""
 
     name: str
     description: str
@@ -51,6 +52,12 @@ class Format:
     writer: Writer
     package: str = ""
     extra: str = ""
+    files: tuple[str, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """All that it writes, relative to the folder for exports."""
+        return tuple(f"{self.path}/{pattern}" for pattern in self.files) or (self.path,)
 
     def refuse_missing_package(self) -> None:
         root = self.package.split(".")[0]

@@ -1,47 +1,227 @@
-"""glTF, binary: the shape in the last frame, a node for each body."""
+"""glTF, binary: a node for each body, whose shapes in all frames are morph targets that an animation blends.
+
+The mesh itself is the last shape, which programs show that know no animations. glTF means metres and y up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import logging
+import shutil
+import struct
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from supple.embedding import skin_of
+from supple.embedding import Part, skin_of
 from supple.io.formats.colours import linear
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct
 from supple.io.replacing import replacing
+from supple.meshes.corners import corner_values, smooth_corners, split_corners, unit_normals
+
+log = logging.getLogger("supple")
+
+MOST_TARGETS = 256
+"""Every WebGL 2 can hold so many."""
+
+MOST_BYTES = 256_000_000
+"""Of all morph targets together; with more, browsers run out of memory."""
+
+FLOAT, UNSIGNED = 5126, 5125
+VERTICES, INDICES = 34962, 34963
 
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    last: list[Moment] = []
+    """Points wait in a file beside it, as the last shape must come first. Of more frames than there may be
+    targets, evenly chosen ones are taken, with a warning."""
+    surfaces = [_Surface(body) for body in shot.bodies]
+    times: dict[int, float] = {}
+    raw, packed = (path.with_name(f".unfinished_{path.name}.{part}") for part in ("raw", "bin"))
+    try:
+        with raw.open("wb") as file:
 
-    def add(frame: Moment) -> None:
-        last[:] = [frame]
+            def add(frame: Moment) -> None:
+                for surface in surfaces:
+                    file.write(surface.points(frame.positions).astype("<f4").tobytes())
+                times[frame.index] = frame.time
 
-    yield add
-    if last:
+            yield add
+        with packed.open("wb") as binary:
+            tree = _tree(_Binary(binary), surfaces, _Frames(raw, surfaces, times, path.name))
         with replacing(path) as temporary:
-            temporary.write_bytes(_scene(shot, last[0].positions).export(file_type="glb"))
+            _pack(temporary, tree, packed)
+    finally:
+        raw.unlink(missing_ok=True)
+        packed.unlink(missing_ok=True)
 
 
-def _scene(shot: Shot, positions: np.ndarray) -> Any:
-    import trimesh
+class _Surface:
+    """The surface of a body, with vertices doubled where normals or texture coordinates differ: c corners
+    with the numbers source (c,) of their points, and uv (c, 2), v downwards as glTF wants it, or None."""
 
-    scene = trimesh.Scene()
-    names = distinct((body.name for body in shot.bodies), str)
-    for number, (name, body) in enumerate(zip(names, shot.bodies, strict=True)):
-        skin = skin_of(body)
-        points = skin.deform(positions[body.vertices])
-        colour = np.append(np.round(255 * linear(number)), 255).astype(np.uint8)
-        colours = np.tile(colour, (skin.n_points, 1))
-        mesh = trimesh.Trimesh(points, skin.triangles, vertex_colors=colours, process=False)
-        scene.add_geometry(mesh, node_name=name, geom_name=name)
-    return scene
+    def __init__(self, body: Part) -> None:
+        self.name = body.name
+        self._skin, self._vertices = skin_of(body), body.vertices
+        corners = smooth_corners(self._skin.deform(body.mesh.points), self._skin.triangles)
+        self.uv = None
+        if self._skin.uv is not None:
+            corners = split_corners(corners, self._skin.uv)
+            self.uv = corner_values(corners, self._skin.uv) * [1, -1] + [0, 1]
+        self.triangles = corners
+        self.source = corner_values(corners, self._skin.triangles)
+
+    @property
+    def n_points(self) -> int:
+        return self._skin.n_points
+
+    def points(self, positions: np.ndarray) -> np.ndarray:
+        return self._skin.deform(positions[self._vertices])
+
+    def corners(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and unit normals (c, 3) float32; upwards where triangles have no area."""
+        positions = points[self.source]
+        normals = unit_normals(positions.astype(float), self.triangles)
+        normals[~normals.any(axis=1)] = [0, 1, 0]
+        return positions, normals.astype("<f4")
 
 
-GLB = Format("glb", "glTF, binary, of the last frame", "final.glb", write)
+class _Binary:
+    """The binary part of a file as it grows, with what glTF says of it: views, and accessors to them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.size = file, 0
+        self.views: list[dict[str, Any]] = []
+        self.accessors: list[dict[str, Any]] = []
+
+    def add(
+        self, values: np.ndarray, kind: str, component: int = FLOAT, target: int = 0, bounds: bool = False
+    ) -> int:
+        """The number of an accessor to values (n,) or (n, c), all of them four bytes wide."""
+        data = np.ascontiguousarray(values, "<f4" if component == FLOAT else "<u4")
+        view = {"buffer": 0, "byteOffset": self.size, "byteLength": data.nbytes}
+        accessor = {
+            "bufferView": len(self.views),
+            "componentType": component,
+            "count": len(data),
+            "type": kind,
+        }
+        if bounds:
+            low, high = np.atleast_1d(data.min(axis=0)), np.atleast_1d(data.max(axis=0))
+            accessor |= {"min": low.tolist(), "max": high.tolist()}
+        self._file.write(data.tobytes())
+        self.size += data.nbytes
+        self.views.append(view | ({"target": target} if target else {}))
+        self.accessors.append(accessor)
+        return len(self.accessors) - 1
+
+    def add_vectors(self, values: np.ndarray, bounds: bool = False) -> int:
+        return self.add(values, "VEC3", target=VERTICES, bounds=bounds)
+
+
+class _Frames:
+    """The frames that a file can hold, evenly chosen: labels and times (f,) [s] of them, and their points."""
+
+    def __init__(self, raw: Path, surfaces: Sequence[_Surface], times: dict[int, float], name: str) -> None:
+        corners = sum(len(surface.source) for surface in surfaces)
+        most = 1 + max(1, min(MOST_TARGETS, MOST_BYTES // (24 * corners)))
+        if len(times) > most:
+            log.warning(
+                "%s has %d of the %d frames, as many as browsers can hold; USD and PC2 have them all.",
+                name,
+                most,
+                len(times),
+            )
+        self._places = np.round(np.linspace(0, len(times) - 1, min(len(times), most))).astype(int)
+        self.labels = [f"frame {index}" for index in np.array([*times])[self._places]]
+        self.times = np.array([*times.values()])[self._places]
+        self._raw, self._first = raw, np.cumsum([0, *(surface.n_points for surface in surfaces)])
+
+    def points(self, frame: int, surface: int) -> np.ndarray:
+        """(n, 3) float32 of the surface of this number."""
+        first, last, count = self._first[surface], self._first[surface + 1], self._first[-1]
+        place = 12 * (int(self._places[frame]) * int(count) + int(first))
+        return np.fromfile(self._raw, "<f4", 3 * int(last - first), offset=place).reshape(-1, 3)
+
+
+def _tree(binary: _Binary, surfaces: Sequence[_Surface], frames: _Frames) -> dict[str, Any]:
+    """All that glTF says in JSON."""
+    names = distinct((surface.name for surface in surfaces), str)
+    meshes = [_mesh(binary, surface, number, frames) for number, surface in enumerate(surfaces)]
+    tree = {
+        "asset": {"version": "2.0", "generator": "supple", "extras": {"units": "m, s", "up": "y"}},
+        "scene": 0,
+        "scenes": [{"nodes": list(range(len(names)))}],
+        "nodes": [{"name": name, "mesh": number} for number, name in enumerate(names)],
+        "meshes": [{"name": name, **mesh} for name, mesh in zip(names, meshes, strict=True)],
+        "materials": [_material(name, number) for number, name in enumerate(names)],
+    }
+    if len(frames.times) > 1:
+        tree["animations"] = [_animation(binary, frames.times, len(names))]
+    return tree | {
+        "accessors": binary.accessors,
+        "bufferViews": binary.views,
+        "buffers": [{"byteLength": binary.size}],
+    }
+
+
+def _mesh(binary: _Binary, surface: _Surface, number: int, frames: _Frames) -> dict[str, Any]:
+    """The last shape, and what takes it to each of the earlier ones."""
+    last = len(frames.times) - 1
+    positions, normals = surface.corners(frames.points(last, number))
+    attributes = {
+        "POSITION": binary.add_vectors(positions, bounds=True),
+        "NORMAL": binary.add_vectors(normals),
+    }
+    if surface.uv is not None:
+        attributes["TEXCOORD_0"] = binary.add(surface.uv, "VEC2", target=VERTICES)
+    indices = binary.add(surface.triangles.ravel(), "SCALAR", UNSIGNED, INDICES)
+    primitive: dict[str, Any] = {"attributes": attributes, "indices": indices, "material": number}
+    if last == 0:
+        return {"primitives": [primitive]}
+    primitive["targets"] = []
+    for frame in range(last):
+        there, turned = surface.corners(frames.points(frame, number))
+        move = binary.add_vectors(there - positions, bounds=True)
+        primitive["targets"].append({"POSITION": move, "NORMAL": binary.add_vectors(turned - normals)})
+    extras = {"targetNames": frames.labels[:-1]}
+    return {"primitives": [primitive], "weights": [0.0] * last, "extras": extras}
+
+
+def _material(name: str, number: int) -> dict[str, Any]:
+    """Matt, in the colour of the body."""
+    surface = {"metallicFactor": 0.0, "roughnessFactor": 0.85}
+    return {
+        "name": name,
+        "pbrMetallicRoughness": {"baseColorFactor": [*linear(number).tolist(), 1.0], **surface},
+    }
+
+
+def _animation(binary: _Binary, times: np.ndarray, bodies: int) -> dict[str, Any]:
+    """At the time of each frame its target has weight 1, at that of the last none has; linear in between."""
+    weights = np.eye(len(times))[:, :-1]
+    sampler = {
+        "input": binary.add(times, "SCALAR", bounds=True),
+        "output": binary.add(weights.ravel(), "SCALAR"),
+        "interpolation": "LINEAR",
+    }
+    channels = [{"sampler": 0, "target": {"node": node, "path": "weights"}} for node in range(bodies)]
+    return {"name": "simulation", "samplers": [sampler], "channels": channels}
+
+
+def _pack(path: Path, tree: dict[str, Any], binary: Path) -> None:
+    text = json.dumps(tree, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    text += b" " * (-len(text) % 4)
+    size = binary.stat().st_size
+    with path.open("wb") as file, binary.open("rb") as source:
+        file.write(struct.pack("<4sII", b"glTF", 2, 28 + len(text) + size))
+        file.write(struct.pack("<I4s", len(text), b"JSON") + text)
+        file.write(struct.pack("<I4s", size, b"BIN\0"))
+        shutil.copyfileobj(source, file)
+
+
+GLB = Format("glb", "glTF, binary, animated by morph targets", "animation.glb", write)

@@ -8,11 +8,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
-from supple.embedding import Skin, skin_of
+from supple.embedding import skin_of
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct, file_name
+from supple.io.formats.obj import obj_text
 from supple.io.replacing import replacing
 
 
@@ -29,7 +28,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         ]
         for name, body, skin in zip(names, shot.bodies, skins, strict=True):
             with replacing(path / f"{name}.obj") as temporary:
-                temporary.write_text(_obj(skin, body.mesh.points), encoding="utf-8")
+                temporary.write_text(obj_text(skin, skin.deform(body.mesh.points), name), encoding="utf-8")
 
         def add(frame: Moment) -> None:
             for body, skin, cache in zip(shot.bodies, skins, caches, strict=True):
@@ -40,19 +39,16 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
 @contextmanager
 def _cache(path: Path, points: int) -> Iterator[BinaryIO]:
-    """A file of samples; its head, which counts them, is written last. First frame 1, one sample a frame."""
+    """A file of samples; its head, which counts them, is written last. First frame 0, one sample a frame."""
     head = struct.Struct("<12siiffi")
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(bytes(head.size))
         yield file
         samples = (file.tell() - head.size) // (12 * points)
         file.seek(0)
-        file.write(head.pack(b"POINTCACHE2", 1, points, 1.0, 1.0, samples))
+        file.write(head.pack(b"POINTCACHE2", 1, points, 0.0, 1.0, samples))
 
 
-def _obj(skin: Skin, rest: np.ndarray) -> str:
-    vertices = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in skin.deform(rest)]
-    return "\n".join(vertices + [f"f {a} {b} {c}" for a, b, c in skin.triangles + 1]) + "\n"
-
-
-PC2 = Format("pc2", "PC2 point caches with surfaces at rest, for Blender", "pc2", write)
+PC2 = Format(
+    "pc2", "PC2 point caches with surfaces at rest, for Blender", "pc2", write, files=("*.obj", "*.pc2")
+)

@@ -9,20 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from supple.embedding import skin_of
+from supple.embedding import Skin, skin_of
 from supple.io.formats.colours import srgb
 from supple.io.formats.format import AddFrame, Format, Moment, Shot, Writer
 from supple.io.formats.names import distinct, file_name
+from supple.io.formats.obj import about, obj_text
 from supple.io.replacing import replacing
 
+Encode = Callable[[Skin, np.ndarray, str, np.ndarray], bytes]
+"""encode(skin, points, name, colour): a file of a surface at points (n, 3) [m], colour (3,) uint8."""
 
-def _sequence(suffix: str, encode: Callable[[Any], bytes]) -> Writer:
-    """Writes <body>_0001<suffix>, <body>_0002<suffix>, ... in place of all such files in the folder."""
+
+def _sequence(suffix: str, encode: Encode) -> Writer:
+    """Writes <body>_0000<suffix>, <body>_0001<suffix>, ... in place of all such files in the folder."""
 
     @contextmanager
     def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-        import trimesh
-
         names = distinct((body.name for body in shot.bodies), file_name)
         skins = [skin_of(body) for body in shot.bodies]
         path.mkdir(parents=True, exist_ok=True)
@@ -32,24 +34,30 @@ def _sequence(suffix: str, encode: Callable[[Any], bytes]) -> Writer:
         def add(frame: Moment) -> None:
             for number, (name, body, skin) in enumerate(zip(names, shot.bodies, skins, strict=True)):
                 points = skin.deform(frame.positions[body.vertices])
-                colours = np.tile(np.append(srgb(number), 255), (skin.n_points, 1))
-                mesh = trimesh.Trimesh(points, skin.triangles, vertex_colors=colours, process=False)
                 with replacing(path / f"{name}_{frame.index:04d}{suffix}") as temporary:
-                    temporary.write_bytes(encode(mesh))
+                    temporary.write_bytes(encode(skin, points, name, srgb(number)))
 
         yield add
 
     return write
 
 
-def _ply(mesh: Any) -> bytes:
-    return mesh.export(file_type="ply", vertex_normal=False)
+def _ply(skin: Skin, points: np.ndarray, name: str, colour: np.ndarray) -> bytes:
+    import trimesh
+
+    colours = np.tile(np.append(colour, 255), (skin.n_points, 1))
+    mesh: Any = trimesh.Trimesh(points, skin.triangles, vertex_colors=colours, process=False)
+    first, line, rest = mesh.export(file_type="ply", vertex_normal=False).partition(b"1.0\n")
+    return first + line + f"comment {about(name)}\n".encode() + rest
 
 
-def _obj(mesh: Any) -> bytes:
-    text = mesh.export(file_type="obj", include_normals=False, include_color=False, header=None, digits=9)
-    return text.encode()
+def _obj(skin: Skin, points: np.ndarray, name: str, colour: np.ndarray) -> bytes:
+    return obj_text(skin, points, name).encode()
 
 
-PLY = Format("ply", "PLY of surfaces, a file for each body and frame", "ply", _sequence(".ply", _ply))
-OBJ = Format("obj", "OBJ of surfaces, a file for each body and frame", "obj", _sequence(".obj", _obj))
+def _format(name: str, encode: Encode) -> Format:
+    description = f"{name.upper()} of surfaces, a file for each body and frame"
+    return Format(name, description, name, _sequence(f".{name}", encode), files=(f"*_[0-9]*.{name}",))
+
+
+PLY, OBJ = _format("ply", _ply), _format("obj", _obj)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.embedding import skin_of
+from supple.embedding import Skin, skin_of
 from supple.io.formats.colours import linear
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct
@@ -18,7 +18,8 @@ from supple.io.replacing import replacing
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """/World/<body>/surface and /World/<body>/volume; time codes are the numbers of frames.
+    """/World/<body>/<body> and /World/<body>/<body>_volume, as programs show the last name only; in metres,
+    y up; time codes are the numbers of frames.
 
     Saving after each frame lets go of its samples, so memory does not grow with the number of frames.
     """
@@ -29,11 +30,9 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
     with replacing(path) as temporary:
         stage = Usd.Stage.CreateNew(str(temporary))
         _set_stage(stage, shot.dt)
-        surfaces = [
-            _surface(stage, f"/World/{n}/surface", s.triangles) for n, s in zip(names, skins, strict=True)
-        ]
+        surfaces = [_surface(stage, f"/World/{n}/{n}", s) for n, s in zip(names, skins, strict=True)]
         volumes = [
-            _volume(stage, f"/World/{n}/volume", b.mesh) for n, b in zip(names, shot.bodies, strict=True)
+            _volume(stage, f"/World/{n}/{n}_volume", b.mesh) for n, b in zip(names, shot.bodies, strict=True)
         ]
         for number, surface in enumerate(surfaces):
             surface.CreateDisplayColorAttr([tuple(linear(number).tolist())])
@@ -62,14 +61,18 @@ def _set_stage(stage: Any, dt: float) -> None:
     stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/World").GetPrim())
 
 
-def _surface(stage: Any, path: str, triangles: np.ndarray) -> Any:
-    from pxr import UsdGeom, Vt
+def _surface(stage: Any, path: str, skin: Skin) -> Any:
+    from pxr import Sdf, UsdGeom, Vt
 
     UsdGeom.Xform.Define(stage, path.rpartition("/")[0])
     mesh = UsdGeom.Mesh.Define(stage, path)
-    mesh.CreateFaceVertexCountsAttr(Vt.IntArray(len(triangles), 3))
-    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(triangles.astype(np.int32).ravel()))
+    mesh.CreateFaceVertexCountsAttr(Vt.IntArray(len(skin.triangles), 3))
+    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(skin.triangles.astype(np.int32).ravel()))
     mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    if skin.uv is not None:
+        kind, each = Sdf.ValueTypeNames.TexCoord2fArray, UsdGeom.Tokens.faceVarying
+        uv = UsdGeom.PrimvarsAPI(mesh).CreatePrimvar("st", kind, each)
+        uv.Set(Vt.Vec2fArray.FromNumpy(skin.uv.astype(np.float32).reshape(-1, 2)))
     return mesh
 
 

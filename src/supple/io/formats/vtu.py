@@ -27,4 +27,10 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
     yield add
 
 
-VTU = Format("vtu", "VTU of volumes with a PVD file, for ParaView", "vtu", write)
+VTU = Format(
+    "vtu",
+    "VTU of volumes with a PVD file, for ParaView",
+    "vtu",
+    write,
+    files=("frame_*.vtu", "animation.pvd"),
+)

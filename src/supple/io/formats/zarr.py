@@ -27,7 +27,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         index = group.create_array("index", shape=(0,), chunks=(1024,), dtype="i8")
         group.create_array("tets", data=np.asarray(mesh.tets))
         group.create_array("body", data=body)
-        group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s")
+        group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s", up="y")
 
         def add(frame: Moment) -> None:
             positions.append(np.asarray(frame.positions, np.float64)[None])
