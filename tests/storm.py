@@ -112,8 +112,8 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 
 def small_scenes(names: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
-    """The gallery with a few cells for each solid, by name; bodies from files become blocks. What is selected by
-    a place becomes a side, where so few vertices would leave nothing there."""
+    """The gallery with a few cells for each solid, by name; bodies from files become blocks. What is selected
+    by a place becomes a side, where so few vertices would leave nothing there."""
     scenes = {}
     for path in sorted(SCENES.glob("*.toml")):
         if not names or path.stem in names:
@@ -176,8 +176,8 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
         and not any(size in name for size in (*SIZES, "where"))
     ]
     holder, key, name = places[random.integers(len(places))]
-    power = random.choice([-290, -60, -28, -12, -6, -3, -1, 0, 1, 3, 6, 12, 28, 60, 290])
-    holder[key] = float(holder[key] or 1) * 10.0**power * random.choice([-1, 1, 1, 1])
+    power = random.choice([-290, -30, -20, -12, -9, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 9, 12, 20, 30, 290])
+    holder[key] = float(holder[key] or 1) * 10.0**power * random.choice([-1, *[1] * 9])
     return f"{name} = {holder[key]:g}"
 
 
