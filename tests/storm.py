@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -233,15 +234,23 @@ def _toml(value: Any) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
-def solve_scene(path: Path) -> list[supple.Result]:
+def solve_scene(path: Path, precision: str = "float64") -> list[supple.Result]:
     """Load it, build it, and do two iterations of its first frame."""
     file = supple.load_scene(path)
+    options: dict[str, Any] = {"tolerance": None, "max_iterations": 2, "precision": precision}
     if file.scene.quasistatic:
-        return [supple.equilibrium(file, tolerance=None, max_iterations=2)]
-    return list(supple.simulate(file, tolerance=None, max_iterations=2, frames=1))
+        return [supple.equilibrium(file, **options)]
+    return list(supple.simulate(file, frames=1, **options))
 
 
-def storm_of_scenes(count: int, folder: Path, seed: int = 0, names: tuple[str, ...] = ()) -> Tally:
+def storm_of_scenes(
+    count: int,
+    folder: Path,
+    seed: int = 0,
+    names: tuple[str, ...] = (),
+    precisions: tuple[str, ...] = ("float64", "float64", "float64", "float32"),
+) -> Tally:
+    """So many scenes, in turn from the gallery or from these of it, and in turn in these precisions."""
     random, tally = np.random.default_rng(seed), Tally()
     scenes, path = small_scenes(names), folder / "scene.toml"
     stems = list(scenes)
@@ -249,7 +258,8 @@ def storm_of_scenes(count: int, folder: Path, seed: int = 0, names: tuple[str, .
         stem = stems[number % len(stems)]
         table, changes = mutated(scenes[stem], random)
         path.write_text(to_toml(table), encoding="utf-8")
-        tally.add(f"{stem}: {changes}", lambda: solve_scene(path))
+        precision = precisions[number % len(precisions)]
+        tally.add(f"{stem}, {precision}: {changes}", partial(solve_scene, path, precision))
     return tally
 
 

@@ -36,12 +36,11 @@ def swing(young: float) -> supple.Frame:
     return list(supple.simulate(scene, supple.PBNG(iterations=3), frames=2))[-1]
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("context", ["spawn", "fork"])
 def test_results_come_back_from_other_processes(context):
     if context not in multiprocessing.get_all_start_methods():
         pytest.skip(f"there is no {context} here")
-    if context == "fork" and sys.version_info >= (3, 12):
-        pytest.skip("Python warns of forking a process that has threads")
     with multiprocessing.get_context(context).Pool(1) as pool:
         result, frame = pool.apply(solve, (1e3,)), pool.apply(swing, (1e3,))
     here = solve(1e3)

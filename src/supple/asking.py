@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import closest, finite_rows, flag, one_of, shown, thread_count
+from supple.checks import closest, flag, one_of, shown, thread_count
 from supple.kernels.device import DEVICES, check_device
 from supple.model import Model
 from supple.scene import Scene, SceneFile
@@ -48,9 +48,9 @@ class Request:
 
     def start(self, given: Any, model: Model) -> np.ndarray | None:
         """Positions (n, 3) [m] to begin from, of the call or of the file; None for the rest positions."""
-        if given is not None:
-            return finite_rows("start", given, model.vertices)
-        return None if self.file is None else self.file.start_positions(model)
+        if given is None and self.file is not None:
+            return self.file.start_positions(model)
+        return given
 
 
 def request(

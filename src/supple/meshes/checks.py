@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, floats, shown
 from supple.meshes.measures import squared_edges, volumes
 
 FLAT = 1e-14
@@ -36,35 +35,6 @@ def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
     return points, _as_cells(triangles, "triangle", 3, len(points))
 
 
-def three(name: str, values: ArrayLike) -> np.ndarray:
-    """(3,) finite float64."""
-    vector = floats(values)
-    if vector.shape != (3,) or not np.all(np.abs(vector) <= LONGEST):
-        raise MeshError(f"{name} must be three finite numbers, up to {LONGEST:g}, got {shown(values)}.")
-    return vector
-
-
-def matrix_of(values: ArrayLike) -> np.ndarray:
-    """(3, 3) finite float64."""
-    matrix = floats(values)
-    if matrix.shape != (3, 3):
-        found = f"has shape {matrix.shape}" if matrix.ndim else f"is {shown(values)}"
-        raise MeshError(f"matrix must have shape (3, 3), but {found}.")
-    if not np.all(np.abs(matrix) <= LONGEST):
-        raise MeshError(f"matrix must have finite entries, up to {LONGEST:g}, got {shown(values)}.")
-    return matrix
-
-
-def scaling(factor: ArrayLike) -> np.ndarray:
-    """The matrix (3, 3) that scales by one factor, or by one for each axis."""
-    factors = floats(factor)
-    if factors.shape not in ((), (3,)):
-        raise MeshError(f"factor must be one number or three, but has shape {factors.shape}.")
-    if not np.all(np.abs(factors) <= LONGEST):
-        raise MeshError(f"factor must be one finite number or three, up to {LONGEST:g}, got {shown(factor)}.")
-    return np.diag(np.broadcast_to(factors, 3))
-
-
 def _as_points(values: ArrayLike) -> np.ndarray:
     array = _as_array(values, "points")
     if array.size == 0:
@@ -77,11 +47,6 @@ def _as_points(values: ArrayLike) -> np.ndarray:
         raise MeshError(
             f"{len(bad)} of {len(points)} points are NaN or infinite: {_first(bad)}. "
             "Coordinates must be finite."
-        )
-    if np.abs(points).max() > LONGEST:
-        raise MeshError(
-            f"points reach {np.abs(points).max():.3g} m from the origin; the limit is {LONGEST:g} m. "
-            "Scale the mesh, if its file is not in metres."
         )
     return points
 

@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
 from supple.checks import floats, one_number, shown, whole_number
-from supple.meshes.checks import MeshError, checked, matrix_of, scaling, three
+from supple.meshes.arguments import matrix_of, three
+from supple.meshes.checks import MeshError, checked
 from supple.meshes.constant import Constant
 from supple.meshes.measures import qualities, volumes
 from supple.meshes.surface import boundary
@@ -122,7 +123,9 @@ class TetMesh(Constant):
 
     def scaled(self, factor: ArrayLike) -> TetMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
-        return self.transformed(scaling(factor))
+        if np.shape(factor) not in ((), (3,)):
+            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
+        return self.transformed(np.diag(np.broadcast_to(floats(factor), 3)))
 
     def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> TetMesh:
         """Turned by angle [rad] about the axis through center, counter-clockwise seen from its tip."""

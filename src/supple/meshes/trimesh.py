@@ -7,7 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.checks import MeshError, checked_surface, matrix_of, scaling, three
+from supple.checks import floats
+from supple.meshes.arguments import matrix_of, three
+from supple.meshes.checks import MeshError, checked_surface
 from supple.meshes.constant import Constant
 
 
@@ -77,7 +79,9 @@ class TriMesh(Constant):
 
     def scaled(self, factor: ArrayLike) -> TriMesh:
         """Scaled about the origin by one factor, or by one for each axis."""
-        return self.transformed(scaling(factor))
+        if np.shape(factor) not in ((), (3,)):
+            raise MeshError(f"factor must be one number or three, but has shape {np.shape(factor)}.")
+        return self.transformed(np.diag(np.broadcast_to(floats(factor), 3)))
 
     def translated(self, offset: ArrayLike) -> TriMesh:
         """Moved by offset (3,) [m]."""
