@@ -178,7 +178,8 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
     ]
     holder, key, name = places[random.integers(len(places))]
     power = random.choice([-290, -30, -20, -12, -9, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 9, 12, 20, 30, 290])
-    holder[key] = float(holder[key] or 1) * 10.0**power * random.choice([-1, *[1] * 9])
+    sign = -1.0 if random.random() < 0.1 else 1.0
+    holder[key] = sign * float(holder[key] or 1) * 10.0 ** float(power)
     return f"{name} = {holder[key]:g}"
 
 

@@ -9,7 +9,18 @@ import numpy as np
 from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown, whole_number
 from supple.scene.errors import SceneError
 
-__all__ = ["Vector", "array", "body_name", "closest", "count", "direction", "listed", "number", "shown", "vector"]
+__all__ = [
+    "Vector",
+    "array",
+    "body_name",
+    "closest",
+    "count",
+    "direction",
+    "listed",
+    "number",
+    "shown",
+    "vector",
+]
 
 Vector = tuple[float, float, float]
 
