@@ -69,7 +69,8 @@ def is_told(error: BaseException) -> bool:
         return True
     place = traceback.extract_tb(error.__traceback__)[-1]
     line = linecache.getline(place.filename, place.lineno or 0).strip()
-    return "supple" in place.filename and line.startswith("raise ") and len(str(error).split()) > 3
+    ours = Path(place.filename).is_relative_to(Path(supple.__file__).parent)
+    return ours and line.startswith("raise ") and len(str(error).split()) > 3
 
 
 def last_words(error: BaseException) -> str:
@@ -149,8 +150,17 @@ ODD = [
     [0, 0, 0], [1e200, 0, 0], ["x", "y", "z"], [math.nan] * 3, {"x": 1}, {"block": {}}, [[0, 0, 0]] * 3,
 ]  # fmt: skip
 
-SIZES = ("cells", "resolution", "frames", "sweeps_per_step", "newton_steps", "max_iterations")
-"""Keys whose whole numbers mean memory or time: they get no large ones that are right."""
+SIZES = (
+    "cells",
+    "resolution",
+    "major",
+    "minor",
+    "frames",
+    "sweeps_per_step",
+    "newton_steps",
+    "max_iterations",
+)
+"""Keys whose numbers mean memory or time: they get none that are right and extreme."""
 
 
 class Nested(NamedTuple):
@@ -204,8 +214,9 @@ def _change(table: dict[str, Any], random: np.random.Generator) -> str:
             return f"{name} is {depth} deep"
         case _:
             holder[key] = copy.deepcopy(ODD[random.integers(len(ODD))])
-    if any(size in name for size in SIZES) and isinstance(holder[key], int) and holder[key] < 2**31:
-        holder[key] = min(holder[key], 3)
+    value = holder[key]
+    if any(size in name for size in SIZES) and isinstance(value, int | float) and 0 < value < 2**31:
+        holder[key] = min(value, 3) if isinstance(value, int) else 1.5
     return f"{name} = {str(holder[key])[:60]}"
 
 
