@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from supple.checks import closest
 from supple.io.machine import machine
 from supple.kernels import compilation
 from supple.materials import MATERIALS
 from supple.meshes import block
 from supple.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
-from supple.scene.checks import closest
 from supple.solvers import SOLVERS, Solver
 from supple.solving import make_problem
 

@@ -18,8 +18,8 @@ def list_names(
 ) -> None:
     """List materials, solvers with their options, motions, selections, meshes, files, exports and scenes."""
     with refusing(json):
+        from supple.checks import closest
         from supple.io.results import to_json
-        from supple.scene.checks import closest
 
         sections = catalogue()
         if what is not None and what not in sections:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from supple.checks import closest
 from supple.cli.meshing import showing_tetrahedralisation
 from supple.cli.solvers import parse_solver
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
-from supple.scene.checks import closest
 from supple.simulate import Frame, equilibrium, simulate
 from supple.solvers import SOLVERS, Solver
 from supple.solving import Stop, Watcher

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from supple.scene.checks import closest
+from supple.checks import closest
 from supple.solvers import SOLVERS, Solver
 
 
