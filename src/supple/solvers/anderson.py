@@ -329,7 +329,7 @@ class Anderson:
         """Remember the best u, or go back to it and start over; True when it went back."""
         energy = self.problem.energy_of(copy)
         window = self._rows.window
-        self.descending[copy] = energy + DESCENT * abs(energy) < self._least[copy]
+        self.descending[copy] = energy < self._least[copy] - DESCENT * abs(energy)
         if balance.finite and (
             energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
         ):
