@@ -198,6 +198,16 @@ def test_what_is_printed_is_short():
     assert "'solid0', 'solid1'" in repr(scene)
 
 
+def test_large_scenes_are_printed_in_one_line_too():
+    scene, mesh = supple.Scene(), supple.block(4)
+    for _ in range(20):
+        body = scene.add_solid(mesh, material("corotated", young=np.linspace(1e3, 2e3, mesh.n_tets)))
+    for thing in (scene, body):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 160
+    assert "'solid0', 'solid1', 'solid2' and 17 more" in repr(scene)
+
+
 def test_printing_a_report_leaves_its_history_out():
     report = supple.equilibrium(cantilever(material("corotated")), tolerance=0.1, history=True).report
     assert report.history is not None

@@ -197,8 +197,10 @@ class Scene:
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0
         kind = "quasistatic" if self.quasistatic else "dynamic"
+        names = listed(body.name for body in self.bodies[:3]) or "none"
+        more = f" and {len(self.bodies) - 3} more" if len(self.bodies) > 3 else ""
         return (
-            f"<Scene: {kind}, bodies {listed(body.name for body in self.bodies) or 'none'}, "
+            f"<Scene: {kind}, bodies {names}{more}, "
             f"{vertices:,} vertices, {sum(len(pin.on) for pin in self.pins):,} pinned>"
         )
 
