@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +69,8 @@ def is_told(error: BaseException) -> bool:
         return True
     place = traceback.extract_tb(error.__traceback__)[-1]
     line = linecache.getline(place.filename, place.lineno or 0).strip()
-    return "supple" in place.filename and line.startswith("raise ") and len(str(error).split()) > 3
+    ours = Path(place.filename).is_relative_to(Path(supple.__file__).parent)
+    return ours and line.startswith("raise ") and len(str(error).split()) > 3
 
 
 def last_words(error: BaseException) -> str:
@@ -148,8 +150,17 @@ ODD = [
     [0, 0, 0], [1e200, 0, 0], ["x", "y", "z"], [math.nan] * 3, {"x": 1}, {"block": {}}, [[0, 0, 0]] * 3,
 ]  # fmt: skip
 
-SIZES = ("cells", "resolution", "frames", "sweeps_per_step", "newton_steps", "max_iterations")
-"""Keys whose whole numbers mean memory or time: they get no large ones that are right."""
+SIZES = (
+    "cells",
+    "resolution",
+    "major",
+    "minor",
+    "frames",
+    "sweeps_per_step",
+    "newton_steps",
+    "max_iterations",
+)
+"""Keys whose numbers mean memory or time: they get none that are right and extreme."""
 
 
 class Nested(NamedTuple):
@@ -176,8 +187,9 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
         and not any(size in name for size in (*SIZES, "where"))
     ]
     holder, key, name = places[random.integers(len(places))]
-    power = random.choice([-290, -60, -28, -12, -6, -3, -1, 0, 1, 3, 6, 12, 28, 60, 290])
-    holder[key] = float(holder[key] or 1) * 10.0**power * random.choice([-1, 1, 1, 1])
+    power = random.choice([-290, -30, -20, -12, -9, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 9, 12, 20, 30, 290])
+    sign = -1.0 if random.random() < 0.1 else 1.0
+    holder[key] = sign * float(holder[key] or 1) * 10.0 ** float(power)
     return f"{name} = {holder[key]:g}"
 
 
@@ -202,8 +214,9 @@ def _change(table: dict[str, Any], random: np.random.Generator) -> str:
             return f"{name} is {depth} deep"
         case _:
             holder[key] = copy.deepcopy(ODD[random.integers(len(ODD))])
-    if any(size in name for size in SIZES) and isinstance(holder[key], int) and holder[key] < 2**31:
-        holder[key] = min(holder[key], 3)
+    value = holder[key]
+    if any(size in name for size in SIZES) and isinstance(value, int | float) and 0 < value < 2**31:
+        holder[key] = min(value, 3) if isinstance(value, int) else 1.5
     return f"{name} = {str(holder[key])[:60]}"
 
 
@@ -233,15 +246,23 @@ def _toml(value: Any) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
-def solve_scene(path: Path) -> list[supple.Result]:
+def solve_scene(path: Path, precision: str = "float64") -> list[supple.Result]:
     """Load it, build it, and do two iterations of its first frame."""
     file = supple.load_scene(path)
+    options: dict[str, Any] = {"tolerance": None, "max_iterations": 2, "precision": precision}
     if file.scene.quasistatic:
-        return [supple.equilibrium(file, tolerance=None, max_iterations=2)]
-    return list(supple.simulate(file, tolerance=None, max_iterations=2, frames=1))
+        return [supple.equilibrium(file, **options)]
+    return list(supple.simulate(file, frames=1, **options))
 
 
-def storm_of_scenes(count: int, folder: Path, seed: int = 0, names: tuple[str, ...] = ()) -> Tally:
+def storm_of_scenes(
+    count: int,
+    folder: Path,
+    seed: int = 0,
+    names: tuple[str, ...] = (),
+    precisions: tuple[str, ...] = ("float64", "float64", "float64", "float32"),
+) -> Tally:
+    """So many scenes, in turn from the gallery or from these of it, and in turn in these precisions."""
     random, tally = np.random.default_rng(seed), Tally()
     scenes, path = small_scenes(names), folder / "scene.toml"
     stems = list(scenes)
@@ -249,7 +270,8 @@ def storm_of_scenes(count: int, folder: Path, seed: int = 0, names: tuple[str, .
         stem = stems[number % len(stems)]
         table, changes = mutated(scenes[stem], random)
         path.write_text(to_toml(table), encoding="utf-8")
-        tally.add(f"{stem}: {changes}", lambda: solve_scene(path))
+        precision = precisions[number % len(precisions)]
+        tally.add(f"{stem}, {precision}: {changes}", partial(solve_scene, path, precision))
     return tally
 
 

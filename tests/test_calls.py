@@ -255,7 +255,14 @@ HUGE = {
     "block": (lambda: supple.block(1, size=1e200), "size must be one finite number or three"),
     "ball": (lambda: supple.ball(1e308), "radius must be positive and finite"),
     "torus": (lambda: supple.torus(1e308), "major must be positive and finite"),
-    "points": (lambda: supple.TetMesh(1e200 * np.eye(4)[:, :3], [[0, 1, 2, 3]]), "reach 1e.200 m"),
+    "mesh": (
+        lambda: bar().add_solid(supple.block(1).scaled(1e12).scaled(1e3), material("corotated")),
+        "within 1e.12 m of the origin",
+    ),
+    "tiny mesh": (
+        lambda: bar().add_solid(supple.block(1).scaled(1e-20), material("corotated")),
+        "at least 1e-12 m large",
+    ),
     "start": (solved(start=np.full((8, 3), 1e200)), "start has values up to 1e.200"),
 }
 

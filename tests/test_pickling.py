@@ -36,12 +36,11 @@ def swing(young: float) -> supple.Frame:
     return list(supple.simulate(scene, supple.PBNG(iterations=3), frames=2))[-1]
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("context", ["spawn", "fork"])
 def test_results_come_back_from_other_processes(context):
     if context not in multiprocessing.get_all_start_methods():
         pytest.skip(f"there is no {context} here")
-    if context == "fork" and sys.version_info >= (3, 12):
-        pytest.skip("Python warns of forking a process that has threads")
     with multiprocessing.get_context(context).Pool(1) as pool:
         result, frame = pool.apply(solve, (1e3,)), pool.apply(swing, (1e3,))
     here = solve(1e3)
@@ -197,6 +196,16 @@ def test_what_is_printed_is_short():
     assert repr(frame).startswith("<Frame 2 at 0.02 s: completed")
     assert str(frame).startswith("Frame 2 at 0.02 s: Ran the iterations asked for")
     assert "'solid0', 'solid1'" in repr(scene)
+
+
+def test_large_scenes_are_printed_in_one_line_too():
+    scene, mesh = supple.Scene(), supple.block(4)
+    for _ in range(20):
+        body = scene.add_solid(mesh, material("corotated", young=np.linspace(1e3, 2e3, mesh.n_tets)))
+    for thing in (scene, body):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 160
+    assert "'solid0', 'solid1', 'solid2' and 17 more" in repr(scene)
 
 
 def test_printing_a_report_leaves_its_history_out():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import closest, finite_rows, flag, one_of, shown, thread_count
+from supple.checks import closest, flag, one_of, shown, thread_count
 from supple.kernels.device import DEVICES, check_device
 from supple.model import Model
 from supple.scene import Scene, SceneFile
@@ -48,9 +48,9 @@ class Request:
 
     def start(self, given: Any, model: Model) -> np.ndarray | None:
         """Positions (n, 3) [m] to begin from, of the call or of the file; None for the rest positions."""
-        if given is not None:
-            return finite_rows("start", given, model.vertices)
-        return None if self.file is None else self.file.start_positions(model)
+        if given is None and self.file is not None:
+            return self.file.start_positions(model)
+        return given
 
 
 def request(
@@ -67,15 +67,24 @@ def request(
     file = scene if isinstance(scene, SceneFile) else None
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
     method = method_of(solver, file)
-    if file is not None:
-        max_iterations = file.stop.max_iterations if max_iterations is None else max_iterations
-        time_budget = file.stop.time_budget if time_budget is None else time_budget
-        tolerance = file.stop.tolerance or UNSAID if tolerance is UNSAID else tolerance
+    tolerance, max_iterations, time_budget = limits(file, tolerance, max_iterations, time_budget)
     if tolerance is UNSAID:
-        limits = (max_iterations, time_budget, method.iterations)
-        unlimited = all(limit is None for limit in limits)
+        unlimited = all(limit is None for limit in (max_iterations, time_budget, method.iterations))
         tolerance = DEFAULT_TOLERANCE if unlimited or (always_tolerance and file is None) else None
     return Request(chosen, file, method, make_stop(method, tolerance, max_iterations, time_budget))
+
+
+def limits(
+    file: SceneFile | None, tolerance: Tolerance, max_iterations: int | None, time_budget: float | None
+) -> tuple[Tolerance, int | None, float | None]:
+    """When to stop, as the call says, and as the file says where the call does not."""
+    if file is None:
+        return tolerance, max_iterations, time_budget
+    return (
+        file.stop.tolerance or UNSAID if tolerance is UNSAID else tolerance,
+        file.stop.max_iterations if max_iterations is None else max_iterations,
+        file.stop.time_budget if time_budget is None else time_budget,
+    )
 
 
 def method_of(solver: Any, file: SceneFile | None = None) -> Solver:

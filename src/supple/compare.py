@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from supple.asking import check_circumstances, method_of
+from supple.asking import UNSAID, Tolerance, check_circumstances, limits, method_of
 from supple.checks import LARGEST, each, finite_rows, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
@@ -59,7 +59,7 @@ def compare(
     scene: Scene | SceneFile,
     solvers: str | Solver | Sequence[str | Solver] = tuple(SOLVERS),
     *,
-    tolerance: float | None = None,
+    tolerance: Tolerance = UNSAID,
     max_iterations: int | None = None,
     time_budget: float | None = None,
     precision: str = "float64",
@@ -84,11 +84,8 @@ def compare(
     check_circumstances(precision, device, threads, watch=watch, progress=progress)
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _trials(solvers)
-    if file is not None:
-        tolerance = file.stop.tolerance if tolerance is None else tolerance
-        max_iterations = file.stop.max_iterations if max_iterations is None else max_iterations
-        time_budget = file.stop.time_budget if time_budget is None else time_budget
-    stops = [_stop(trial.solver, tolerance, max_iterations, time_budget) for trial in trials]
+    until = limits(file, tolerance, max_iterations, time_budget)
+    stops = [_stop(trial.solver, *until) for trial in trials]
     whole_number("frame", frame)
     model = build_model(scene)
     if start is None and file is not None:
@@ -170,8 +167,9 @@ def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
 
 
 def _stop(
-    solver: Solver, tolerance: float | None, max_iterations: int | None, time_budget: float | None
+    solver: Solver, tolerance: Tolerance, max_iterations: int | None, time_budget: float | None
 ) -> Stop:
+    tolerance = None if tolerance is UNSAID else tolerance
     limit = solver.iterations if max_iterations is None else max_iterations
     if tolerance is None and limit is None and time_budget is None:
         limit = DEFAULT_ITERATIONS

@@ -107,7 +107,7 @@ def equilibrium(
     check_circumstances(precision, device, threads, history, watch)
     problem = make_problem(asked.scene, True, precision, device, threads)
     if (begin := asked.start(start, problem.model)) is not None:
-        problem.positions = begin
+        place(problem, begin)
     problem.prescribe(np.inf)
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
@@ -167,7 +167,7 @@ def _frames(
     if (begin := asked.start(start, model)) is None:
         problem.prescribe((first_frame - 1) * dt)
     else:
-        problem.positions = begin
+        place(problem, begin)
     damping = getattr(solver, "damping", 0.0)
     v = np.zeros((model.vertices, 3))
     if velocities is not None:
@@ -205,6 +205,11 @@ def _frames(
         x = found.copy()  # the caller may do anything with the frame
         there = problem.displacements_on_device()
         yield Frame(found, _merge(reports), model, v, index, index * dt, on_device=there)
+
+
+def place(problem: Problem, start: np.ndarray) -> None:
+    """Begin from positions (n, 3) [m]."""
+    problem.positions = finite_rows("start", start, problem.model.vertices)
 
 
 def _iterate(

@@ -180,7 +180,7 @@ def refused(*arguments: str) -> str:
         (("--solvers", "pbng:omega=3"), "omega must lie between 0 and 2"),
         (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor', 'chebyshev' or 'anderson'"),
         (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
-        (("--iterations", "0"), "max_iterations must be at least 1"),
+        (("--iterations", "0"), "max_iterations must be a whole number of at least 1"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
         (("--threads", "0"), "--threads must be at least 1"),
         (("--warmup", "-1"), "--warmup must not be negative"),

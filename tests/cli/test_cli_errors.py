@@ -41,7 +41,7 @@ def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
     [
         (("--solver", "pbgn"), "did you mean 'pbng'?"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
-        (("--max-iterations", "0"), "max_iterations must be at least 1"),
+        (("--max-iterations", "0"), "max_iterations must be a whole number of at least 1"),
         (("--time-budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
         (("--time-budget", "0"), "time_budget must be positive"),
         (("--frames", "0"), "--frames must be at least 1"),

@@ -174,7 +174,7 @@ def test_wrong_velocities_are_refused():
 def test_substeps_that_fail_unseen_leave_the_last_good_frame():
     """The frame says so, with finite positions and velocities, and the motion goes on from there."""
     scene = cantilever(material("neo_hookean"), gravity=20)
-    scene.quasistatic, scene.dt = False, 0.01
+    scene.quasistatic, scene.dt = False, 1e10  # so far that float32 has no number for it
     start = supple.build_model(scene, False).rest
     fast = np.zeros_like(start)
     fast[-1] = 1e30

@@ -130,9 +130,7 @@ def _with_start(frames: Iterator[Moment], scene: Scene, start: ArrayLike | None)
     for first in frames:
         if first.index == 1:
             count = scene.bodies[-1].vertices.stop
-            positions = (
-                start_of(scene) if start is None else finite_rows("start", start, count, ResultsError)
-            )
+            positions = start_of(scene) if start is None else finite_rows("start", start, count, ResultsError)
             yield SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
         yield first
         del first  # no two of them are kept

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, SHORTEST, floats, shown
+from supple.checks import LONGEST, SHORTEST
 from supple.meshes.measures import squared_edges, volumes
 
 FLAT = 1e-14
@@ -38,35 +38,6 @@ def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray
     """Private copies of points (n, 3) float64 and triangles (m, 3) int32, in range and finite."""
     points = _as_points(points)
     return points, _as_cells(triangles, "triangle", 3, len(points))
-
-
-def three(name: str, values: ArrayLike) -> np.ndarray:
-    """(3,) finite float64."""
-    vector = floats(values)
-    if vector.shape != (3,) or not np.all(np.abs(vector) <= LONGEST):
-        raise MeshError(f"{name} must be three finite numbers, up to {LONGEST:g}, got {shown(values)}.")
-    return vector
-
-
-def matrix_of(values: ArrayLike) -> np.ndarray:
-    """(3, 3) finite float64."""
-    matrix = floats(values)
-    if matrix.shape != (3, 3):
-        found = f"has shape {matrix.shape}" if matrix.ndim else f"is {shown(values)}"
-        raise MeshError(f"matrix must have shape (3, 3), but {found}.")
-    if not np.all(np.abs(matrix) <= LONGEST):
-        raise MeshError(f"matrix must have finite entries, up to {LONGEST:g}, got {shown(values)}.")
-    return matrix
-
-
-def scaling(factor: ArrayLike) -> np.ndarray:
-    """The matrix (3, 3) that scales by one factor, or by one for each axis."""
-    factors = floats(factor)
-    if factors.shape not in ((), (3,)):
-        raise MeshError(f"scale must be one number or three, but has shape {factors.shape}.")
-    if not np.all((np.abs(factors) <= LONGEST) & (factors != 0)):
-        raise MeshError(f"scale must be finite and not 0, got {shown(factor)}; 1 leaves lengths as they are.")
-    return np.diag(np.broadcast_to(factors, 3))
 
 
 def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:

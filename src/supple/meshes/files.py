@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from supple.checks import a_path, finite_rows, shown
 from supple.meshes import tetgen
-from supple.meshes.checks import MeshError, scaling
+from supple.meshes.arguments import scaling
+from supple.meshes.checks import MeshError
 from supple.meshes.filling import Progress, log, tetrahedralise
 from supple.meshes.surfaces import SURFACES, is_surface_file, load_surface
 from supple.meshes.tetmesh import TetMesh

@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
 from supple.checks import floats, one_number, shown, whole_number
-from supple.meshes.checks import MeshError, checked, matrix_of, say_size, scaling, three
+from supple.meshes.arguments import matrix_of, scaling, three
+from supple.meshes.checks import MeshError, checked, say_size
 from supple.meshes.constant import Constant
 from supple.meshes.measures import qualities, volumes
 from supple.meshes.surface import boundary

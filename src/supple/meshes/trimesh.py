@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.checks import MeshError, checked_surface, checked_uv, matrix_of, say_size, scaling, three
+from supple.meshes.arguments import matrix_of, scaling, three
+from supple.meshes.checks import MeshError, checked_surface, checked_uv, say_size
 from supple.meshes.constant import Constant
 
 

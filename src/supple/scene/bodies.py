@@ -96,7 +96,7 @@ class Body:
         return ", ".join(spans) + " m"
 
     def __repr__(self) -> str:
-        return f"<Body {self.name!r}: {len(self.points)} vertices, {self.material!r}>"
+        return f"<Body {self.name!r}: {len(self.points)} vertices, {shown(self.material)}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown
+from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown, whole_number
 from supple.scene.errors import SceneError
 
-__all__ = ["Vector", "array", "body_name", "closest", "direction", "listed", "number", "shown", "vector"]
+__all__ = [
+    "Vector",
+    "array",
+    "body_name",
+    "closest",
+    "count",
+    "direction",
+    "listed",
+    "number",
+    "shown",
+    "vector",
+]
 
 Vector = tuple[float, float, float]
 
@@ -61,6 +72,14 @@ def number(value: Any, what: str, *, above: float | None = None, at_least: float
     if at_least is not None and not result >= at_least:
         raise SceneError(f"{what} must be at least {at_least:g}, got {shown(value)}.")
     return result
+
+
+def count(value: Any, what: str) -> int:
+    """A whole number, at least 1."""
+    try:
+        return whole_number(what, value)
+    except ValueError as error:
+        raise SceneError(f"{error}.") from None
 
 
 def body_name(name: Any) -> str:

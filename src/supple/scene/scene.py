@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import whole_number
+from supple.checks import LONGEST, SHORTEST
 from supple.embedding import embed
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, array, body_name, listed, number, shown, vector
+from supple.scene.checks import Vector, array, body_name, count, listed, number, shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 
@@ -77,10 +77,7 @@ class Scene:
         self.dt = number(self.dt, "dt [s]", above=0)
         if not isinstance(self.quasistatic, bool):
             raise SceneError(f"quasistatic must be True or False, got {shown(self.quasistatic)}.")
-        try:
-            self.frames = whole_number("frames", self.frames)
-        except ValueError as error:
-            raise SceneError(f"{error}.") from None
+        self.frames = count(self.frames, "frames")
 
     def add_solid(
         self,
@@ -101,6 +98,12 @@ class Scene:
             raise SceneError(
                 f"add_solid needs a material with its parameters, for example "
                 f"supple.Corotated(young=1e5, poisson=0.3); got {shown(material)}."
+            )
+        reach = float(np.abs(mesh.points).max())
+        if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
+            raise SceneError(
+                f"A body must be at least {SHORTEST:g} m large and within {LONGEST:g} m of the origin; this "
+                f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
             )
         check_parameters(material, mesh)
         if not isinstance(render, TriMesh | None):
@@ -194,8 +197,10 @@ class Scene:
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0
         kind = "quasistatic" if self.quasistatic else "dynamic"
+        names = listed(body.name for body in self.bodies[:3]) or "none"
+        more = f" and {len(self.bodies) - 3} more" if len(self.bodies) > 3 else ""
         return (
-            f"<Scene: {kind}, bodies {listed(body.name for body in self.bodies) or 'none'}, "
+            f"<Scene: {kind}, bodies {names}{more}, "
             f"{vertices:,} vertices, {sum(len(pin.on) for pin in self.pins):,} pinned>"
         )
 
