@@ -180,9 +180,9 @@ class Page:
 
     def _forget_notice(self) -> None:
         """Take away what was told last, wherever it is shown."""
-        self._notice = None
-        while self._popups:
-            self._popups.pop().remove()
+        self._notice, popups, self._popups = None, self._popups, []
+        for popup in popups:
+            popup.remove()
         self._anew.set()
 
     def _publish(self) -> None:
