@@ -16,6 +16,7 @@ from supple.live.plot import _columns
 from supple.live.settings import accelerations, file_settings, make_solver, options_text, typed_number
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Notice, look_at
+from supple.live.stage import PAPER, rgb
 from supple.solvers import SOLVERS
 from supple.view.fields import FIELDS
 from supple.view.surface import surface_of
@@ -23,7 +24,7 @@ from supple.view.surface import surface_of
 
 @pytest.fixture
 def snapshot(tmp_path):
-    return look_at(Simulation(scene_file(tmp_path)), 0, "Playing <fast>.", True, 12.0)
+    return look_at(Simulation(scene_file(tmp_path)), 0, 0, "Playing <fast>.", True, 12.0)
 
 
 def test_curves_share_the_updates_that_all_solvers_took_part_in():
@@ -125,3 +126,17 @@ def test_settings_without_meaning_are_refused(tmp_path, wrong):
     settings = file_settings(scene_file(tmp_path))
     with pytest.raises(ValueError, match=r"must|one solver"):
         replace(settings, **wrong)
+
+
+def brightness(colour):
+    """Relative luminance, from 0 to 1 (WCAG 2)."""
+    return float(linear(np.array(rgb(colour)) / 255) @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_body_vanishes_in_front_of_the_background(name):
+    """White on white, as a body without strain was."""
+    shades = sorted(map(brightness, FIELDS[name].colours))
+    light, dark = brightness(PAPER["light"]), brightness(PAPER["dark"])
+    assert (shades[-1] + 0.05) / (light + 0.05) > 1.4 or name in ("ordering", "body")
+    assert (shades[0] + 0.05) / (dark + 0.05) > 1.4

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from live_scenes import BLOCK, scene_file
+from live_scenes import BLOCK, SWING, scene_file
 from scipy.spatial.transform import Rotation
 
 import supple
+from supple.cli.job import Job
 from supple.live.pins import Placement
 from supple.live.saving import save_scene
 from supple.live.settings import file_settings
 from supple.live.simulation import Simulation
+from supple.solving import Stop
 
 pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
 
@@ -108,3 +110,38 @@ def test_a_material_of_lame_parameters_is_saved_as_exactly_as_numbers_can(live, 
     live.change(replace(live.settings, materials=(material,)))
     (found,) = file_settings(supple.load_scene(save_scene(live, tmp_path))).materials
     np.testing.assert_allclose(found, material, rtol=1e-14)
+
+
+def test_a_motion_goes_on_with_the_velocities_it_was_saved_with(tmp_path):
+    live = Simulation(scene_file(tmp_path, SWING), None)
+    live.prepare()
+    for _ in range(5):
+        live.update()
+    again = reloaded(live, tmp_path)
+    np.testing.assert_allclose(again.tracks[0].velocities, live.tracks[0].velocities)
+    assert np.abs(again.tracks[0].velocities).max() > 0.1
+    again.prepare()
+    for each in (again, live):
+        each.update()
+    np.testing.assert_allclose(again.tracks[0].positions, live.tracks[0].positions, atol=1e-6)
+    again.reset()
+    np.testing.assert_array_equal(again.tracks[0].velocities, again._start_velocities)
+
+
+def test_velocities_of_another_mesh_are_refused(live, tmp_path):
+    path = save_scene(live, tmp_path)
+    np.savez(path.with_suffix(".npz"), positions=live.tracks[0].positions, velocities=np.zeros((5, 3)))
+    with pytest.raises(supple.SceneError, match=r"velocities in .* of shape \(125, 3\)"):
+        Simulation(supple.load_scene(path))
+
+
+def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
+    live = Simulation(scene_file(tmp_path, SWING))
+    live.prepare()
+    live.update()
+    saved, solver = supple.load_scene(save_scene(live, tmp_path)), supple.PBNG()
+    job = Job(saved, solver, Stop(max_iterations=3), 1, "float64", "cpu", None, False)
+    (run,) = job.solve(None, None)
+    start = {"start": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
+    (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)
+    np.testing.assert_array_equal(run.positions, frame.positions)

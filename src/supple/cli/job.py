@@ -65,10 +65,13 @@ class Job:
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
         """The frames after the last complete one, None where there is none."""
         scene = self.file.scene
+        start: np.ndarray | None = None
+        velocities: np.ndarray | None = None
         if last is not None:
-            start: np.ndarray | None = last.positions
-        else:
-            start = None if self.file.start is None else self.file.start_positions(build_model(scene))
+            start, velocities = last.positions, last.velocities
+        elif self.file.start is not None:
+            model = build_model(scene)
+            start, velocities = self.file.start_positions(model), self.file.start_velocities(model)
         options: dict[str, Any] = {
             **asdict(self.stop),
             "precision": self.precision,
@@ -80,7 +83,6 @@ class Job:
         }
         if not self.single:
             first = 1 if last is None else last.index + 1
-            velocities = None if last is None else last.velocities
             yield from simulate(
                 scene, self.solver, frames=self.frames, first_frame=first, velocities=velocities, **options
             )

@@ -24,6 +24,7 @@ def view(
             show_default=False,
         ),
     ] = None,
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     output: Annotated[Path, typer.Option(help="Folder for what the page saves.")] = Path(),
     play: Annotated[bool, typer.Option("--play", help="Play at once.")] = False,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
@@ -45,7 +46,7 @@ def view(
             note(f"port {port} is taken; using {free}")
         if not is_local(host):
             note(f"anybody who can reach this machine at {host} can use the page: it has no password")
-        with serving(file, host, free, output, play, allow_origin or ()) as url:
+        with serving(file, host, free, output, play, allow_origin or (), device) as url:
             errors.print(f"[bold]{file.title}[/] is live at [link={url}]{url}[/]. Ctrl+C ends it.")
             if browser:
                 typer.launch(url)

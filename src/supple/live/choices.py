@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -28,16 +29,19 @@ KINDS = ("quasistatic", "dynamic")
 
 
 class NumberField:
-    """A number that is typed, such as 1e5. What was not touched is read back exactly."""
+    """A number that is typed, such as 1e5. What was not touched is read back exactly, and what says the value
+    already is left as it was typed."""
 
     def __init__(self, gui: Any, label: str, hint: str) -> None:
         self._label = label
-        self._value, self._text = 0.0, ""
+        self._value, self._text = math.nan, ""
         self.control = gui.add_text(label, "", hint=hint)
 
     def show(self, value: float) -> None:
-        self._value, self._text = value, f"{value:.6g}"
-        self.control.value = self._text
+        untouched = self.control.value == self._text and self._value == value
+        if not (untouched or _says(self.control.value, value)):
+            self.control.value = f"{value:.6g}"
+        self._value, self._text = value, self.control.value
 
     def read(self) -> float:
         text = self.control.value
@@ -59,14 +63,25 @@ class SolverChoice:
         self.acceleration.options = accelerations(solver.name)
         self.acceleration.value = getattr(solver, "acceleration", self.acceleration.options[0])
         self.acceleration.disabled = len(self.acceleration.options) == 1
-        self.options.value = options_text(solver)
+        if not self._says(solver):
+            self.options.value = options_text(solver)
+
+    def _says(self, solver: Solver) -> bool:
+        """Whether what is typed means this solver, however it is written."""
+        try:
+            return self._made() == solver
+        except ValueError:
+            return False
+
+    def _made(self) -> Solver:
+        return make_solver(self.method.value, self.acceleration.value, self.options.value)
 
     def read(self, before: Solver) -> Solver:
         """Another method starts with its own options."""
         method = self.method.value
         if method != before.name:
             return SOLVERS[method]()
-        return make_solver(method, self.acceleration.value, self.options.value)
+        return self._made()
 
 
 class SolverFolder:
@@ -131,7 +146,8 @@ class MaterialFolder:
         material = settings.materials[self.number]
         self.name.value = material_name(material)
         young, poissons = elasticity(material)
-        self.young.value = _say(young)
+        if not _says(self.young.value, young):
+            self.young.value = _say(young)
         poisson = float(np.mean(poissons))
         self.poisson.min, self.poisson.max = min(0.0, poisson), max(INCOMPRESSIBLE, poisson)
         self.poisson.value = poisson
@@ -164,6 +180,14 @@ class TimeFolder:
 
     def read(self, before: Settings) -> Settings:
         return replace(before, quasistatic=self.kind.value == KINDS[0], dt=self._dt.read())
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text means a number, however it is written."""
+    try:
+        return bool(np.all(float(text) == value))
+    except ValueError:
+        return False
 
 
 def _say(values: Any) -> str:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from supple.live.choices import MaterialFolder, SolverFolder, TimeFolder
 from supple.live.settings import Settings
+from supple.live.snapshot import Snapshot
 
 PATIENCE = 0.7
 """Seconds without a keystroke after which what was typed counts."""
 
 
 class Controls:
-    """`changed` is called with new settings, `refused` with a sentence about values that make none."""
+    """`changed` is called with new settings and returns the number of the session's command, `refused` with a
+    sentence about values that make none."""
 
     def __init__(
         self,
         gui: Any,
         settings: Settings,
         bodies: list[str],
-        changed: Callable[[Settings], None],
+        changed: Callable[[Settings], int],
         refused: Callable[[str], None],
     ) -> None:
         self._settings, self._changed, self._refused = settings, changed, refused
-        self._lock = threading.RLock()
+        self._lock, self._ordered = threading.RLock(), 0
         self._timer = threading.Timer(0, lambda: None)
         solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies), TimeFolder(gui)
         self._folders = (solver, material, time)
@@ -43,10 +45,14 @@ class Controls:
             for folder in self._folders:
                 folder.show(settings)
 
-    def follow(self, settings: Settings) -> None:
-        """Show settings that came from elsewhere, such as those that a session went back to."""
-        if settings is not self._settings and not self._timer.is_alive():
-            self.show(settings)
+    def follow(self, snapshot: Snapshot) -> None:
+        """Show settings that came from elsewhere, such as those that a session went back to. A session that
+        has not yet obeyed what was chosen here shows old ones."""
+        with self._lock:
+            if self._timer.is_alive() or snapshot.obeyed < self._ordered:
+                return
+            if snapshot.settings is not self._settings:
+                self.show(snapshot.settings)
 
     def _apply(self) -> None:
         with self._lock:
@@ -57,7 +63,7 @@ class Controls:
             except ValueError as error:
                 self._refused(str(error))
                 return
-            self._changed(settings)
+            self._ordered = self._changed(settings)
             self.show(settings)
 
     def _apply_soon(self) -> None:
@@ -68,10 +74,10 @@ class Controls:
         self._timer.start()
 
 
-def _by_user(action: Callable[[], None]) -> Callable[[Any], None]:
+def _by_user(action: Callable[[], None]) -> Callable[[Any], Awaitable[None]]:
     """A callback for what a user does; that the page itself sets a value is no news."""
 
-    def updated(event: Any) -> None:
+    async def updated(event: Any) -> None:  # async callbacks come at once and in their order
         if event.client is not None:
             action()
 

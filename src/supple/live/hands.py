@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from supple.live.pins import Placement
 from supple.live.session import Session
-from supple.live.snapshot import Handle, Snapshot
+from supple.live.snapshot import Handle, Snapshot, placed_handle
 from supple.live.stage import Figure
-
-QUIET = 0.5
-"""Seconds after which a handle that was dragged follows the session again."""
 
 
 class Grabbing:
@@ -54,9 +50,9 @@ class PinHandles:
 
     def __init__(self, server: Any, session: Session, size: float) -> None:
         self._session = session
-        self._touched = 0.0
-        handles = session.snapshot.handles
-        self._gizmos = [self._gizmo(server, i, each, size) for i, each in enumerate(handles)]
+        self._ordered = 0
+        self._shown = list(session.snapshot.handles)
+        self._gizmos = [self._gizmo(server, i, each, size) for i, each in enumerate(self._shown)]
 
     def _gizmo(self, server: Any, number: int, handle: Handle, size: float) -> Any:
         gizmo = server.scene.add_transform_controls(
@@ -69,10 +65,10 @@ class PinHandles:
 
         @gizmo.on_update
         async def _(event: Any) -> None:
-            self._touched = time.monotonic()
-            stretch = self._session.snapshot.handles[number].stretch
             turn = Rotation.from_quat(np.roll(gizmo.wxyz, -1))
-            self._session.place(number, Placement(np.array(gizmo.position), turn, stretch))
+            placement = Placement(np.array(gizmo.position), turn, self._shown[number].stretch)
+            self._shown[number] = placed_handle(handle.name, placement)
+            self._ordered = self._session.place(number, placement)
 
         return gizmo
 
@@ -81,8 +77,10 @@ class PinHandles:
             gizmo.visible = visible
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Bring the gizmos to where motions have moved the pins, unless somebody holds one."""
-        if time.monotonic() - self._touched < QUIET:
+        """Bring the gizmos to where the pins are, once what was dragged has been obeyed."""
+        if snapshot.obeyed < self._ordered:
             return
-        for gizmo, handle in zip(self._gizmos, snapshot.handles, strict=True):
-            gizmo.position, gizmo.wxyz = handle.position, handle.wxyz
+        for i, (gizmo, handle) in enumerate(zip(self._gizmos, snapshot.handles, strict=True)):
+            if not handle.same_as(self._shown[i]):
+                self._shown[i] = handle
+                gizmo.position, gizmo.wxyz = handle.position, handle.wxyz

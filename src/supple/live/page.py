@@ -21,6 +21,7 @@ from supple.live.pinning import PinFolder
 from supple.live.plot import ResidualPlot
 from supple.live.saving import save_pictures, save_scene
 from supple.live.session import Session
+from supple.live.settings import Settings
 from supple.live.snapshot import Notice, Snapshot
 from supple.live.stage import PLAIN, Stage
 from supple.live.visitors import Visitors, visitors
@@ -52,6 +53,7 @@ class Page:
 
         self._session, self._folder = session, folder
         self._notice: Notice | None = None
+        self._popups: list[Any] = []
         self._figures_at = 0.0
         self._stopped = threading.Event()
         self._anew = threading.Event()
@@ -66,10 +68,16 @@ class Page:
         self._set_theme()
         self.colour_by(self._field.value)
         session.listen(self._tell)
-        self.server.on_client_connect(lambda _: self._anew.set())
-        self.server.on_client_disconnect(lambda client: session.release(client.client_id))
+        self.server.on_client_connect(self._greet)
+        self.server.on_client_disconnect(self._part)
         self._publisher = threading.Thread(target=self._publish, name="supple page", daemon=True)
         self._publisher.start()
+
+    async def _greet(self, client: Any) -> None:  # async: viser's threads end before its last client leaves
+        self._anew.set()
+
+    async def _part(self, client: Any) -> None:
+        self._session.release(client.client_id)
 
     def close(self) -> None:
         self._stopped.set()
@@ -81,9 +89,10 @@ class Page:
         gui, session = self.server.gui, self._session
         gui.main_panel.dock_right()
         self._status = gui.add_html("")
-        buttons = gui.add_button_group("Run", ("Play", "Pause", "Step", "Reset"))
+        with gui.add_folder("Run"):  # whose padding keeps the buttons clear of the scroll bar
+            buttons = gui.add_button_group("", ("Play", "Pause", "Step", "Reset"))
         buttons.on_click(lambda event: self._run(event.target.value))
-        self._plot = ResidualPlot(gui, gui.add_folder("Residual"))
+        self._plot = ResidualPlot(gui, gui.add_folder("Residual", visible=False))
         names = [body.name for body in session.file.scene.bodies]
         refuse = partial(self._tell_text, "error")
         self._controls = Controls(gui, first.settings, names, self._change, refuse)
@@ -126,14 +135,14 @@ class Page:
         self._anew.set()
 
     def _run(self, action: str) -> None:
-        self._notice = None
+        self._forget_notice()
         getattr(self._session, action.lower())()
         if action == "Reset":
             self.colour_by(self._field.value)
 
-    def _change(self, settings: Any) -> None:
-        self._notice = None
-        self._session.change(settings)
+    def _change(self, settings: Settings) -> int:
+        self._forget_notice()
+        return self._session.change(settings)
 
     def _save_scene(self) -> None:
         self._session.ask(
@@ -160,13 +169,21 @@ class Page:
         """Show a notice in all browsers, and keep it in the panel. It pops up once."""
         if notice == self._notice:
             return
+        self._forget_notice()
         self._notice = notice
-        self._anew.set()
         colour = {"error": "red", "warning": "orange", "info": "blue"}[notice.kind]
         for client in self.server.get_clients().values():
-            client.add_notification(
+            popup = client.add_notification(
                 notice.kind.capitalize(), notice.text, auto_close_seconds=12, color=colour
             )
+            self._popups.append(popup)
+
+    def _forget_notice(self) -> None:
+        """Take away what was told last, wherever it is shown."""
+        self._notice, popups, self._popups = None, self._popups, []
+        for popup in popups:
+            popup.remove()
+        self._anew.set()
 
     def _publish(self) -> None:
         """Bring the page up to date as long as somebody looks at it."""
@@ -202,5 +219,5 @@ class Page:
         self._status.content = status(snapshot, self._notice)
         self._legend.content = legend(self._stage.scale)
         self._plot.show(snapshot, self._theme)
-        self._controls.follow(snapshot.settings)
+        self._controls.follow(snapshot)
         self._pins.follow(snapshot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from supple.live.pins import Placement
 from supple.live.session import Session
-from supple.live.snapshot import Handle, Snapshot
-
-QUIET = 0.5
-"""Seconds after which what a user touched follows the session again."""
+from supple.live.snapshot import Handle, Snapshot, placed_handle
 
 
 class PinFolder:
@@ -21,7 +17,7 @@ class PinFolder:
 
     def __init__(self, gui: Any, session: Session) -> None:
         self._session = session
-        self._touched = 0.0
+        self._ordered = 0
         names = tuple(handle.name for handle in session.snapshot.handles)
         with gui.add_folder("Pins", expand_by_default=bool(names), visible=bool(names)):
             self.handles = gui.add_checkbox("Show handles", True)
@@ -42,20 +38,25 @@ class PinFolder:
     def _number(self) -> int:
         return self._names.index(self._set.value)
 
-    def _moved(self, event: Any) -> None:
+    async def _moved(self, event: Any) -> None:  # async callbacks come at once and in their order
         if event.client is None:
             return
-        self._touched = time.monotonic()
         turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
         stretch = np.array([slider.value for slider in self._stretch])
-        self._session.place(self._number, Placement(np.array(self._place.value), turn, stretch))
+        placement = Placement(np.array(self._place.value), turn, stretch)
+        self._shown = placed_handle(self._set.value, placement)
+        self._ordered = self._session.place(self._number, placement)
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Show where the set is, unless somebody is moving it by these numbers."""
-        if self._names and time.monotonic() - self._touched > QUIET:
-            self._show(snapshot.handles[self._number])
+        """Show where the set is, unless these numbers say so already or have yet to be obeyed."""
+        if not self._names or snapshot.obeyed < self._ordered:
+            return
+        handle = snapshot.handles[self._number]
+        if not handle.same_as(self._shown):
+            self._show(handle)
 
     def _show(self, handle: Handle) -> None:
+        self._shown = handle
         turn = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_euler("xyz", degrees=True)
         self._place.value = tuple(np.round(handle.position, 4).tolist())
         self._turn.value = tuple(np.round(turn, 2).tolist())

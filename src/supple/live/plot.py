@@ -37,7 +37,8 @@ class ResidualPlot:
         before, self._plot = self._plot, None
         if before is not None:
             before.remove()
-        if len(data[0]) > 1:
+        self._folder.visible = len(data[0]) > 1
+        if self._folder.visible:
             with self._folder:
                 self._plot = self._new(labels, theme, data)
 

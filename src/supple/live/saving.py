@@ -21,18 +21,18 @@ Table = dict[str, Any]
 
 
 def save_scene(simulation: Simulation, folder: Path) -> Path:
-    """Write a scene file and, beside it, the positions it starts from; returns the scene file.
+    """Write a scene file and, beside it, the positions and velocities it starts with; returns the scene file.
 
     Pins stay where they are now. Settings are the present ones; of two solvers that are compared, the first
-    is saved. Velocities are not: a saved dynamic scene starts at rest.
+    is saved.
     """
     import tomli_w
 
     path = free_path(folder, simulation.file.path.stem, ".toml")
-    positions = path.with_suffix(".npz")
+    state, track = path.with_suffix(".npz"), simulation.tracks[0]
     table = scene_table(simulation, folder)
-    table["start"] = {"file": positions.name}
-    np.savez(positions, positions=simulation.tracks[0].positions)
+    table["start"] = {"file": state.name}
+    np.savez(state, positions=track.positions, velocities=track.velocities)
     path.write_text(tomli_w.dumps(table), encoding="utf-8")
     return path
 

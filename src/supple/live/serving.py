@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from supple.kernels.device import check_device
 from supple.live.session import Session
+from supple.live.settings import file_settings
 from supple.live.visitors import visitors
 from supple.scene import SceneFile
 
@@ -22,6 +25,7 @@ def serving(
     folder: Path = Path(),
     play: bool = False,
     allowed: Iterable[str] = (),
+    device: str = "cpu",
 ) -> Iterator[str]:
     """Serve a live page of a scene, whose address it gives, while the block runs. What users save goes into
     the folder. allowed: origins, such as https://example.org, whose pages may use this one."""
@@ -31,7 +35,8 @@ def serving(
     from supple.live.page import Page
 
     welcome = visitors(host, allowed)
-    session = Session(file)
+    _require(device)
+    session = Session(file, replace(file_settings(file), device=device))
     page = Page(session, host, port, folder, welcome)
     session.start()
     if play:
@@ -41,6 +46,15 @@ def serving(
     finally:
         page.close()
         session.close()
+
+
+def _require(device: str) -> None:
+    """Refuse a device that does not answer; DeviceError then."""
+    check_device(device)
+    if device == "cuda":
+        from supple.kernels.cuda import require_device
+
+        require_device()
 
 
 def _shown(host: str) -> str:

@@ -37,9 +37,9 @@ EXPECTED = (ValueError, ArithmeticError, MemoryError, OSError)
 class Session:
     """A scene that computes in its own thread.
 
-    Commands return at once and are obeyed between updates, in their order. What they lead to is in
-    `snapshot`, and in notices for `listen`. Whatever goes wrong becomes a notice; an update that went wrong
-    also makes the session pause.
+    Commands return their number at once and are obeyed between updates, in their order. What they lead to is
+    in the first `snapshot` with so many obeyed, and in notices for `listen`. Whatever goes wrong becomes a
+    notice; an update that went wrong also makes the session pause.
     """
 
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
@@ -49,16 +49,17 @@ class Session:
         self._recent: deque[float] = deque(maxlen=20)
         self._listeners: list[Callable[[Notice], None]] = []
         self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._ordered, self._obeyed, self._ordering = 0, 0, threading.Lock()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._live, name="supple session", daemon=True)
-        self.snapshot = look_at(self._simulation, 0, "Preparing the scene…", False, 0.0)
+        self.snapshot = look_at(self._simulation, 0, 0, "Preparing the scene…", False, 0.0)
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
         """End the thread after the update that it is at; one that takes long ends with the process."""
-        self._commands.put(None)
+        self._order(None)
         if self._thread.is_alive():
             self._thread.join(timeout=LAST)
 
@@ -72,45 +73,52 @@ class Session:
             self._changed.wait_for(lambda: self.snapshot.version > version, timeout)
         return self.snapshot
 
-    def play(self) -> None:
-        self._commands.put(lambda: self._set_playing(True))
+    def play(self) -> int:
+        return self._order(lambda: self._set_playing(True))
 
-    def pause(self) -> None:
-        self._commands.put(lambda: self._set_playing(False))
+    def pause(self) -> int:
+        return self._order(lambda: self._set_playing(False))
 
-    def step(self) -> None:
+    def step(self) -> int:
         """Do one update, and pause."""
-        self._commands.put(self._order_step)
+        return self._order(self._order_step)
 
-    def reset(self) -> None:
+    def reset(self) -> int:
         """Back to the start of the scene, paused, with the present settings."""
-        self._commands.put(self._reset)
+        return self._order(self._reset)
 
-    def change(self, settings: Settings) -> None:
-        self._commands.put(lambda: self._simulation.change(settings))
+    def change(self, settings: Settings) -> int:
+        return self._order(lambda: self._simulation.change(settings))
 
-    def place(self, pin: int, placement: Placement) -> None:
+    def place(self, pin: int, placement: Placement) -> int:
         """Move, turn and stretch a pin set by hand."""
-        self._commands.put(lambda: self._simulation.place(pin, placement))
+        return self._order(lambda: self._simulation.place(pin, placement))
 
-    def grab(self, vertex: int, radius: float = 0.0, hand: Any = None) -> None:
+    def grab(self, vertex: int, radius: float = 0.0, hand: Any = None) -> int:
         """Hold a vertex, and all within a radius [m] of it at rest. A hand holds one part at a time."""
-        self._commands.put(lambda: self._simulation.grab(vertex, radius, hand))
+        return self._order(lambda: self._simulation.grab(vertex, radius, hand))
 
-    def drag(self, offset: np.ndarray, hand: Any = None) -> None:
+    def drag(self, offset: np.ndarray, hand: Any = None) -> int:
         """Move what a hand has grabbed to so far (3,) [m] from where it was."""
-        self._commands.put(lambda: self._simulation.drag(offset, hand))
+        return self._order(lambda: self._simulation.drag(offset, hand))
 
-    def release(self, hand: Any = None, keep: bool = False) -> None:
+    def release(self, hand: Any = None, keep: bool = False) -> int:
         """Let go of what a hand has grabbed; keep: it stays pinned where it is."""
-        self._commands.put(lambda: self._simulation.release(hand, keep))
+        return self._order(lambda: self._simulation.release(hand, keep))
 
-    def release_all(self) -> None:
-        self._commands.put(self._simulation.release_all)
+    def release_all(self) -> int:
+        return self._order(self._simulation.release_all)
 
-    def ask(self, question: Callable[[Simulation], None]) -> None:
+    def ask(self, question: Callable[[Simulation], None]) -> int:
         """Have something done with the simulation while it stands still."""
-        self._commands.put(lambda: question(self._simulation))
+        return self._order(lambda: question(self._simulation))
+
+    def _order(self, command: Callable[[], None] | None) -> int:
+        """Have a command obeyed, None to end; returns its number."""
+        with self._ordering:
+            self._ordered += 1
+            self._commands.put(command)
+            return self._ordered
 
     def _set_playing(self, playing: bool) -> None:
         self._playing, self._steps = playing, 0
@@ -151,6 +159,7 @@ class Session:
             if command is None:
                 return False
             self._attempt(command)
+            self._obeyed += 1
             idle = False
 
     def _attempt(self, action: Callable[[], None]) -> bool:
@@ -201,7 +210,9 @@ class Session:
     def _show(self, status: str) -> None:
         spent = self._recent[-1] - self._recent[0] if len(self._recent) > 1 else 0.0
         rate = (len(self._recent) - 1) / spent if spent else 0.0
-        shown = look_at(self._simulation, self.snapshot.version + 1, status, self._playing, rate)
+        shown = look_at(
+            self._simulation, self.snapshot.version + 1, self._obeyed, status, self._playing, rate
+        )
         with self._changed:
             self.snapshot = shown
             self._changed.notify_all()

@@ -33,6 +33,8 @@ class Simulation:
         self._bare, self._built = build_model(file.scene), file_settings(file).physics
         self.model = self._held_model()
         self._start = self._start_positions()
+        asked = file.start_velocities(self._bare)
+        self._start_velocities = np.zeros_like(self._start) if asked is None else asked
         self.tracks: list[Track] = []
         self._arrange_tracks()
         self.reset()
@@ -43,7 +45,7 @@ class Simulation:
         self._dragged.clear()
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
-            track.begin_at(self._start)
+            track.begin_at(self._start, self._start_velocities)
         self._good = Moment(0.0, 0, (self._start,))
         self._last_targets = np.empty((0, 3))
         self.stale = True
@@ -184,7 +186,8 @@ class Simulation:
         for track, solver in zip(self.tracks, solvers, strict=False):
             track.solver = solver
         for solver in solvers[len(self.tracks) :]:
-            self.tracks.append(Track(solver, self.tracks[0].positions if self.tracks else self._start))
+            first = self.tracks[0] if self.tracks else Track(solver, self._start, self._start_velocities)
+            self.tracks.append(Track(solver, first.positions, first.velocities))
         del self.tracks[len(solvers) :]
 
     def _start_positions(self) -> np.ndarray:

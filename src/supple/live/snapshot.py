@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from supple.live.pins import PinSet
+from supple.live.pins import PinSet, Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.track import Track
@@ -37,12 +37,18 @@ class Handle:
     wxyz: np.ndarray
     stretch: np.ndarray
 
+    def same_as(self, other: Handle) -> bool:
+        pairs = zip(astuple(self)[1:], astuple(other)[1:], strict=True)
+        return all(np.allclose(mine, theirs, rtol=0, atol=1e-9) for mine, theirs in pairs)
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """version counts up; status is a sentence; held (h,) are the vertices that a hand holds."""
+    """version counts up; obeyed: how many commands were; status is a sentence; held (h,) are the vertices
+    that a hand holds."""
 
     version: int
+    obeyed: int
     status: str
     playing: bool
     updates_per_second: float
@@ -64,10 +70,16 @@ class Notice:
 
 
 def look_at(
-    simulation: Simulation, version: int, status: str, playing: bool, updates_per_second: float
+    simulation: Simulation,
+    version: int,
+    obeyed: int,
+    status: str,
+    playing: bool,
+    updates_per_second: float,
 ) -> Snapshot:
     return Snapshot(
         version,
+        obeyed,
         status,
         playing,
         updates_per_second,
@@ -95,6 +107,10 @@ def _shape(label: str, track: Track) -> Shape:
 
 
 def _handle(pins: PinSet, time: float) -> Handle:
-    placement = pins.placement
+    return placed_handle(pins.name, replace(pins.placement, position=pins.centre(time)))
+
+
+def placed_handle(name: str, placement: Placement) -> Handle:
+    """The handle of a pin set where a hand has put it."""
     wxyz = np.roll(placement.rotation.as_quat(), 1)
-    return Handle(pins.name, pins.centre(time), wxyz, placement.stretch)
+    return Handle(name, placement.position, wxyz, placement.stretch)

@@ -11,7 +11,7 @@ from supple.live.painting import Scale, painted
 from supple.live.snapshot import Shape, Snapshot
 from supple.view.camera import OPENING, fitted_camera
 from supple.view.fields import FIELDS
-from supple.view.style import Theme
+from supple.view.style import DARK, Theme
 from supple.view.surface import Surface, surface_of
 
 PLAIN = "plain"
@@ -20,6 +20,8 @@ PLAIN = "plain"
 BODY = (111, 163, 189)
 SPACING = 1.5
 """From one body to the other where two solvers are compared, in sizes along x."""
+PAPER = {"light": "#bcc1c6", "dark": DARK.background}
+"""The background of each theme: pale colours of fields must be seen in front of it."""
 DISTANCE = 1.6
 """Of the camera, in those from which the body at rest fills the view; room for what it will do."""
 
@@ -157,7 +159,7 @@ class Stage:
     def set_theme(self, theme: Theme) -> None:
         """Background and ground."""
         server, length = self._server, float(self._size.max())
-        server.scene.set_background_image(np.full((1, 1, 3), rgb(theme.background), np.uint8), format="png")
+        server.scene.set_background_image(np.full((1, 1, 3), rgb(PAPER[theme.name]), np.uint8), format="png")
         server.scene.add_grid(
             "/ground",
             plane="xz",

@@ -25,13 +25,13 @@ class Track:
     """A solver, the problem it works on, and how far it has come: positions (n, 3) [m], velocities (n, 3)
     [m/s], the last balance of forces, and a history of update numbers with the imbalance after them."""
 
-    def __init__(self, solver: Solver, start: np.ndarray) -> None:
+    def __init__(self, solver: Solver, start: np.ndarray, velocities: np.ndarray) -> None:
         self.solver = solver
-        self.begin_at(start)
+        self.begin_at(start, velocities)
 
-    def begin_at(self, start: np.ndarray) -> None:
-        """Forget everything and start at rest from these positions (n, 3) [m]."""
-        self.positions, self.velocities = start.copy(), np.zeros_like(start)
+    def begin_at(self, start: np.ndarray, velocities: np.ndarray) -> None:
+        """Forget everything and start from these positions (n, 3) [m] with velocities (n, 3) [m/s]."""
+        self.positions, self.velocities = start.copy(), velocities
         self.iterations = 0
         self.balance: Balance | None = None
         self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)

@@ -49,6 +49,10 @@ class SceneFile:
         """The initial guess (n, 3) [m] that the file asks for, or None for the rest shape."""
         return None if self.start is None else self.start.positions(model, self.folder)
 
+    def start_velocities(self, model: Model) -> np.ndarray | None:
+        """The velocities (n, 3) [m/s] that a motion starts with, or None for rest."""
+        return None if self.start is None else self.start.velocities(model, self.folder)
+
 
 def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> SceneFile:
     """Read a scene file. All mistakes in it are reported at once, in one `SceneFileError`.

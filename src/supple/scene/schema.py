@@ -438,8 +438,8 @@ class Start(Choice):
     flatten: Flatten | None = Field(None, description="In a plane.")
     file: StrictStr | None = Field(
         None,
-        description="Where an NPZ file, such as one of a run's frames, has `positions`; its path is relative "
-        "to the scene file.",
+        description="Where an NPZ file, such as one of a run's frames, has `positions`, and perhaps "
+        "`velocities`; its path is relative to the scene file.",
     )
 
     def positions(self, model: Model, folder: Path) -> np.ndarray:
@@ -454,6 +454,23 @@ class Start(Choice):
             positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
         positions[model.pinned] = model.rest[model.pinned]
         return positions
+
+    def velocities(self, model: Model, folder: Path) -> np.ndarray | None:
+        """(n, 3) [m/s] that a motion starts with; None for rest. folder: that of the scene file."""
+        return None if self.file is None else _saved_velocities(folder / self.file, model.rest.shape)
+
+
+def _saved_velocities(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The velocities in an NPZ file, whose positions have been read; None where it has none."""
+    with np.load(path) as saved:
+        if "velocities" not in saved:
+            return None
+        velocities = np.array(saved["velocities"], float)
+    if velocities.shape != shape or not np.isfinite(velocities).all():
+        raise SceneError(
+            f"start.file: the velocities in {path} must be finite and of shape {shape}, as the positions are."
+        )
+    return velocities
 
 
 def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:

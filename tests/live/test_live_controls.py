@@ -1,0 +1,169 @@
+"""What a user types and chooses is kept, also while the session is busy."""
+
+import asyncio
+import time
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+from live_scenes import scene_file
+
+import supple
+from supple.live import Session
+from supple.live.controls import Controls
+from supple.live.pinning import PinFolder
+
+PATIENCE = 60
+
+
+class Control:
+    """One that only remembers its value."""
+
+    def __init__(self, value, **rest):
+        self.value, self._callbacks = value, []
+        self.__dict__.update(rest)
+
+    def on_update(self, callback):
+        self._callbacks.append(callback)
+
+    def set(self, value):
+        """What a user does: viser takes the value, and calls back."""
+        self.value = value
+        for callback in self._callbacks:
+            asyncio.run(callback(SimpleNamespace(client="somebody", target=self)))
+
+
+class Gui:
+    """Stands for viser's. Of controls with the same label the first is found."""
+
+    def __init__(self):
+        self.controls = {}
+
+    def __getitem__(self, label):
+        return self.controls[label]
+
+    def _add(self, label, value, **rest):
+        control = Control(value, **rest)
+        self.controls.setdefault(label, control)
+        return control
+
+    def add_text(self, label, value, **rest):
+        return self._add(label, value)
+
+    add_checkbox = add_vector3 = add_text
+
+    def add_slider(self, label, low, high, step, value, **rest):
+        return self._add(label, value, min=low, max=high)
+
+    def add_dropdown(self, label, options, **rest):
+        return self._add(label, options[0], options=options)
+
+    def add_folder(self, label, **rest):
+        return nullcontext()
+
+
+@pytest.fixture
+def session(tmp_path):
+    """It obeys nothing until it is started."""
+    made = Session(scene_file(tmp_path))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def gui():
+    return Gui()
+
+
+@pytest.fixture
+def refusals():
+    return []
+
+
+@pytest.fixture
+def controls(gui, session, refusals):
+    return Controls(gui, session.snapshot.settings, ["block"], session.change, refusals.append)
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_what_was_chosen_is_not_taken_back_by_a_session_that_has_not_obeyed_yet(session, gui, controls):
+    gui["ν"].set(0.4)
+    controls.follow(session.snapshot)
+    assert gui["ν"].value == 0.4
+    gui["Material"].set("neo_hookean")
+    controls.follow(session.snapshot)
+    session.start()
+    until(lambda: session.snapshot.obeyed == 2)
+    controls.follow(session.snapshot)
+    (material,) = session.snapshot.settings.materials
+    assert type(material) is supple.NeoHookean
+    assert material.poisson == pytest.approx(0.4)
+    assert gui["ν"].value == 0.4
+
+
+def test_what_a_session_refuses_is_taken_back(session, gui, controls):
+    gui["Solver"].set("block_xpbd")
+    gui["Material"].set("stvk")
+    session.start()
+    until(lambda: session.snapshot.obeyed == 2 and session.snapshot.status == "Paused.")
+    controls.follow(session.snapshot)
+    assert (gui["Solver"].value, gui["Material"].value) == ("pbng", "corotated")
+
+
+def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, refusals):
+    gui["E [Pa]"].set("2e4")
+    gui["Options"].set("omega=1.50 , links=false")
+    gui["Time step [s]"].set("2.5e-2")
+    until(lambda: session._ordered)
+    session.start()
+    until(lambda: session.snapshot.obeyed == session._ordered)
+    controls.follow(session.snapshot)
+    shown = gui["E [Pa]"].value, gui["Options"].value, gui["Time step [s]"].value
+    assert shown == ("2e4", "omega=1.50 , links=false", "2.5e-2")
+    settings = session.snapshot.settings
+    assert settings.solvers[0].omega == 1.5
+    assert (settings.dt, settings.materials[0].young) == (0.025, pytest.approx(2e4))
+    assert not refusals
+
+
+def test_a_long_number_is_not_rounded_by_changing_another(session, gui, controls):
+    gui["E [Pa]"].set("12345.6789")
+    until(lambda: session._ordered)
+    gui["ν"].set(0.25)
+    session.start()
+    until(lambda: session.snapshot.obeyed == 2)
+    assert session.snapshot.settings.materials[0] == supple.Corotated(young=12345.6789, poisson=0.25)
+
+
+def test_a_bad_number_is_replaced_when_the_page_shows_others(session, gui, controls, refusals):
+    gui["Time step [s]"].set("soon")
+    until(lambda: refusals)
+    controls.show(session.snapshot.settings)
+    assert gui["Time step [s]"].value == "0.25"
+
+
+def test_a_pin_stays_where_it_was_typed_to_be(session, gui):
+    """Turns have several names: 100° about y is also 180°, 80°, 180° about x, y, z."""
+    folder = PinFolder(gui, session)
+    gui["Stretch y"].set(2.0)
+    gui["Turn [°]"].set((0.0, 100.0, 0.0))
+
+    def shown():
+        folder.follow(session.snapshot)
+        return gui["Stretch y"].value, gui["Turn [°]"].value
+
+    time.sleep(0.6)
+    assert shown() == (2.0, (0.0, 100.0, 0.0)), "not yet obeyed"
+    session.start()
+    until(lambda: session.snapshot.obeyed == 2)
+    assert shown() == (2.0, (0.0, 100.0, 0.0)), "obeyed"
+    assert session.snapshot.handles[0].stretch[1] == 2
+    session.reset()
+    until(lambda: session.snapshot.obeyed == 3)
+    assert shown() == (1.0, (0.0, 0.0, 0.0)), "changed elsewhere"

@@ -1,0 +1,48 @@
+"""A live scene on a device, for which the CPU stands in lane by lane."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from live_scenes import BLOCK, SWING, scene_file
+from typer.testing import CliRunner
+
+import supple
+from supple.cli import app
+from supple.live.settings import file_settings
+from supple.live.simulation import Simulation
+
+
+def after_updates(folder, text, device, solver):
+    file = scene_file(folder, text)
+    settings = file_settings(file)
+    live = Simulation(
+        file, replace(settings, device=device, precision="float64", solvers=(solver,), sweeps=2)
+    )
+    live.prepare()
+    live.update()
+    live.grab(int(np.flatnonzero(live.model.free)[-1]), 0.0, "hand")
+    live.drag([0, 0.1, 0], "hand")
+    live.prepare()
+    live.update()
+    return live.tracks[0]
+
+
+@pytest.mark.parametrize("text", [BLOCK, SWING])
+@pytest.mark.parametrize("solver", [supple.PBNG(), supple.Newton()])
+def test_it_is_the_same_as_on_the_cpu(tmp_path, fake_device, text, solver):  # noqa: F811
+    text = text.replace("[4, 4, 4]", "[2, 2, 2]").replace("[3, 3, 3]", "[2, 2, 2]")
+    here, there = (after_updates(tmp_path, text, device, solver) for device in ("cpu", "cuda"))
+    assert bool(fake_device.launched) == (solver.name == "pbng"), "Newton stays on the CPU"
+    np.testing.assert_allclose(there.positions, here.positions, atol=1e-10)
+    assert there.balance.imbalance == pytest.approx(here.balance.imbalance, rel=1e-6)
+
+
+@pytest.mark.parametrize(("device", "sentence"), [("gpu", "device must be"), ("cuda", "use device='cpu'")])
+def test_a_device_that_is_not_there_is_refused(tmp_path, monkeypatch, device, sentence):
+    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: None)
+    path = scene_file(tmp_path).path
+    result = CliRunner().invoke(app, ["view", str(path), "--device", device])
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())
