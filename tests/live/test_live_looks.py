@@ -130,7 +130,7 @@ def test_settings_without_meaning_are_refused(tmp_path, wrong):
 
 def brightness(colour):
     """Relative luminance, from 0 to 1 (WCAG 2)."""
-    return float(linear(np.array(rgb(colour)) / 255) @ [0.2126, 0.7152, 0.0722])
+    return float(to_linear(np.array(rgb(colour)) / 255) @ [0.2126, 0.7152, 0.0722])
 
 
 @pytest.mark.parametrize("name", FIELDS)
