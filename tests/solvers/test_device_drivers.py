@@ -100,7 +100,9 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
     assert np.ptp(here[-1].velocities) > 1e-2
 
 
-@pytest.mark.parametrize("solver", [supple.PBNG(acceleration="none"), supple.BlockXPBD(), supple.GPBD(sweep="jacobi")], ids=str)
+@pytest.mark.parametrize(
+    "solver", [supple.PBNG(acceleration="none"), supple.BlockXPBD(), supple.GPBD(sweep="jacobi")], ids=str
+)
 def test_steps_that_nobody_looks_at_share_launches(solver, fake_device):  # noqa: F811
     """And lead to the same motion, step by step and frame by frame."""
     scene = cantilever(material("neo_hookean"), gravity=20)

@@ -153,7 +153,9 @@ def test_without_links_stiff_ties_converge_slowly():
     """What the links are for: the paper's method alone needs far more sweeps here."""
     scene = tied_blocks(material("corotated"), material("corotated"), 1e6)
     with_links = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-5)
-    without = supple.equilibrium(scene, PBNG(acceleration="none", links=False), tolerance=1e-5, max_iterations=1000)
+    without = supple.equilibrium(
+        scene, PBNG(acceleration="none", links=False), tolerance=1e-5, max_iterations=1000
+    )
     assert with_links.report.ok
     assert not without.report.ok
 
