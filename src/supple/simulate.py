@@ -16,16 +16,20 @@ from supple.scene import Body, Scene
 from supple.solvers import Solver, default_solver
 from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, make_stop, solve
+from supple.state import State
 
 
 @dataclass
 class Result:
-    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added."""
+    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added.
+
+    state: what `start` takes to go on from here exactly."""
 
     positions: np.ndarray
     report: Report
     model: Model
     velocities: np.ndarray | None = None
+    state: State | None = field(default=None, repr=False, kw_only=True)
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
     def of(self, body: Body) -> np.ndarray:
@@ -58,25 +62,26 @@ def equilibrium(
     time_budget: float | None = None,
     precision: str = "float64",
     device: str = "cpu",
-    start: np.ndarray | None = None,
+    start: np.ndarray | State | None = None,
     history: bool = False,
     threads: int | None = None,
     watch: Watcher | None = None,
 ) -> Result:
     """The positions at which all forces balance, with every motion at its end.
 
-    start: positions (n, 3) to begin from; the rest positions by default. history: record residual and
-    energy after every iteration.
+    start: positions (n, 3) or a state to begin from; the rest positions by default. history: record residual
+    and energy after every iteration.
     """
     began = perf_counter()
     solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     problem = make_problem(scene, True, precision, device, threads)
     if start is not None:
-        problem.positions = _start_positions(start, problem.model)
+        _place(problem, start)
     problem.prescribe(np.inf)
     report = solve(problem, solver, stop, history, watch, began)
-    return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
+    there = problem.displacements_on_device()
+    return Result(problem.positions, report, problem.model, state=problem.state, on_device=there)
 
 
 def simulate(
@@ -92,7 +97,7 @@ def simulate(
     time_budget: float | None = None,
     precision: str = "float64",
     device: str = "cpu",
-    start: np.ndarray | None = None,
+    start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
     history: bool = False,
@@ -103,7 +108,8 @@ def simulate(
 
     A dynamic scene takes `substeps` backward Euler steps per frame, v = Δx/Δt; a quasistatic one finds the
     equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
-    k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
+    k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a motion that never
+    stopped. Positions (n, 3) as start, and velocities (n, 3), do as well. The limits hold for every step.
     """
     solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
@@ -114,6 +120,8 @@ def simulate(
         raise ValueError(f"dt must be positive [s], got {dt}")
     if frames < 1 or substeps < 1:
         raise ValueError(f"frames and substeps must be at least 1, got {frames} and {substeps}")
+    if isinstance(start, State) and velocities is not None:
+        raise ValueError("a state has its own velocities; give either a state as start, or velocities")
     return _frames(
         scene, solver, stop, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device,
         start, velocities, first_frame, history, threads, watch,
@@ -122,8 +130,8 @@ def simulate(
 
 def _frames(
     scene: Scene, solver: Solver, stop: Stop, dt: float, frames: int, substeps: int, quasistatic: bool,
-    precision: str, device: str, start: np.ndarray | None, velocities: np.ndarray | None, first_frame: int,
-    history: bool, threads: int | None, watch: Watcher | None,
+    precision: str, device: str, start: np.ndarray | State | None, velocities: np.ndarray | None,
+    first_frame: int, history: bool, threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
     began: float | None = perf_counter()
     problem = make_problem(scene, quasistatic, precision, device, threads)
@@ -131,10 +139,10 @@ def _frames(
     if start is None:
         problem.prescribe((first_frame - 1) * dt)
     else:
-        problem.positions = _start_positions(start, model)
+        _place(problem, start)
     damping = getattr(solver, "damping", 0.0)
-    v = np.zeros((model.vertices, 3)) if velocities is None else _start_positions(velocities, model)
-    problem.set_velocities(v)
+    if velocities is not None:
+        problem.set_velocities(_start_positions(velocities, model))
     if not quasistatic:
         problem.set_time_step(step)
 
@@ -162,10 +170,11 @@ def _frames(
         if not np.isfinite(found).all():  # after substeps that nobody has looked at
             found, v = x, np.zeros_like(x)
             problem.positions = found
-            problem.set_velocities(v)
-        x = found.copy()  # the caller may do anything with the frame
+        problem.set_velocities(v)  # in the working precision, so that this and a resumed run go on alike
+        x, state = found.copy(), problem.state  # the caller may do anything with the frame
+        v = state.velocities.astype(float)
         there = problem.displacements_on_device()
-        yield Frame(found, _merge(reports), model, v, index, index * dt, on_device=there)
+        yield Frame(found, _merge(reports), model, v, index, index * dt, state=state, on_device=there)
 
 
 def _iterate(
@@ -206,6 +215,16 @@ def _iterate(
         rejected=0,
         notes=run.notes(),
     )
+
+
+def _place(problem: Problem, start: np.ndarray | State) -> None:
+    """Begin from positions (n, 3) [m], at rest, or from a state."""
+    if isinstance(start, State):
+        for values in (start.displacements, start.velocities):
+            _start_positions(values, problem.model)
+        problem.state = start
+    else:
+        problem.positions = _start_positions(start, problem.model)
 
 
 def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:

@@ -17,6 +17,7 @@ from supple.scene.checks import closest
 from supple.simulate import Frame, equilibrium, simulate
 from supple.solvers import SOLVERS, Solver
 from supple.solving import Stop, Watcher
+from supple.state import State
 
 DEFAULT_TOLERANCE = 1e-4
 """Where neither the file nor the command line says when to stop."""
@@ -54,8 +55,11 @@ class Job:
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
         """The frames after the last complete one, None where there is none."""
         scene = self.file.scene
-        if last is not None:
-            start: np.ndarray | None = last.positions
+        velocities = None
+        if last is not None and last.state is not None:
+            start: np.ndarray | State | None = last.state
+        elif last is not None:
+            start, velocities = last.positions, last.velocities
         else:
             start = None if self.file.start is None else self.file.start_positions(build_model(scene))
         options: dict[str, Any] = {
@@ -69,14 +73,13 @@ class Job:
         }
         if not self.single:
             first = 1 if last is None else last.index + 1
-            velocities = None if last is None else last.velocities
             yield from simulate(
                 scene, self.solver, frames=self.frames, first_frame=first, velocities=velocities, **options
             )
         elif last is None:
             result = equilibrium(scene, self.solver, **options)
             still = np.zeros_like(result.positions)
-            yield Frame(result.positions, result.report, result.model, still, 1, scene.dt)
+            yield Frame(result.positions, result.report, result.model, still, 1, scene.dt, state=result.state)
 
 
 def load_file(path: Path) -> SceneFile:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from supple.cli.job import Job
+from supple.cli.speech import note
 from supple.io import ResultsError, ResultsFolder, machine, versions
 from supple.scene import SceneFile
 from supple.simulate import Frame
@@ -93,8 +94,8 @@ def set_totals(record: dict[str, Any]) -> None:
 
 
 def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The frames that are already in a folder, whose looks go into the record; refuses to mix those of
-    another scene or other settings."""
+    """The frames that are whole in a folder, whose looks go into the record; refuses to mix those of another
+    scene or other settings."""
     old = folder.read_report()
     if old["scene"]["sha256"] != record["scene"]["sha256"]:
         raise ResultsError(
@@ -111,7 +112,10 @@ def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[
             f"{folder.path} cannot be continued with other settings: {'; '.join(changed)}. "
             "Give the same options again, or start again with --overwrite."
         )
-    frames, wanted = folder.complete(old), record["scene"]["frames"]
+    frames, damage = folder.whole(old, record["scene"]["vertices"])
+    if damage is not None:
+        note(f"{damage} Going on after frame {len(frames)}.")
+    wanted = record["scene"]["frames"]
     if len(frames) > wanted:
         raise ResultsError(
             f"{folder.path} has {len(frames)} frames already, more than the {wanted} asked for."

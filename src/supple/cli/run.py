@@ -142,7 +142,7 @@ def _perform(
             if not record["frames"]:  # what is replaced stays until there is something better
                 _begin(job, folder, record)
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
-            saved = SavedFrame(frame.positions, velocities, frame.index, frame.time)
+            saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
             write_frame(folder.path, saved, mesh, body)
             add_frame(record, frame, looks)
             folder.write_report(record)

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from supple.cli.record import fingerprint, restore_infinities
+from supple.cli.record import fingerprint, restore_infinities, set_totals
 from supple.cli.summary import solver_name
 from supple.io import ResultsError, ResultsFolder, read_frame
 from supple.io.replacing import replacing
@@ -107,6 +107,7 @@ def open_run(path: Path) -> SavedRun:
     record = folder.read_report()
     record["frames"] = folder.complete(record)
     restore_infinities(record["frames"])
+    set_totals(record)
     if not record["frames"]:
         raise ResultsError(f"{path} has no complete frame yet; `supple run` writes them.")
     return SavedRun(folder, record, _scene(path, record))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from supple.io.bodies import read_bodies
+from supple.io.errors import ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
-from supple.io.results import ResultsError, ResultsFolder
+from supple.io.results import ResultsFolder
 from supple.scene import Scene
 from supple.scene.checks import closest
 from supple.simulate import Frame, Result

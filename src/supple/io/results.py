@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from supple.io.frames import frame_path
+from supple.io.errors import FrameError, ResultsError
+from supple.io.frames import check_frame, frame_path
 from supple.io.replacing import replacing
-
-
-class ResultsError(ValueError):
-    """A results folder cannot be used as asked."""
 
 
 class ResultsFolder:
@@ -68,16 +66,20 @@ class ResultsFolder:
             path.write_text(to_json(report) + "\n", encoding="utf-8")
 
     def read_report(self) -> dict[str, Any]:
-        path = self.path / "report.json"
+        """What `write_report` wrote; a key that it lacks is a `ResultsError` where it is asked for."""
+        path = self.path / self.report
+        again = "--overwrite starts again."
         try:
-            report = json.loads(path.read_text(encoding="utf-8"))
-            report["scene"], report["solver"], report["frames"]
+            report = json.loads(path.read_text(encoding="utf-8"), object_hook=partial(_Entries, path))
         except FileNotFoundError:
-            raise ResultsError(
-                f"{self.path} has frames but no report.json; --overwrite starts again."
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(f"{path} is not a report of supple; --overwrite starts again.") from error
+            raise ResultsError(f"{self.path} has frames but no {path.name}; {again}") from None
+        except ValueError as error:
+            raise ResultsError(f"{path} is not a report of supple; {again}") from error
+        kinds = {"scene": dict, "solver": dict, "frames": list}
+        if not isinstance(report, dict) or not all(isinstance(report[k], kinds[k]) for k in kinds):
+            raise ResultsError(f"{path} is not a report of supple; {again}")
+        if not all(isinstance(frame, dict) for frame in report["frames"]):
+            raise ResultsError(f"{path} is not a report of supple: its frames are no tables; {again}")
         return report
 
     def complete(self, report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,6 +90,17 @@ class ResultsFolder:
                 break
             frames.append(frame)
         return frames
+
+    def whole(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
+        """The complete frames of so many vertices up to the first that is damaged, and what is wrong with
+        that one."""
+        frames = self.complete(report)
+        for index in range(1, len(frames) + 1):
+            try:
+                check_frame(self.path, index, vertices)
+            except FrameError as error:
+                return frames[: index - 1], str(error)
+        return frames, None
 
     def _files(self) -> list[Path]:
         return [file for pattern in self.ours for file in sorted(self.path.glob(pattern))]
@@ -106,6 +119,20 @@ class ComparisonFolder(ResultsFolder):
         "report.html",
         ".unfinished_*",
     )
+
+
+class _Entries(dict[str, Any]):
+    """An object of a report that says in a sentence what it lacks."""
+
+    def __init__(self, path: Path, entries: dict[str, Any]) -> None:
+        super().__init__(entries)
+        self._path = path
+
+    def __missing__(self, key: str) -> Any:
+        raise ResultsError(
+            f"{self._path} is not a report of this version of supple, it has no {key!r}; "
+            "run the scene again with --overwrite."
+        )
 
 
 def to_json(values: Any) -> str:
