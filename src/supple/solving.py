@@ -10,6 +10,7 @@ import numpy as np
 
 from supple.kernels import compilation
 from supple.kernels.device import check_device
+from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
@@ -23,7 +24,7 @@ PROGRESS = 0.99
 """A figure counts as reduced when it falls below this part of the lowest seen."""
 
 ROUNDED = 3.0
-"""A float32 solve that gets stuck below this many times the estimated rounding error has reached its limit;
+"""A solve that gets stuck below this many times the estimated rounding error has reached its limit;
 measured on all materials, that is at 0.3 times at most."""
 
 Watcher = Callable[[int, float, float], None]
@@ -189,8 +190,8 @@ def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -
     """Iterations to do before deciding again whether to stop."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_budget is not None:
-        per_iteration = clock / iteration if iteration else np.inf
-        count = min(count, max(1, int((stop.time_budget - clock) / per_iteration)))
+        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
+        count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
     return count
 
 
@@ -210,8 +211,9 @@ def _outcome(
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         return Outcome.CONVERGED
     if stop.tolerance is not None and stuck:
-        at_rounding = problem.dtype == np.float32 and balance.residual <= ROUNDED * balance.rounding
-        return Outcome.PRECISION if at_rounding else Outcome.STAGNATED
+        if balance.residual <= ROUNDED * balance.rounding:
+            return Outcome.PRECISION if problem.dtype == np.float32 else Outcome.ROUNDING
+        return Outcome.STAGNATED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
     if iteration >= limit:
@@ -244,6 +246,7 @@ def make_problem(
 ) -> Problem:
     check_device(device)
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
+    refuse_large_problem(model.elements, 4 if precision == "float32" else 8)
     if device == "cpu":
         return Problem(model, precision, threads)
     from supple.solvers.cuda_problem import CudaProblem

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.cli.meshing import showing_tetrahedralisation
+from supple.cli.shipped import shipped_scenes
 from supple.cli.solvers import parse_solver
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
@@ -83,7 +84,10 @@ class Job:
 
 
 def load_file(path: Path) -> SceneFile:
-    """A scene file; where there is none of this name, its neighbours are suggested."""
+    """A scene file, or one that comes with supple, by its name; where there is neither, neighbours of the
+    file are suggested."""
+    if not path.exists() and str(path) in (shipped := shipped_scenes()):
+        path = shipped[str(path)]
     if not path.exists() and path.parent.is_dir():
         known = [str(other) for other in sorted(path.parent.glob("*.toml"))]
         if known:

@@ -12,6 +12,7 @@ from supple.cli.speech import note
 from supple.io import ResultsError, ResultsFolder, machine, versions
 from supple.scene import SceneFile
 from supple.simulate import Frame
+from supple.words import counted
 
 FIGURES = ("imbalance", "reduction", "residual", "energy")
 
@@ -86,6 +87,8 @@ def set_totals(record: dict[str, Any]) -> None:
         "ok": all(frame["ok"] for frame in frames),
         "frames_not_ok": [frame["index"] for frame in frames if not frame["ok"]],
         "iterations": sum(frame["iterations"] for frame in frames),
+        "most_inverted": max((frame["inverted"] for frame in frames), default=0),
+        "frames_inverted": [frame["index"] for frame in frames if frame["inverted"]],
         "worst_imbalance": max((frame["imbalance"] for frame in frames), default=None),
         "seconds": sum(frame["seconds"] for frame in frames),
         "setup_seconds": sum(frame["setup_seconds"] for frame in frames),
@@ -118,7 +121,7 @@ def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[
     wanted = record["scene"]["frames"]
     if len(frames) > wanted:
         raise ResultsError(
-            f"{folder.path} has {len(frames)} frames already, more than the {wanted} asked for."
+            f"{folder.path} has {counted(len(frames), 'frame')} already, more than the {wanted} asked for."
         )
     restore_infinities(frames)
     record["looks"] = old.get("looks")

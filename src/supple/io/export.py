@@ -14,6 +14,7 @@ from supple.io.bodies import read_bodies
 from supple.io.errors import ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
+from supple.io.lock import locked
 from supple.io.results import ResultsFolder
 from supple.scene import Scene
 from supple.scene.checks import closest
@@ -37,8 +38,15 @@ def export(
     chosen = parse_formats(formats)
     folder = ResultsFolder(Path(results))
     count, shot = open_shot(folder)
-    target = folder.path if output is None else Path(output)
-    return _write(shot, _read(folder.path, count, watch), chosen, target)
+    target = _made(folder.path if output is None else Path(output))
+    with locked(target):
+        return _write(shot, _read(folder.path, count, watch), chosen, target)
+
+
+def export_own(results: Path, formats: str | Iterable[str]) -> dict[str, Path]:
+    """The same into the results folder by who holds its lock."""
+    count, shot = open_shot(ResultsFolder(results))
+    return _write(shot, _read(results, count, None), parse_formats(formats), results)
 
 
 def save_frames(
@@ -55,7 +63,9 @@ def save_frames(
     frame, the scene's unless given. Returns the file or folder that each format wrote.
     """
     shot = Shot(scene.bodies, scene.dt if dt is None else dt)
-    return _write(shot, _moments(frames, scene, shot.dt), parse_formats(formats), Path(output))
+    chosen, target = parse_formats(formats), _made(Path(output))
+    with locked(target):
+        return _write(shot, _moments(frames, scene, shot.dt), chosen, target)
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
@@ -94,10 +104,15 @@ def _read(folder: Path, count: int, watch: Watch | None) -> Iterator[Moment]:
             watch(index, count)
 
 
-def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: Path) -> dict[str, Path]:
+def _made(output: Path) -> Path:
+    """A folder, made where there is none."""
     if output.exists() and not output.is_dir():
         raise ResultsError(f"{output} is a file; name a folder for what is exported.")
     output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: Path) -> dict[str, Path]:
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:

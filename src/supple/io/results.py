@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from supple.io.errors import FrameError, ResultsError
 from supple.io.frames import check_frame, frame_path
+from supple.io.lock import locked
 from supple.io.replacing import replacing
+from supple.memory import say_bytes, say_count
+
+SMALLEST_FRAME = 2000
+"""Bytes of a frame's files without positions."""
 
 
 class ResultsFolder:
@@ -55,6 +62,23 @@ class ResultsFolder:
         if self.path.exists() and not self.path.is_dir():
             raise ResultsError(f"{self.path} is a file; name a folder with --output.")
         self.path.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Within it nobody else writes here; what a process that was killed left unfinished is gone."""
+        with locked(self.path):
+            for file in self.path.glob(".unfinished_*"):
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+            yield
+
+    def refuse_without_room(self, frames: int, vertices: int) -> None:
+        """Refuse more frames than can ever be written to the disk."""
+        needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
+        if needed > free:
+            raise ResultsError(
+                f"{say_count(frames)} frames of {vertices:,} vertices need at least {say_bytes(needed)}, and "
+                f"{self.path} has {say_bytes(free)} left; ask for fewer frames, or name another folder."
+            )
 
     def clear(self) -> None:
         """Delete what a run has written here, and nothing else."""
@@ -135,9 +159,9 @@ class _Entries(dict[str, Any]):
         )
 
 
-def to_json(values: Any) -> str:
+def to_json(values: Any, ascii_only: bool = False) -> str:
     """JSON that every reader accepts: NaN and infinite numbers become null."""
-    return json.dumps(_plain(values), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_plain(values), indent=2, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
