@@ -18,7 +18,7 @@ from supple.cli.render import render
 from supple.cli.report import report
 from supple.cli.run import run
 from supple.cli.schema import schema
-from supple.cli.speech import say
+from supple.cli.speech import refusing, say
 from supple.cli.view import view
 
 app = typer.Typer(
@@ -44,7 +44,8 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from supple import __version__
 
-        say(f"supple {__version__}")
+        with refusing(False):
+            say(f"supple {__version__}")
         raise typer.Exit
 
 

@@ -70,7 +70,7 @@ def catalogue() -> dict[str, Entries]:
     from supple.scene import schema
     from supple.solvers import SOLVERS
 
-    solvers: dict[str, Any] = SOLVERS  # type: ignore[assignment]
+    solvers: dict[str, Any] = SOLVERS
     return {
         "materials": [{"name": name, "description": _summary(kind, [])} for name, kind in MATERIALS.items()],
         "solvers": [

@@ -26,13 +26,20 @@ STDOUT = "standard output"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
-
 PIPE_WIDTH = 140
 """Characters across where stdout is no terminal."""
 
 
-class _Stdout(Console):
+class _Speaker(Console):
+    def on_broken_pipe(self) -> None:
+        drop_closed_streams()
+        raise SystemExit(PIPE_CLOSED)
+
+
+errors = _Speaker(stderr=True, highlight=False, soft_wrap=True)
+
+
+class _Stdout(_Speaker):
     def print(self, *args: Any, **options: Any) -> None:
         with naming(STDOUT):
             super().print(*args, **options)
