@@ -101,7 +101,7 @@ def test_what_happens_to_a_frame_does_not_change_the_motion():
     [
         (State(np.zeros((4, 3)), np.zeros((4, 3))), r"\(64, 3\), got \(4, 3\)"),
         (State(np.zeros((64, 3)), np.zeros(64)), r"\(64, 3\), got \(64,\)"),
-        (State(np.zeros((64, 3)), np.full((64, 3), np.inf)), "64 vertices have NaN or infinite values"),
+        (State(np.zeros((64, 3)), np.full((64, 3), np.inf)), "NaN or infinite values"),
     ],
     ids=["another scene", "no vectors", "infinite"],
 )

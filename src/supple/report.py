@@ -21,9 +21,6 @@ class Outcome(Enum):
         "Another solver or acceleration may get further."
     )
     PRECISION = "float32 cannot balance these forces further; use precision='float64'."
-    ROUNDING = (
-        "float64 cannot balance these forces further: the tolerance is below its rounding; use a larger one."
-    )
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
 
     @property

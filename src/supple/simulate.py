@@ -17,7 +17,6 @@ from supple.solvers import Solver, default_solver
 from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, make_stop, solve
 from supple.state import State
-from supple.words import counted
 
 
 @dataclass
@@ -234,10 +233,9 @@ def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:
         raise ValueError(
             f"one row of three numbers per vertex is needed: {model.rest.shape}, got {values.shape}"
         )
-    bad = int(np.count_nonzero(~np.isfinite(values).all(axis=1)))
-    if bad:
+    if not np.isfinite(values).all():
         raise ValueError(
-            f"NaN or infinite values at {counted(bad, 'vertex', 'vertices')}; all must be finite"
+            f"{np.count_nonzero(~np.isfinite(values).all(axis=1))} vertices have NaN or infinite values"
         )
     return values
 

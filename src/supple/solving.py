@@ -24,7 +24,7 @@ PROGRESS = 0.99
 """A figure counts as reduced when it falls below this part of the lowest seen."""
 
 ROUNDED = 3.0
-"""A solve that gets stuck below this many times the estimated rounding error has reached its limit;
+"""A float32 solve that gets stuck below this many times the estimated rounding error has reached its limit;
 measured on all materials, that is at 0.3 times at most."""
 
 Watcher = Callable[[int, float, float], None]
@@ -211,9 +211,8 @@ def _outcome(
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         return Outcome.CONVERGED
     if stop.tolerance is not None and stuck:
-        if balance.residual <= ROUNDED * balance.rounding:
-            return Outcome.PRECISION if problem.dtype == np.float32 else Outcome.ROUNDING
-        return Outcome.STAGNATED
+        at_rounding = problem.dtype == np.float32 and balance.residual <= ROUNDED * balance.rounding
+        return Outcome.PRECISION if at_rounding else Outcome.STAGNATED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
     if iteration >= limit:

@@ -271,3 +271,22 @@ def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
     ]
     assert wheel["force-include"] == {"scenes": "supple/scenes"}
     assert all((REPOSITORY / path).exists() for path in wheel["only-include"])
+
+
+def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
+    scene = write_scene(tmp_path, SAG)
+    assert "to be set up" not in supple("run", scene, "--no-picture").stderr
+    monkeypatch.setattr("supple.cli.forecast.SETUP", 1.0)
+    assert (
+        "135 tetrahedra take about 2 min to be set up"
+        in supple("run", scene, "--no-picture", "--overwrite").stderr
+    )
+
+
+def test_runs_without_a_terminal_say_how_long_they_will_take(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.cli.progress.SILENCE", 0.0)
+    said = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
+    first, second = (line for line in said.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c")))
+    assert first.endswith(" left, about")
+    assert not second.endswith("about")
+    assert "frame 1/6: iteration 10  imbalance" in said

@@ -145,6 +145,7 @@ def _perform(
     from supple.cli.saved import SavedRun
     from supple.io import SavedFrame, joined, write_frame, write_pvd
 
+    _say_if_long(record["scene"]["tets"], quiet)
     mesh, body = joined(job.file.scene.bodies)
     looks, model = Looks(), None
     in_hand = {} if last is None else {last.index: last}
@@ -170,6 +171,15 @@ def _perform(
             before = {index: known for index, known in in_hand.items() if index == saved.index - 1}
             model, in_hand = frame.model, {**before, saved.index: saved}
     return SavedRun(folder, record, job.file, model, in_hand)
+
+
+def _say_if_long(tets: int, quiet: bool) -> None:
+    from supple.cli.forecast import setup_seconds
+    from supple.cli.speech import say_seconds
+
+    seconds = setup_seconds(tets)
+    if seconds > 10 and not quiet:
+        note(f"{tets:,} tetrahedra take about {say_seconds(seconds)} to be set up before the solve begins.")
 
 
 def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:

@@ -15,8 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
-from supple.io.replacing import naming
-from supple.io.results import to_json
+from supple.naming import naming
 
 DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
 """Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are what shells give for SIGINT
@@ -58,6 +57,8 @@ def say(text: object) -> None:
 
 def answer(values: dict[str, Any]) -> None:
     """A result as JSON on stdout, escaped where stdout cannot write all letters."""
+    from supple.io.results import to_json
+
     text = to_json(values)
     try:
         text.encode(sys.stdout.encoding or "utf-8")

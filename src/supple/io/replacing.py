@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from supple.naming import naming
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -34,17 +36,6 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             os.replace(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextmanager
-def naming(path: Path | str) -> Iterator[None]:
-    """What the system refuses within it, such as a full disk, is said of this file where it names none."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
 
 
 def _unfinished(path: Path) -> Path:
