@@ -39,6 +39,7 @@ from supple.scene import (
 )
 from supple.simulate import Frame, Result, equilibrium, simulate
 from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
+from supple.state import State
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,7 @@ __all__ = [
     "SceneFileError",
     "StVK",
     "StableNeoHookean",
+    "State",
     "TetMesh",
     "Translate",
     "TriMesh",

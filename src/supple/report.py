@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
+from supple.words import counted
+
 
 class Outcome(Enum):
     """How a solve ended. The value is the sentence shown to the user."""
@@ -91,13 +93,14 @@ class Report:
     def __str__(self) -> str:
         lines = [
             self.outcome.value,
-            f"  {self.solver}, {self.precision}, {self.vertices:,} vertices, {self.elements:,} elements",
+            f"  {self.solver}, {self.precision}, {counted(self.vertices, 'vertex', 'vertices')}, "
+            f"{counted(self.elements, 'element')}",
             f"  iterations {self.iterations:,}{self._limit()}, {self.seconds:.3g} s"
             + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
             f"  imbalance {self.imbalance:.2e}, reduction {self.reduction:.2e}, energy {self.energy:.6g} J",
         ]
         if self.inverted:
-            lines.append(f"  {self.inverted} elements are inverted")
+            lines.append(f"  inverted: {counted(self.inverted, 'element')}")
         if self.rejected:
-            lines.append(f"  {self.rejected} vertex steps were rejected because they were not finite")
+            lines.append(f"  rejected, since not finite: {counted(self.rejected, 'vertex step')}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])

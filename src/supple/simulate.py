@@ -20,19 +20,22 @@ from supple.scene.scene import scene_of
 from supple.solvers import Solver
 from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, solve
+from supple.state import State
 
 
 @dataclass(repr=False)
 class Result:
     """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added.
 
-    It can be pickled and copied, without what is on a device.
+    state: what `start` takes to go on from here exactly. It can be pickled and copied, without what is on a
+    device.
     """
 
     positions: np.ndarray
     report: Report
     model: Model
     velocities: np.ndarray | None = None
+    state: State | None = field(default=None, repr=False, kw_only=True)
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
     def of(self, body: Body) -> np.ndarray:
@@ -90,7 +93,7 @@ def equilibrium(
     time_budget: float | None = None,
     precision: str = "float64",
     device: str = "cpu",
-    start: np.ndarray | None = None,
+    start: np.ndarray | State | None = None,
     history: bool = False,
     threads: int | None = None,
     watch: Watcher | None = None,
@@ -98,9 +101,9 @@ def equilibrium(
     """The positions at which all forces balance, with every motion at its end.
 
     solver: one with its options, or a name such as "newton". tolerance: the imbalance to reach, 1e-4 unless
-    given; None for none. start: positions (n, 3) to begin from; the rest positions by default. A scene file
-    says all of these where the call does not. history: record residual and energy after every iteration.
-    threads: all cores unless given; at most 64, or four for each core where that is more.
+    given; None for none. start: positions (n, 3) or a state to begin from; the rest positions by default. A
+    scene file says all of these where the call does not. history: record residual and energy after every
+    iteration. threads: all cores unless given; at most 64, or four for each core where that is more.
     """
     began = perf_counter()
     asked = request(scene, solver, tolerance, max_iterations, time_budget, always_tolerance=True, models=True)
@@ -110,7 +113,8 @@ def equilibrium(
         place(problem, begin)
     problem.prescribe(np.inf)
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
-    return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
+    there = problem.displacements_on_device()
+    return Result(problem.positions, report, problem.model, state=problem.state, on_device=there)
 
 
 def simulate(
@@ -126,7 +130,7 @@ def simulate(
     time_budget: float | None = None,
     precision: str = "float64",
     device: str = "cpu",
-    start: np.ndarray | None = None,
+    start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
     history: bool = False,
@@ -137,7 +141,8 @@ def simulate(
 
     A dynamic scene takes `substeps` backward Euler steps per frame, v = Δx/Δt; a quasistatic one finds the
     equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
-    k, pass its positions as start, its velocities, and first_frame = k + 1.
+    k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a motion that never
+    stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
 
     solver, start, threads: as for `equilibrium`. The limits hold for every step. Where none is given, neither
     by the call nor by a scene file, the solver's `iterations` are the limit, or else a tolerance of 1e-4.
@@ -149,6 +154,8 @@ def simulate(
     dt = positive("dt", scene.dt if dt is None else dt, "s")
     frames = whole_number("frames", scene.frames if frames is None else frames)
     substeps = whole_number("substeps", substeps)
+    if isinstance(start, State) and velocities is not None:
+        raise ValueError("a state has its own velocities; give either a state as start, or velocities")
     return _frames(
         asked, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device,
         start, velocities, whole_number("first_frame", first_frame), history, threads, watch,
@@ -157,8 +164,8 @@ def simulate(
 
 def _frames(
     asked: Request, dt: float, frames: int, substeps: int, quasistatic: bool,
-    precision: str, device: str, start: np.ndarray | None, velocities: np.ndarray | None, first_frame: int,
-    history: bool, threads: int | None, watch: Watcher | None,
+    precision: str, device: str, start: np.ndarray | State | None, velocities: np.ndarray | None,
+    first_frame: int, history: bool, threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
     began: float | None = perf_counter()
     solver, stop = asked.solver, asked.stop
@@ -169,10 +176,8 @@ def _frames(
     else:
         place(problem, begin)
     damping = getattr(solver, "damping", 0.0)
-    v = np.zeros((model.vertices, 3))
     if velocities is not None:
-        v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
-    problem.set_velocities(v)
+        problem.set_velocities(finite_rows("velocities", velocities, model.vertices, limit=LARGEST))
     if not quasistatic:
         refuse_beyond(model, precision, step)
         problem.set_time_step(step)
@@ -201,15 +206,22 @@ def _frames(
         if not np.isfinite(found).all():  # after substeps that nobody has looked at
             found, v = x, np.zeros_like(x)
             problem.positions = found
-            problem.set_velocities(v)
-        x = found.copy()  # the caller may do anything with the frame
+        problem.set_velocities(v)  # in the working precision, so that this and a resumed run go on alike
+        x, state = found.copy(), problem.state  # the caller may do anything with the frame
+        v = state.velocities.astype(float)
         there = problem.displacements_on_device()
-        yield Frame(found, _merge(reports), model, v, index, index * dt, on_device=there)
+        yield Frame(found, _merge(reports), model, v, index, index * dt, state=state, on_device=there)
 
 
-def place(problem: Problem, start: np.ndarray) -> None:
-    """Begin from positions (n, 3) [m]."""
-    problem.positions = finite_rows("start", start, problem.model.vertices)
+def place(problem: Problem, start: np.ndarray | State) -> None:
+    """Begin from positions (n, 3) [m], at rest, or from a state."""
+    n = problem.model.vertices
+    if isinstance(start, State):
+        finite_rows("displacements of the state", start.displacements, n)
+        finite_rows("velocities of the state", start.velocities, n, limit=LARGEST)
+        problem.state = start
+    else:
+        problem.positions = finite_rows("start", start, n)
 
 
 def _iterate(

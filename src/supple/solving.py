@@ -12,6 +12,7 @@ from supple.checks import one_number, positive, thread_count, whole_number
 from supple.kernels import compilation
 from supple.kernels.device import check_device
 from supple.magnitudes import refuse_beyond
+from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
@@ -222,8 +223,8 @@ def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -
     """Iterations to do before deciding again whether to stop."""
     count = min(run.check_every - iteration % run.check_every, limit - iteration)
     if stop.time_budget is not None:
-        per_iteration = clock / iteration if iteration else np.inf
-        count = min(count, max(1, int((stop.time_budget - clock) / per_iteration)))
+        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
+        count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
     return count
 
 
@@ -276,6 +277,7 @@ def make_problem(
     thread_count(threads)
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
     refuse_beyond(model, precision)
+    refuse_large_problem(model.elements, 4 if precision == "float32" else 8)
     if device == "cpu":
         return Problem(model, precision, threads)
     from supple.solvers.cuda_problem import CudaProblem

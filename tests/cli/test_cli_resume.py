@@ -33,28 +33,45 @@ def interrupted_after(frames: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("text", [SWING, STRETCH], ids=["dynamic", "quasistatic"])
-def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_path, text):
-    scene = write_scene(tmp_path, text)
-    whole = supple_json("run", scene, "--output", "whole", "--no-picture")
+def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_path, text, precision):
+    scene = write_scene(tmp_path, text.replace("1e-8", "1e-5"))
+    options = ("--no-picture", "--precision", precision)
+    whole = supple_json("run", scene, "--output", "whole", *options)
     with interrupted_after(2):
-        result = supple("run", scene, "--output", "parts", "--no-picture")
+        result = supple("run", scene, "--output", "parts", *options)
     frames = len(whole["frames"])
     assert result.exit_code == 130
     assert f"2 of {frames} frames are complete" in result.stderr
     assert "--resume" in result.stderr
     assert not (tmp_path / "parts" / "frame_0003.npz").exists()
 
-    parts = supple_json("run", scene, "--output", "parts", "--no-picture", "--resume")
+    parts = supple_json("run", scene, "--output", "parts", *options, "--resume")
     assert [frame["index"] for frame in parts["frames"]] == list(range(1, frames + 1))
     for index in range(1, frames + 1):
         expected, found = read_frame(tmp_path / "whole", index), read_frame(tmp_path / "parts", index)
         assert found.time == expected.time
-        np.testing.assert_allclose(found.positions, expected.positions, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(found.velocities, expected.velocities, rtol=0, atol=1e-10)
+        np.testing.assert_array_equal(found.positions, expected.positions)
+        np.testing.assert_array_equal(found.velocities, expected.velocities)
+        np.testing.assert_array_equal(found.state.displacements, expected.state.displacements)
     assert (tmp_path / "parts" / "animation.pvd").read_text() == (
         tmp_path / "whole" / "animation.pvd"
     ).read_text()
+
+
+def test_frames_of_earlier_versions_have_no_state_and_are_continued(tmp_path):
+    scene = write_scene(tmp_path, SWING)
+    supple_json("run", scene, "--no-picture")
+    last = read_frame(tmp_path / "results" / "scene", 6)
+    (tmp_path / "results" / "scene" / "frame_0006.npz").unlink()
+    old = tmp_path / "results" / "scene" / "frame_0005.npz"
+    with np.load(old) as saved:
+        arrays = {name: saved[name] for name in ("positions", "velocities", "index", "time")}
+    np.savez(old, **arrays)
+    supple_json("run", scene, "--no-picture", "--resume")
+    again = read_frame(tmp_path / "results" / "scene", 6)
+    np.testing.assert_allclose(again.positions, last.positions, rtol=0, atol=1e-12)
 
 
 def test_an_interrupt_before_the_first_frame_leaves_old_results_alone(tmp_path):
@@ -171,3 +188,73 @@ def test_ctrl_c_leaves_complete_files(tmp_path):
     for path in saved:
         assert read_frame(folder, int(path.stem[-4:])).positions.shape == (64, 3)
         assert len(meshio.read(path.with_suffix(".vtu")).points) == 64
+
+
+def truncate(path, part=0.5):
+    data = path.read_bytes()
+    path.write_bytes(data[: int(part * len(data))])
+
+
+@pytest.mark.parametrize("damage", ["truncated", "garbage", "empty", "another scene", "NaN", "VTU"])
+def test_a_damaged_frame_is_computed_again_and_said(tmp_path, damage):
+    scene = write_scene(tmp_path, SWING)
+    supple_json("run", scene, "--no-picture")
+    folder = tmp_path / "results" / "scene"
+    expected = [read_frame(folder, index) for index in range(1, 7)]
+    path = folder / ("frame_0004.vtu" if damage == "VTU" else "frame_0004.npz")
+    frame = expected[3]
+    if damage in ("truncated", "VTU"):
+        truncate(path)
+    elif damage in ("garbage", "empty"):
+        path.write_bytes(b"garbage" if damage == "garbage" else b"")
+    else:
+        count, value = (8, 0.0) if damage == "another scene" else (64, np.nan)
+        vectors = np.full((count, 3), value)
+        np.savez(path, positions=vectors, velocities=vectors, index=4, time=frame.time)
+    result = supple("run", scene, "--no-picture", "--resume")
+    assert result.exit_code == 0, result.output
+    assert path.name in result.stderr
+    assert "Going on after frame 3." in result.stderr
+    for saved in expected:
+        np.testing.assert_array_equal(read_frame(folder, saved.index).positions, saved.positions)
+    assert "Going on" not in supple("run", scene, "--no-picture", "--resume").stderr
+
+
+@pytest.mark.parametrize("command", [("render",), ("export", "--to", "ply"), ("report",)])
+def test_commands_that_read_name_the_damaged_file(tmp_path, command):
+    scene = write_scene(tmp_path, SWING)
+    supple_json("run", scene, "--no-picture", "--frames", "2")
+    truncate(tmp_path / "results" / "scene" / "frame_0002.npz")
+    result = supple(command[0], "results/scene", *command[1:])
+    assert result.exit_code == 2
+    assert "frame_0002.npz is damaged" in result.stderr
+    assert "--resume" in result.stderr
+
+
+def test_totals_that_are_missing_are_formed_again(tmp_path):
+    supple_json("run", write_scene(tmp_path, SWING), "--no-picture", "--frames", "2")
+    path = tmp_path / "results" / "scene" / "report.json"
+    report = json.loads(path.read_text())
+    del report["totals"]
+    path.write_text(json.dumps(report))
+    assert supple("report", "results/scene").exit_code == 0
+
+
+@pytest.mark.parametrize("place", ["date", "machine", "scene.title", "frames.0.energy", "solver.tolerance"])
+@pytest.mark.parametrize("command", [("render",), ("report",), ("export", "--to", "ply")])
+def test_a_report_that_lacks_something_is_named(tmp_path, place, command):
+    supple_json("run", write_scene(tmp_path, SWING), "--no-picture", "--frames", "1")
+    path = tmp_path / "results" / "scene" / "report.json"
+    report = json.loads(path.read_text())
+    *way, key = (int(word) if word.isdecimal() else word for word in place.split("."))
+    where = report
+    for word in way:
+        where = where[word]
+    del where[key]
+    path.write_text(json.dumps(report))
+    result = supple(command[0], "results/scene", *command[1:])
+    if result.exit_code:
+        assert result.exit_code == 2
+        assert f"report.json is not a report of this version of supple, it has no {key!r}" in result.stderr
+    else:
+        assert command[0] != "report"

@@ -121,7 +121,7 @@ def test_anderson_goes_back_when_the_energy_rises():
     problem.u[problem.vertices.own[0, 0, 0], 0] += 0.5
     assert run.observe(problem.balance())
     np.testing.assert_array_equal(problem.u, good)
-    assert run.notes() == ["Anderson acceleration started over 1 times because the energy rose"]
+    assert run.notes() == ["Anderson acceleration started over 1 time because the energy rose"]
     run.advance(10)
     assert not run.observe(problem.balance())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -12,10 +13,12 @@ from supple.cli.compare import compare
 from supple.cli.export import export
 from supple.cli.inspect import inspect
 from supple.cli.mesh import mesh
+from supple.cli.plain import write_plainly
 from supple.cli.render import render
 from supple.cli.report import report
 from supple.cli.run import run
 from supple.cli.schema import schema
+from supple.cli.speech import refusing, say
 from supple.cli.view import view
 
 app = typer.Typer(
@@ -41,7 +44,8 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from supple import __version__
 
-        typer.echo(f"supple {__version__}")
+        with refusing(False):
+            say(f"supple {__version__}")
         raise typer.Exit
 
 
@@ -55,4 +59,6 @@ def _options(
 
 
 def main() -> None:
+    """What `supple` runs; see also supple_command."""
+    write_plainly(sys.stdout, sys.stderr)
     app()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, announcing_compilation, refusing
+from supple.cli.speech import Json, announcing_compilation, answer, refusing, say
 
 bench = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
 
@@ -32,14 +32,13 @@ def sweep(
     """Milliseconds per sweep on a twisted and stretched block."""
     with refusing(json), announcing_compilation():
         from supple.bench import sweep as measure
-        from supple.io.results import to_json
         from supple.solver_text import parse_solver
 
         figures = measure(cells, parse_solver(solver), material, precision, device, threads, repeats)
         if json:
-            typer.echo(to_json(figures))
+            answer(figures)
             return
-        typer.echo(
+        say(
             f"{solver}, {material}, {precision}, {device}: {figures['ms_per_sweep']:.2f} ms per sweep "
             f"(best {figures['ms_min']:.2f}), threads: {figures['threads']}\n"
             f"{figures['vertices']:,} vertices, {figures['tets']:,} tets, {figures['colours']} colours, "

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from supple.cli.speech import Json, refusing
+from supple.cli.speech import Json, answer, refusing, stdout
 
 Entries = list[dict[str, Any]]
+
+OPTIONS = {
+    "acceleration": "How sweeps are made to converge faster: sor (omega), chebyshev (rho, gamma, start) or "
+    "anderson (window).",
+    "cluster_size": "Elements in a cluster, at most.",
+    "constraints": "pair: two for each element; root: the square root of the energy, for any material; auto: "
+    "the pair where the material has one.",
+    "damping": "The part of every velocity that is lost per step.",
+    "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
+    "hessian": "exact; projected: its positive semi-definite part; bound: the approximation that pbng uses.",
+    "iterations": "Iterations per step where [stop] or the command line sets no limit.",
+    "line_search": "Halve a step until the potential decreases.",
+    "linear_solver": "direct, amg (algebraic multigrid), cg (conjugate gradients), or auto: cg until a "
+    "system proves hard.",
+    "links": "Also move vertices that an attachment ties together as one, so that stiff ones converge.",
+    "newton_steps": "Local Newton steps per visit of an element.",
+    "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
+    "ordering": "What moves at the same time: single elements by colours, or clusters of them.",
+    "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
+    "rho": "Convergence rate that chebyshev expects, below 1.",
+    "start": "Sweep at which chebyshev begins.",
+    "stiffness": "The part of each correction that is made.",
+    "sweep": "gauss_seidel by colours, or jacobi: all elements from the same positions.",
+    "sweeps_per_step": "Sweeps in each step of pseudo-time.",
+    "weak_first": "Visit attachments before the elements instead of after them.",
+    "window": "How many sweeps anderson combines.",
+    "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "
+    "the smallest that is safe unless given.",
+}
+"""What the options of solvers mean; one name means the same in all of them."""
 
 
 def list_names(
@@ -19,14 +50,13 @@ def list_names(
     """List materials, solvers with their options, motions, selections, meshes, files, exports and scenes."""
     with refusing(json):
         from supple.checks import closest
-        from supple.io.results import to_json
 
         sections = catalogue()
         if what is not None and what not in sections:
             raise ValueError(f"there is no section {what!r}; {closest(what, sections)}")
         chosen = {name: entries for name, entries in sections.items() if what in (None, name)}
         if json:
-            typer.echo(to_json(chosen))
+            answer(chosen)
         else:
             _print(chosen)
 
@@ -40,11 +70,16 @@ def catalogue() -> dict[str, Entries]:
     from supple.scene import schema
     from supple.solvers import SOLVERS
 
+    solvers: dict[str, Any] = SOLVERS
     return {
-        "materials": [{"name": name, "description": _first_line(kind)} for name, kind in MATERIALS.items()],
+        "materials": [{"name": name, "description": _summary(kind, [])} for name, kind in MATERIALS.items()],
         "solvers": [
-            {"name": name, "description": _first_line(kind), "options": _options(kind)}
-            for name, kind in SOLVERS.items()
+            {
+                "name": name,
+                "description": _summary(kind, [field.name for field in fields(kind)]),
+                "options": _options(kind),
+            }
+            for name, kind in solvers.items()
         ],
         "motions": _kinds(schema.Motion),
         "selections": _kinds(schema.Where),
@@ -52,7 +87,7 @@ def catalogue() -> dict[str, Entries]:
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "exports": [{"name": name, "description": format.description} for name, format in FORMATS.items()],
-        "scenes": _scenes(Path("scenes")),
+        "scenes": _scenes(),
     }
 
 
@@ -61,7 +96,6 @@ def _kinds(choice: Any) -> Entries:
 
 
 def _options(solver: Any) -> Entries:
-    from dataclasses import fields
     from typing import Literal, get_args, get_origin, get_type_hints
 
     hints = get_type_hints(solver)
@@ -73,41 +107,63 @@ def _options(solver: Any) -> Entries:
         return " | ".join("none" if part is type(None) else part.__name__ for part in parts)
 
     return [
-        {"name": field.name, "type": type_name(hints[field.name]), "default": field.default}
+        {
+            "name": field.name,
+            "description": OPTIONS.get(field.name, ""),
+            "type": type_name(hints[field.name]),
+            "default": field.default,
+        }
         for field in fields(solver)
     ]
 
 
-def _scenes(folder: Path) -> Entries:
+def _scenes() -> Entries:
+    """Those of the folder scenes here; where there is none, those that come with supple, by name."""
+    from supple.cli.shipped import shipped_scenes
+
+    own = {str(path): path for path in sorted(Path("scenes").glob("*.toml"))}
+    return [{"name": name, "description": _title(path)} for name, path in (own or shipped_scenes()).items()]
+
+
+def _title(path: Path) -> str:
+    """What a scene file shows, and what it needs."""
+    import os
     import tomllib
 
-    entries = []
-    for path in sorted(folder.glob("*.toml")):
-        try:
-            title = tomllib.loads(path.read_text(encoding="utf-8")).get("title", "")
-        except (OSError, ValueError):
-            title = "cannot be read"
-        entries.append({"name": str(path), "description": title})
-    return entries
+    try:
+        text = path.read_text(encoding="utf-8")
+        title = tomllib.loads(text).get("title") or path.stem
+    except (OSError, ValueError):
+        return "cannot be read"
+    missing = "$SUPPLE_DATA" in text and "SUPPLE_DATA" not in os.environ
+    return f"{title} (needs meshes in the folder $SUPPLE_DATA)" if missing else title
 
 
-def _first_line(kind: Any) -> str:
-    return (kind.__doc__ or "").strip().split("\n")[0]
+def _summary(kind: Any, options: list[str]) -> str:
+    """The first paragraph of a class's docstring, up to where it explains its options."""
+    import re
+
+    text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    explained = re.search(rf"(?:^|\s)(?:{'|'.join(options)}): ", text) if options else None
+    return text[: explained.start()] if explained else text
 
 
 def _print(sections: dict[str, Entries]) -> None:
-    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = stdout()
     for section, entries in sections.items():
         table = Table(title=section, title_justify="left", title_style="bold", show_header=False, box=None)
         table.add_column(style="cyan", no_wrap=True)
         table.add_column()
         for entry in entries:
-            table.add_row(entry["name"], entry["description"])
+            table.add_row(entry["name"], escape(entry["description"]))
             for option in entry.get("options", []):
                 default = "" if option["default"] is None else f", {option['default']} unless given"
-                table.add_row(f"  {option['name']}", f"{option['type']}{default}")
+                table.add_row(
+                    f"  {option['name']}",
+                    f"{escape(option['description'])} [dim]{option['type']}{default}[/]",
+                )
         console.print(table)
         console.print()

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supple.cli.speech import Json, announcing_compilation, errors, note, parse_seconds, refusing
+from supple.cli.speech import (
+    INTERRUPTED,
+    NOT_CONVERGED,
+    Json,
+    announcing_compilation,
+    answer,
+    errors,
+    folder,
+    note,
+    parse_seconds,
+    refusing,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,12 +27,15 @@ if TYPE_CHECKING:
     from supple.io import ComparisonFolder
     from supple.scene import SceneFile
 
-NOT_AS_ASKED, INTERRUPTED = 1, 130
+NOT_AS_ASKED = NOT_CONVERGED
 WARMUP_TOLERANCE = 1e-5
 
 
 def compare(
-    scene: Annotated[Path, typer.Argument(help="A scene file (TOML).", show_default=False)],
+    scene: Annotated[
+        Path,
+        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
+    ],
     solvers: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +55,8 @@ def compare(
     device: Annotated[str, typer.Option(help="cpu or cuda; Newton runs on the CPU.")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for results; results/<scene name>_compare unless given.")
+        Path | None,
+        typer.Option(parser=folder, help="Folder for results; results/<scene name>_compare unless given."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
     pictures: Annotated[
@@ -52,7 +67,7 @@ def compare(
     """Run several solvers from the same start and compare residual, energy and time.
 
     Exit code 0: done. 1: no solver reached the tolerance, or one that was named could not be run; results are
-    written. 2: bad input.
+    written. Others as of `supple run`.
     """
     with refusing(json):
         from supple.cli.compare_record import new_record
@@ -60,7 +75,6 @@ def compare(
         from supple.cli.job import check_threads, load_file, make_solver
         from supple.cli.saved import begin_results
         from supple.io import ComparisonFolder
-        from supple.io.results import to_json
         from supple.solver_text import words
         from supple.solvers import SOLVERS
         from supple.solving import Stop
@@ -70,26 +84,28 @@ def compare(
         stop = Stop(tolerance, iterations, None if budget is None else parse_seconds(budget))
         check_threads(threads)
         _check_warmup(warmup, file)
-        folder = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
-        _prepare(folder, overwrite)
-        try:
-            with announcing_compilation():
-                start, velocities, settled = _warm_up(file, warmup, threads)
-                comparison = _run(
-                    file, methods, stop, precision, device, threads, start, velocities, warmup + 1
-                )
-        except KeyboardInterrupt:
-            errors.print("Interrupted; nothing was written.")
-            raise typer.Exit(INTERRUPTED) from None
-        record = new_record(file, comparison, stop, precision, device, warmup, settled)
-        begin_results(folder, file)
-        _illustrate(comparison, file, record, folder, pictures)
-        folder.write_report(record)
+        results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
+        results.create()
+        with results.locked():
+            _refuse_results(results, overwrite)
+            try:
+                with announcing_compilation():
+                    start, velocities, settled = _warm_up(file, warmup, threads)
+                    comparison = _run(
+                        file, methods, stop, precision, device, threads, start, velocities, warmup + 1
+                    )
+            except KeyboardInterrupt:
+                errors.print("Interrupted; nothing was written.")
+                raise typer.Exit(INTERRUPTED) from None
+            record = new_record(file, comparison, stop, precision, device, warmup, settled)
+            begin_results(results, file)
+            _illustrate(comparison, file, record, results, pictures)
+            results.write_report(record)
         code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
         if json:
-            typer.echo(to_json({**record, "output": str(folder.path), "exit_code": code}))
+            answer({**record, "output": str(results.path), "exit_code": code})
         else:
-            print_comparison(record, folder.path)
+            print_comparison(record, results.path)
     raise typer.Exit(code)
 
 
@@ -102,7 +118,7 @@ def _check_warmup(warmup: int, file: SceneFile) -> None:
         )
 
 
-def _prepare(folder: ComparisonFolder, overwrite: bool) -> None:
+def _refuse_results(folder: ComparisonFolder, overwrite: bool) -> None:
     from supple.io import ResultsError
 
     if folder.has_results and not overwrite:
@@ -110,7 +126,6 @@ def _prepare(folder: ComparisonFolder, overwrite: bool) -> None:
             f"{folder.path} has results already. Replace them with --overwrite, "
             "or name another folder with --output."
         )
-    folder.create()
 
 
 def _warm_up(

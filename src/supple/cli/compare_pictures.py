@@ -15,6 +15,7 @@ from supple.compare import Comparison
 from supple.io.replacing import replacing
 from supple.scene import SceneFile
 from supple.view import comparison_plot, picture, shared_view
+from supple.words import counted
 
 QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
@@ -71,7 +72,7 @@ def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:
 def _caption(entry: dict[str, Any]) -> str:
     """40 iterations, 0.12 s · residual × 2.9e-02 · 3 inverted elements"""
     parts = [
-        f"{entry['iterations']:,} iterations, {say_seconds(entry['seconds'])}",
+        f"{counted(entry['iterations'], 'iteration')}, {say_seconds(entry['seconds'])}",
         f"residual × {entry['reduction']:.1e}",
         f"imbalance {entry['imbalance']:.1e}",
     ]

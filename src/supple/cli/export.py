@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, errors, refusing, stdout
+from supple.cli.speech import Json, answer, errors, folder, refusing, stdout
 from supple.io.formats import FORMATS
 
 
@@ -18,7 +18,7 @@ def export(
         typer.Option(help=f"Formats, separated by commas: {', '.join(FORMATS)}.", show_default=False),
     ],
     output: Annotated[
-        Path | None, typer.Option(help="Folder to write to; the results folder unless given.")
+        Path | None, typer.Option(parser=folder, help="Folder to write to; the results folder unless given.")
     ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
@@ -28,7 +28,6 @@ def export(
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         from supple.io import export as write
-        from supple.io.results import to_json
 
         columns = TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=28)
         with Progress(
@@ -37,7 +36,7 @@ def export(
             task = bar.add_task("export")
             paths = write(results, to, output, lambda done, all: bar.update(task, completed=done, total=all))
         if json:
-            typer.echo(to_json({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0}))
+            answer({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
         elif not quiet:
             for name, path in paths.items():
                 stdout().print(f"{name:<5} {path}", markup=False)

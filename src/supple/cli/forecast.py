@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from supple.solving import Stop
 
 
+SETUP = 6e-6
+"""Seconds per tetrahedron until a solve begins, on one core."""
+
+
+def setup_seconds(tets: int) -> float:
+    """How long bodies of so many tetrahedra take to be set up, about."""
+    return SETUP * tets
+
+
 class Forecast:
     """Seconds left in one solve, from what `watch` sees; the imbalance is taken to fall exponentially."""
 

@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from supple.cli.speech import Json, refusing, stdout
+from supple.cli.speech import Json, answer, refusing, stdout
 
 
 def inspect(
-    scene: Annotated[Path, typer.Argument(help="A scene file (TOML).", show_default=False)],
+    scene: Annotated[
+        Path,
+        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
+    ],
     cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
     json: Json = False,
 ) -> None:
@@ -19,12 +22,11 @@ def inspect(
     with refusing(json):
         from supple.cli.job import load_file
         from supple.inspection import inspect as look
-        from supple.io.results import to_json
 
         file = load_file(scene)
         found = look(file.scene, cluster_size)
         if json:
-            typer.echo(to_json({"scene": {"file": str(scene), "title": file.title}, **found}))
+            answer({"scene": {"file": str(scene), "title": file.title}, **found})
         else:
             _print(file.title, found)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from supple.checks import closest
 from supple.cli.meshing import showing_tetrahedralisation
+from supple.cli.shipped import shipped_scenes
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import start_of
@@ -18,6 +19,7 @@ from supple.simulate import Frame, equilibrium, simulate
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
 from supple.solving import Stop, Watcher
+from supple.state import State
 
 DEFAULT_TOLERANCE = 1e-4
 """Where neither the file nor the command line says when to stop."""
@@ -65,9 +67,11 @@ class Job:
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
         """The frames after the last complete one, None where there is none."""
         scene = self.file.scene
-        start: np.ndarray | None = None
+        start: np.ndarray | State | None = None
         velocities: np.ndarray | None = None
-        if last is not None:
+        if last is not None and last.state is not None:
+            start = last.state
+        elif last is not None:
             start, velocities = last.positions, last.velocities
         elif self.file.start is not None:
             model = build_model(scene)
@@ -89,11 +93,14 @@ class Job:
         elif last is None:
             result = equilibrium(scene, self.solver, **options)
             still = np.zeros_like(result.positions)
-            yield Frame(result.positions, result.report, result.model, still, 1, scene.dt)
+            yield Frame(result.positions, result.report, result.model, still, 1, scene.dt, state=result.state)
 
 
 def load_file(path: Path) -> SceneFile:
-    """A scene file; where there is none of this name, its neighbours are suggested."""
+    """A scene file, or one that comes with supple, by its name; where there is neither, neighbours of the
+    file are suggested."""
+    if not path.exists() and str(path) in (shipped := shipped_scenes()):
+        path = shipped[str(path)]
     if not path.exists() and path.parent.is_dir():
         known = [str(other) for other in sorted(path.parent.glob("*.toml"))]
         if known:

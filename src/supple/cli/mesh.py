@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, refusing, stdout
+from supple.cli.speech import Json, answer, refusing, stdout
 
 
 def mesh(
@@ -28,7 +28,6 @@ def mesh(
     """Write a mesh in another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
     with refusing(json):
         from supple.cli.meshing import showing_tetrahedralisation
-        from supple.io.results import to_json
         from supple.meshes import load_mesh, save_mesh
         from supple.meshes.files import check_target
 
@@ -38,6 +37,6 @@ def mesh(
         save_mesh(made, target)
         if json:
             facts = {"vertices": made.n_vertices, "tets": made.n_tets, "volume": made.volume}
-            typer.echo(to_json({"file": str(target), **facts, "exit_code": 0}))
+            answer({"file": str(target), **facts, "exit_code": 0})
         else:
             stdout().print(f"{target}: {made!r}, worst quality {made.quality.min():.2g}", markup=False)

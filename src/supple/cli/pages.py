@@ -15,7 +15,7 @@ from supple.cli.compare_table import COLUMNS
 from supple.cli.illustrate import AGAINST, draw_picture, make_look
 from supple.cli.saved import SCENE, SavedRun, open_run
 from supple.cli.speech import say_seconds
-from supple.cli.summary import outcome, solver_name
+from supple.cli.summary import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.compare import Trial
 from supple.io import ResultsError
 from supple.report import History, Outcome, Report
@@ -23,6 +23,7 @@ from supple.solvers import SOLVERS
 from supple.view import comparison_plot, frames_plot, history_plot
 from supple.view.page import Figure, Page, Table, drawn, film_uri, picture_uri
 from supple.view.style import THEMES, Theme
+from supple.words import counted
 
 PLOT_SIZE = (1200, 780)
 NO_HISTORY = "Curves of the energy need every iteration to be recorded: `supple run SCENE --history`."
@@ -42,19 +43,21 @@ def _page_of_run(run: SavedRun) -> Page:
     if (folder / "film.mp4").exists():
         film = film_uri(folder / "film.mp4")
         remarks += [] if film else ["The film is too large for this page; it is film.mp4 beside the results."]
+    warning = inversion_warning(frames)
+    remarks += [warning] if warning else []
     remarks += [] if any(frame["history"] for frame in frames) else [NO_HISTORY]
     figures = {
         "vertices": f"{scene['vertices']:,}",
         "tetrahedra": f"{scene['tets']:,}",
         "solver": solver_name(record),
-        "precision": f"{last['precision']}, {_threads(last['threads'])}",
+        "precision": f"{last['precision']}, {counted(last['threads'], 'thread')}",
         **({"frames": f"{len(frames)} of {scene['frames']}"} if several else {}),
         "iterations": f"{sum(frame['iterations'] for frame in frames):,}",
         "worst imbalance" if several else "imbalance": f"{max(f['imbalance'] for f in frames):.2e}",
         "reduction": f"{last['reduction']:.2e}",
         "energy": f"{last['energy']:.6g} J",
         "solving": say_seconds(totals["seconds"]),
-        "inverted elements": f"{last['inverted']:,}",
+        "inverted elements": inverted(frames) if has_inverted(frames) else "none",
     }
     return Page(
         title=scene["title"],
@@ -117,6 +120,7 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
         "reduction",
         "energy [J]",
         "seconds",
+        "inverted",
     )
     rows = [
         (
@@ -128,6 +132,7 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
             f"{frame['reduction']:.2e}",
             f"{frame['energy']:.6g}",
             f"{frame['seconds']:.3g}",
+            f"{frame['inverted']:,}",
         )
         for frame in frames
     ]
@@ -154,10 +159,10 @@ def _page_of_comparison(folder: Path) -> Page:
         for quantity, against in product(QUANTITIES, AGAINST)
     ]
     return Page(
-        title=f"{record['scene']['title']}: {len(ran)} solvers compared",
+        title=f"{record['scene']['title']}: {counted(len(ran), 'solver')} compared",
         subtitle=f"{Path(record['scene']['file']).name} · {setting(record)} · {record['date'][:10]}",
         verdict=f"The smallest imbalance, {best['imbalance']:.1e}, is that of {best['label']} "
-        f"after {best['iterations']:,} iterations, {say_seconds(best['seconds'])}.",
+        f"after {counted(best['iterations'], 'iteration')}, {say_seconds(best['seconds'])}.",
         good=True,
         figures={},
         pictures=[_stored(folder / entry["picture"], entry["label"]) for entry in ran if entry["picture"]],
@@ -217,7 +222,3 @@ def _circumstances(record: dict[str, Any]) -> dict[str, str]:
         "date": record["date"].replace("T", " "),
         **versions,
     }
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread" + ("s" if count > 1 else "")

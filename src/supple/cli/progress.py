@@ -10,11 +10,16 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from supple.cli.forecast import Forecast
 from supple.cli.speech import errors, say_seconds
+from supple.words import counted
 
 if TYPE_CHECKING:
     from supple.compare import Trial
     from supple.report import Report
     from supple.solving import Stop
+
+
+SILENCE = 30.0
+"""Seconds after which a line is due where there is no bar."""
 
 
 class _Bar:
@@ -58,6 +63,7 @@ class RunProgress(_Bar):
     def __init__(self, frames: int, done: int, stop: Stop, quiet: bool) -> None:
         self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
         self._first, self._seconds = done, 0.0
+        self._in_lines, self._said = not (quiet or errors.is_terminal), perf_counter()
         self._forecast = Forecast(stop)
         super().__init__(self._frame, quiet)
 
@@ -74,12 +80,21 @@ class RunProgress(_Bar):
         if left is not None:
             figures += f"  {self._time_left(left)}"
         self.show(self._frame, (self.done + self._forecast.fraction) / self.frames, figures)
+        if self._in_lines and perf_counter() > self._said + SILENCE:
+            self._said = perf_counter()
+            errors.print(f"{self._frame}: {figures}")
 
     def finish_frame(self, report: Report) -> None:
         self.done += 1
         self._seconds += report.seconds
-        if not (self.quiet or errors.is_terminal) and self.frames > 1:
-            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}")
+        if self._in_lines and self.frames > 1:
+            self._said = perf_counter()
+            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._outlook()}")
+
+    def _outlook(self) -> str:
+        """After the first frame, how long the others will take, where that is long."""
+        left = (self.frames - self.done) * self._seconds
+        return f"; {_whole(left)} left, about" if self.done == self._first + 1 and left > SILENCE else ""
 
     def _time_left(self, in_frame: float) -> str:
         frames_left = self.frames - self.done - 1
@@ -144,9 +159,10 @@ def _figures(iteration: int, imbalance: float) -> str:
 
 def _brief(report: Report) -> str:
     """converged, 12 iterations, imbalance 8.1e-05, 0.3 s"""
+    inverted = f", {counted(report.inverted, 'element')} inverted" if report.inverted else ""
     return (
-        f"{report.outcome.name.lower().replace('_', ' ')}, {report.iterations} iterations, "
-        f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}"
+        f"{report.outcome.name.lower().replace('_', ' ')}, {counted(report.iterations, 'iteration')}, "
+        f"imbalance {report.imbalance:.1e}, {say_seconds(report.seconds)}{inverted}"
     )
 
 

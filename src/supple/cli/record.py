@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from supple.cli.job import Job
+from supple.cli.speech import note
 from supple.io import ResultsError, ResultsFolder, machine, versions
 from supple.scene import SceneFile
 from supple.simulate import Frame
+from supple.words import counted
 
 FIGURES = ("imbalance", "reduction", "residual", "energy")
 
@@ -85,6 +87,8 @@ def set_totals(record: dict[str, Any]) -> None:
         "ok": all(frame["ok"] for frame in frames),
         "frames_not_ok": [frame["index"] for frame in frames if not frame["ok"]],
         "iterations": sum(frame["iterations"] for frame in frames),
+        "most_inverted": max((frame["inverted"] for frame in frames), default=0),
+        "frames_inverted": [frame["index"] for frame in frames if frame["inverted"]],
         "worst_imbalance": max((frame["imbalance"] for frame in frames), default=None),
         "seconds": sum(frame["seconds"] for frame in frames),
         "setup_seconds": sum(frame["setup_seconds"] for frame in frames),
@@ -93,8 +97,8 @@ def set_totals(record: dict[str, Any]) -> None:
 
 
 def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The frames that are already in a folder, whose looks go into the record; refuses to mix those of
-    another scene or other settings."""
+    """The frames that are whole in a folder, whose looks go into the record; refuses to mix those of another
+    scene or other settings."""
     old = folder.read_report()
     if old["scene"]["sha256"] != record["scene"]["sha256"]:
         raise ResultsError(
@@ -111,10 +115,13 @@ def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[
             f"{folder.path} cannot be continued with other settings: {'; '.join(changed)}. "
             "Give the same options again, or start again with --overwrite."
         )
-    frames, wanted = folder.complete(old), record["scene"]["frames"]
+    frames, damage = folder.whole(old, record["scene"]["vertices"])
+    if damage is not None:
+        note(f"{damage} Going on after frame {len(frames)}.")
+    wanted = record["scene"]["frames"]
     if len(frames) > wanted:
         raise ResultsError(
-            f"{folder.path} has {len(frames)} frames already, more than the {wanted} asked for."
+            f"{folder.path} has {counted(len(frames), 'frame')} already, more than the {wanted} asked for."
         )
     restore_infinities(frames)
     record["looks"] = old.get("looks")

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from supple.cli.speech import Json, errors, note, refusing
+from supple.cli.speech import INTERRUPTED, Json, answer, errors, folder, note, refusing, say
 from supple.view.fields import FIELDS
 
 if TYPE_CHECKING:
     from supple.cli.saved import SavedRun
-
-INTERRUPTED = 130
 
 
 def render(
@@ -39,7 +37,9 @@ def render(
     gif: Annotated[bool, typer.Option("--gif", help="Write the film as GIF too.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder for picture.png and film.mp4; the results folder unless given."),
+        typer.Option(
+            parser=folder, help="Folder for picture.png and film.mp4; the results folder unless given."
+        ),
     ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
@@ -48,32 +48,33 @@ def render(
     with refusing(json):
         from supple.cli.illustrate import draw_film, draw_picture, make_look
         from supple.cli.saved import open_run
-        from supple.io.results import to_json
+        from supple.io.lock import locked
 
         if fps is not None and not 0.1 <= fps <= 240:
             raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
         run = open_run(results)
         look = make_look(run.file, field, camera, theme, size)
         chosen = _chosen(frames, run)
-        folder = results if output is None else output
-        folder.mkdir(parents=True, exist_ok=True)
-        written = [folder / "picture.png"]
+        place = results if output is None else output
+        place.mkdir(parents=True, exist_ok=True)
+        written = [place / "picture.png"]
         try:
-            problem = draw_picture(run, look, chosen[-1], written[0])
-            if film and (turntable or len(chosen) > 1):
-                films = [folder / "film.mp4", folder / "film.gif"] if gif else [folder / "film.mp4"]
-                problem = draw_film(run, look, chosen, films, fps, turntable, quiet)
-                written += films
+            with locked(place):
+                problem = draw_picture(run, look, chosen[-1], written[0])
+                if film and (turntable or len(chosen) > 1):
+                    films = [place / "film.mp4", place / "film.gif"] if gif else [place / "film.mp4"]
+                    problem = draw_film(run, look, chosen, films, fps, turntable, quiet)
+                    written += films
         except KeyboardInterrupt:
-            errors.print(f"Interrupted; films in {folder} are as they were.")
+            errors.print(f"Interrupted; films in {place} are as they were.")
             raise typer.Exit(INTERRUPTED) from None
         if problem and not quiet:
             note(problem)
         if json:
-            typer.echo(to_json({"files": [str(path) for path in written], "frames": chosen, "note": problem}))
+            answer({"files": [str(path) for path in written], "frames": chosen, "note": problem})
         elif not quiet:
             for path in written:
-                typer.echo(path)
+                say(path)
 
 
 def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, note, refusing
+from supple.cli.speech import Json, answer, note, refusing, say
 
 
 def report(
@@ -27,7 +27,6 @@ def report(
     with refusing(json):
         from supple.cli.pages import page_of
         from supple.io.replacing import replacing
-        from supple.io.results import to_json
 
         page = page_of(results)
         path = results / "report.html" if output is None else output
@@ -37,8 +36,8 @@ def report(
         with replacing(path) as unfinished:
             unfinished.write_text(page.html(), encoding="utf-8")
         if json:
-            typer.echo(to_json({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks}))
+            answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
             return
         for remark in page.remarks:
             note(remark)
-        typer.echo(path)
+        say(path)

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supple.cli.speech import Json, announcing_compilation, errors, note, parse_seconds, refusing
+from supple.cli.speech import (
+    DONE,
+    INTERRUPTED,
+    NOT_CONVERGED,
+    Json,
+    announcing_compilation,
+    answer,
+    errors,
+    folder,
+    note,
+    parse_seconds,
+    refusing,
+)
 
 if TYPE_CHECKING:
     from supple.cli.illustrate import Look
@@ -16,13 +28,15 @@ if TYPE_CHECKING:
     from supple.cli.saved import SavedRun
     from supple.io import ResultsFolder, SavedFrame
 
-DID_NOT_CONVERGE, INTERRUPTED = 1, 130
-
 
 def run(
-    scene: Annotated[Path, typer.Argument(help="A scene file (TOML).", show_default=False)],
+    scene: Annotated[
+        Path,
+        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
+    ],
     output: Annotated[
-        Path | None, typer.Option(help="Folder for results; results/<scene name> unless given.")
+        Path | None,
+        typer.Option(parser=folder, help="Folder for results; results/<scene name> unless given."),
     ] = None,
     solver: Annotated[
         str | None,
@@ -57,15 +71,16 @@ def run(
 ) -> None:
     """Solve a scene and write frames, a report, a picture and, of several frames, a film.
 
-    Exit code 0: done. 1: some frame did not converge; results are written. 2: bad input.
+    Exit code 0: done. 1: some frame did not converge; results are written. 2: bad input, or a file that
+    cannot be read or written. 70: a defect of supple. 71: out of memory. 130: interrupted; the same command
+    with --resume goes on.
     """
     with refusing(json):
         from supple.cli.illustrate import make_look
         from supple.cli.job import Job, check_threads, load_file, make_solver, make_stop
         from supple.cli.record import new_record
-        from supple.cli.saved import SavedRun
-        from supple.io import ResultsFolder, export
-        from supple.io.export import parse_formats
+        from supple.io import ResultsFolder
+        from supple.io.export import export_own, parse_formats
 
         formats = [f.name for f in parse_formats(write)] if write else []
         file = load_file(scene)
@@ -78,26 +93,28 @@ def run(
         check_threads(threads)
         look = make_look(file, field)
         job = Job(file, method, stop, count, precision, device, threads, history)
-        folder = ResultsFolder(output or Path("results") / scene.stem)
+        results = ResultsFolder(output or Path("results") / scene.stem)
         record = new_record(job)
-        last = _prepare(folder, record, resume, overwrite)
-        try:
-            _perform(job, folder, record, last, quiet)
-            if formats:
-                export(folder.path, formats)
-            _illustrate(SavedRun(folder, record, file), look, picture, film and count > 1, gif, quiet)
-            code = 0 if record["totals"]["ok"] else DID_NOT_CONVERGE
-        except KeyboardInterrupt:
-            _say_interrupted(len(record["frames"]), count, folder.path)
-            code = INTERRUPTED
-    _report(record, folder, code, json, quiet)
+        results.create()
+        with results.locked():
+            last = _prepare(results, record, resume, overwrite)
+            try:
+                saved = _perform(job, results, record, last, quiet)
+                if formats:
+                    export_own(results.path, formats)
+                _illustrate(saved, look, picture, film and count > 1, gif, quiet)
+                code = DONE if record["totals"]["ok"] else NOT_CONVERGED
+            except KeyboardInterrupt:
+                _say_interrupted(len(record["frames"]), count, results.path)
+                code = INTERRUPTED
+        _report(record, results, code, json, quiet)
     raise typer.Exit(code)
 
 
 def _prepare(
     folder: ResultsFolder, record: dict[str, Any], resume: bool, overwrite: bool
 ) -> SavedFrame | None:
-    """Make the folder ready; the last complete frame of a run to be resumed, which goes into the record."""
+    """See what is in the folder; the last whole frame of a run to be resumed, which goes into the record."""
     from supple.cli.record import complete_frames, set_totals
     from supple.io import ResultsError, read_frame
 
@@ -110,27 +127,30 @@ def _prepare(
             f"{folder.path} has results already. Continue them with --resume, replace them with --overwrite, "
             "or name another folder with --output."
         )
-    if not (resume and folder.has_results):
-        folder.create()
-        return None
-    record["frames"] = complete_frames(folder, record)
-    set_totals(record)
-    return read_frame(folder.path, len(record["frames"])) if record["frames"] else None
+    if resume and folder.has_results:
+        record["frames"] = complete_frames(folder, record)
+        set_totals(record)
+    done, scene = len(record["frames"]), record["scene"]
+    folder.refuse_without_room(scene["frames"] - done, scene["vertices"])
+    return read_frame(folder.path, done) if done else None
 
 
 def _perform(
     job: Job, folder: ResultsFolder, record: dict[str, Any], last: SavedFrame | None, quiet: bool
-) -> None:
+) -> SavedRun:
     """Compute and write the frames that are missing."""
     import numpy as np
 
     from supple.cli.progress import RunProgress
     from supple.cli.record import Looks, add_frame
+    from supple.cli.saved import SavedRun
     from supple.io import SavedFrame, joined, write_frame, write_pvd
     from supple.io.frames import frame_path
 
+    _say_if_long(record["scene"]["tets"], quiet)
     mesh, body = joined(job.file.scene.bodies)
-    looks = Looks()
+    looks, model = Looks(), None
+    in_hand = {} if last is None else {last.index: last}
     with ExitStack() as stack:
         progress = stack.enter_context(RunProgress(job.frames, len(record["frames"]), job.stop, quiet))
         if not quiet:
@@ -146,12 +166,24 @@ def _perform(
             if not frame_path(folder.path, 0, ".npz").exists():
                 write_frame(folder.path, job.start, mesh, body)
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
-            saved = SavedFrame(frame.positions, velocities, frame.index, frame.time)
+            saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
             write_frame(folder.path, saved, mesh, body)
             add_frame(record, frame, looks)
             folder.write_report(record)
             write_pvd(folder.path, [0.0, *(entry["time"] for entry in record["frames"])], first=0)
             progress.finish_frame(frame.report)
+            before = {index: known for index, known in in_hand.items() if index == saved.index - 1}
+            model, in_hand = frame.model, {**before, saved.index: saved}
+    return SavedRun(folder, record, job.file, model, in_hand)
+
+
+def _say_if_long(tets: int, quiet: bool) -> None:
+    from supple.cli.forecast import setup_seconds
+    from supple.cli.speech import say_seconds
+
+    seconds = setup_seconds(tets)
+    if seconds > 10 and not quiet:
+        note(f"{tets:,} tetrahedra take about {say_seconds(seconds)} to be set up before the solve begins.")
 
 
 def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
@@ -186,6 +218,8 @@ def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool,
 
 
 def _say_interrupted(done: int, frames: int, folder: Path) -> None:
+    from supple.words import counted
+
     if done == frames:
         errors.print(
             f"Interrupted while drawing: all frames are complete in {folder}. "
@@ -193,7 +227,7 @@ def _say_interrupted(done: int, frames: int, folder: Path) -> None:
         )
     elif done:
         errors.print(
-            f"Interrupted: {done} of {frames} frames are complete in {folder}. "
+            f"Interrupted: {done} of {counted(frames, 'frame')} are complete in {folder}. "
             "The same command with --resume continues."
         )
     else:
@@ -201,10 +235,12 @@ def _say_interrupted(done: int, frames: int, folder: Path) -> None:
 
 
 def _report(record: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
-    from supple.cli.summary import print_summary
-    from supple.io.results import to_json
+    from supple.cli.summary import inversion_warning, print_summary
 
     if as_json:
-        typer.echo(to_json({**record, "output": str(folder.path), "exit_code": code}))
+        answer({**record, "output": str(folder.path), "exit_code": code})
     elif not quiet and code != INTERRUPTED:
         print_summary(record, folder.path)
+    warning = inversion_warning(record["frames"])
+    if warning and not quiet:
+        note(warning)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from supple.cli.record import fingerprint, restore_infinities
+from supple.cli.record import fingerprint, restore_infinities, set_totals
 from supple.cli.summary import solver_name
-from supple.io import ResultsError, ResultsFolder, read_frame
+from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model
 from supple.scene import SceneFile, build_model, load_scene
 from supple.view.fields import Step
 from supple.view.picture import Shape
+from supple.words import counted
 
 SCENE = "scene.toml"
 """The copy of the scene file in a results folder."""
@@ -33,15 +34,22 @@ def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A results folder, its record with the frames that are complete, and the scene that was run."""
+    """A results folder, its record with the frames that are complete, and the scene that was run. built and
+    in_hand: the model and frames, by number, that need not be made and read again."""
 
     folder: ResultsFolder
     record: dict[str, Any]
     file: SceneFile
+    built: Model | None = None
+    in_hand: Mapping[int, SavedFrame] = field(default_factory=dict)
 
     @cached_property
     def model(self) -> Model:
-        return build_model(self.file.scene)
+        return build_model(self.file.scene) if self.built is None else self.built
+
+    def frame(self, index: int) -> SavedFrame:
+        known = self.in_hand.get(index)
+        return read_frame(self.folder.path, index) if known is None else known
 
     @property
     def title(self) -> str:
@@ -64,7 +72,7 @@ class SavedRun:
         frame = self.record["frames"][index - 1]
         parts = [
             solver_name(self.record),
-            f"{frame['iterations']} iteration" + ("s" if frame["iterations"] != 1 else ""),
+            counted(frame["iterations"], "iteration"),
             f"imbalance {frame['imbalance']:.1e}",
         ]
         if frames > 1:
@@ -79,7 +87,7 @@ class SavedRun:
         if scene.quasistatic or index == 0:
             return None
         if index - 1 in self.indices:
-            before = read_frame(self.folder.path, index - 1)
+            before = self.frame(index - 1)
             return Step(scene.dt, before.positions + scene.dt * before.velocities)
         start = self.file.start_positions(self.model)
         return Step(scene.dt, self.model.rest if start is None else start)
@@ -104,7 +112,7 @@ class SavedShapes(Sequence[Shape]):
         if isinstance(place, slice):
             return SavedShapes(self.run, self.indices[place])
         index = self.indices[place]
-        positions = np.asarray(read_frame(self.run.folder.path, index).positions, float)
+        positions = np.asarray(self.run.frame(index).positions, float)
         return Shape(positions, self.run.caption(index), self.run.step(index), index > 0)
 
 
@@ -115,6 +123,7 @@ def open_run(path: Path) -> SavedRun:
     record = folder.read_report()
     record["frames"] = folder.complete(record)
     restore_infinities(record["frames"])
+    set_totals(record)
     if not record["frames"]:
         raise ResultsError(f"{path} has no complete frame yet; `supple run` writes them.")
     return SavedRun(folder, record, _scene(path, record))

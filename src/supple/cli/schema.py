@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
-from supple.cli.speech import Json
+from supple.cli.speech import Json, answer, refusing
 
 
 def schema(json: Json = False) -> None:
     """Print the JSON schema of scene files."""
-    from supple.io.results import to_json
-    from supple.scene import scene_schema
+    with refusing(json):
+        from supple.scene import scene_schema
 
-    typer.echo(to_json(scene_schema()))
+        answer(scene_schema())

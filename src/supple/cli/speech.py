@@ -3,41 +3,120 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
+import traceback
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+from supple.naming import naming
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
+"""Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are what shells give for SIGINT
+and SIGPIPE."""
+
+STDOUT = "standard output"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 PIPE_WIDTH = 140
 """Characters across where stdout is no terminal."""
 
 
+class _Speaker(Console):
+    def on_broken_pipe(self) -> None:
+        drop_closed_streams()
+        raise SystemExit(PIPE_CLOSED)
+
+
+errors = _Speaker(stderr=True, highlight=False, soft_wrap=True)
+
+
+class _Stdout(_Speaker):
+    def print(self, *args: Any, **options: Any) -> None:
+        with naming(STDOUT):
+            super().print(*args, **options)
+
+
 def stdout() -> Console:
     """Where tables go."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    return _Stdout(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+def say(text: object) -> None:
+    """One line, or several, of a result on stdout."""
+    with naming(STDOUT):
+        typer.echo(text)
+
+
+def answer(values: dict[str, Any]) -> None:
+    """A result as JSON on stdout, escaped where stdout cannot write all letters."""
+    from supple.io.results import to_json
+
+    text = to_json(values)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = to_json(values, ascii_only=True)
+    say(text)
 
 
 @contextmanager
 def refusing(as_json: bool) -> Iterator[None]:
-    """A mistake of the user ends the command with a sentence and exit code 2, not with a traceback."""
+    """A mistake of the user ends the command with a sentence and exit code 2, not with a traceback; what else
+    can go wrong has an exit code of its own."""
     try:
         yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except BrokenPipeError:  # nobody listens any more, as in `supple list | head`
+        code, sentence = PIPE_CLOSED, ""
     except (ValueError, OSError) as error:
-        sentence = _sentence(error)
-        errors.print(f"[bold red]error:[/] {_escaped(sentence)}")
-        if as_json:
-            from supple.io.results import to_json
+        code, sentence = REFUSED, _sentence(error)
+    except MemoryError as error:
+        code, sentence = OUT_OF_MEMORY, _out_of_memory(error)
+    except KeyboardInterrupt:
+        code, sentence = INTERRUPTED, "Interrupted."
+    except Exception as error:
+        traceback.print_exc()
+        code, sentence = DEFECT, _defect(error)
+    else:
+        return
+    _end(code, sentence, as_json)
 
-            typer.echo(to_json({"error": sentence, "exit_code": 2}))
-        raise typer.Exit(2) from None
+
+def _end(code: int, sentence: str, as_json: bool) -> NoReturn:
+    """Say why a command ends, as far as somebody listens."""
+    with suppress(OSError):
+        if sentence:
+            errors.print(("" if code == INTERRUPTED else "[bold red]error:[/] ") + _escaped(sentence))
+        if sentence and as_json:
+            answer({"error": sentence, "exit_code": code})
+    drop_closed_streams()
+    raise typer.Exit(code) from None
+
+
+def drop_closed_streams() -> None:
+    """Let go of what cannot be written any more, which Python would try again when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def folder(text: str) -> Path:
+    """A folder named on the command line; an empty name would be the one that the user is in."""
+    if not text.strip():
+        raise typer.BadParameter("the name of the folder is empty; '.' is the one that you are in.")
+    return Path(text)
 
 
 def note(sentence: str) -> None:
@@ -105,6 +184,24 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     return str(error)
+
+
+def _out_of_memory(error: MemoryError) -> str:
+    what = f" ({error})" if str(error) else ""
+    return f"there was not enough memory{what}. Make the scene coarser, or use a machine with more memory."
+
+
+def _defect(error: Exception) -> str:
+    return (
+        f"this is a defect of supple {_version()}, not of your input: {type(error).__name__}: {error}. "
+        "Please report it with the lines above."
+    )
+
+
+def _version() -> str:
+    from supple import __version__
+
+    return __version__
 
 
 def _escaped(text: str) -> str:

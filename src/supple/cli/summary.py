@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from supple.cli.speech import say_seconds
+from supple.cli.speech import say_seconds, stdout
+from supple.words import counted
 
 
 def print_summary(record: dict[str, Any], folder: Path) -> None:
@@ -18,7 +18,7 @@ def print_summary(record: dict[str, Any], folder: Path) -> None:
     table.add_column(overflow="fold")
     for name, value in _rows(record, folder).items():
         table.add_row(name, value)
-    Console(highlight=False).print(table)
+    stdout().print(table)
 
 
 def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
@@ -30,9 +30,9 @@ def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
         "scene": f"{scene['title']} ({scene['file']})",
         "vertices": f"{last['vertices']:,}",
         "elements": f"{last['elements']:,}",
-        "solver": f"{solver_name(record)}, {last['precision']}, {last['threads']} thread"
-        + ("s" if last["threads"] > 1 else ""),
+        "solver": f"{solver_name(record)}, {last['precision']}, {counted(last['threads'], 'thread')}",
         "outcome": outcome(frames),
+        **({"inverted": inverted(frames)} if has_inverted(frames) else {}),
         "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
         "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
         "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
@@ -60,4 +60,29 @@ def outcome(frames: list[dict[str, Any]]) -> str:
     counts = Counter(frame["sentence"] for frame in frames)
     if len(counts) == 1:
         return frames[0]["sentence"]
-    return "\n".join(f"{count} frames: {sentence}" for sentence, count in counts.most_common())
+    return "\n".join(f"{counted(count, 'frame')}: {sentence}" for sentence, count in counts.most_common())
+
+
+def has_inverted(frames: list[dict[str, Any]]) -> bool:
+    return any(frame["inverted"] for frame in frames)
+
+
+def inverted(frames: list[dict[str, Any]]) -> str:
+    """14 elements; of several frames, in how many and how many at most: up to 14 elements, in 3 of 12 frames
+    (the last has none)"""
+    counts = [frame["inverted"] for frame in frames]
+    if len(counts) == 1:
+        return counted(counts[0], "element")
+    some = sum(count > 0 for count in counts)
+    last = f"{counts[-1]:,}" if counts[-1] else "none"
+    return f"up to {counted(max(counts), 'element')}, in {some} of {len(counts)} frames (the last has {last})"
+
+
+def inversion_warning(frames: list[dict[str, Any]]) -> str | None:
+    """What inverted elements mean for a run; None where there are none."""
+    if not has_inverted(frames):
+        return None
+    return (
+        f"Elements are turned inside out: {inverted(frames)}. The forces may balance, but no body can take "
+        "that shape; look at the picture, use a finer mesh, smaller steps or another material."
+    )

@@ -11,7 +11,10 @@ from supple.cli.speech import errors, note, refusing
 
 
 def view(
-    scene: Annotated[Path, typer.Argument(help="A scene file (TOML).", show_default=False)],
+    scene: Annotated[
+        Path,
+        typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False),
+    ],
     host: Annotated[
         str, typer.Option(help="Address to serve at; others than this machine's are open to all.")
     ] = "127.0.0.1",

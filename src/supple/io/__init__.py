@@ -1,15 +1,17 @@
 """Results on disk: frames, reports, and folders of them."""
 
 from supple.io.bodies import SavedBody, joined, read_bodies, write_skins
+from supple.io.errors import FrameError, ResultsError
 from supple.io.export import export, save_frames
 from supple.io.formats import FORMATS
 from supple.io.frames import SavedFrame, read_frame, write_frame, write_pvd
 from supple.io.machine import machine, versions
-from supple.io.results import ComparisonFolder, ResultsError, ResultsFolder
+from supple.io.results import ComparisonFolder, ResultsFolder
 
 __all__ = [
     "FORMATS",
     "ComparisonFolder",
+    "FrameError",
     "ResultsError",
     "ResultsFolder",
     "SavedBody",

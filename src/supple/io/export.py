@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from supple.checks import a_path, closest, each, finite_rows, positive, shown
 from supple.io.bodies import read_bodies
+from supple.io.errors import ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
-from supple.io.results import ResultsError, ResultsFolder
+from supple.io.lock import locked
+from supple.io.results import ResultsFolder
 from supple.scene import Scene, SceneFile
 from supple.scene.build import start_of
 from supple.scene.scene import scene_of
@@ -39,8 +41,15 @@ def export(
     chosen = parse_formats(formats)
     folder = ResultsFolder(a_path(results, "a results folder"))
     indices, shot = open_shot(folder)
-    target = folder.path if output is None else a_path(output, "a folder to write to")
-    return _write(shot, _read(folder.path, indices, watch), chosen, target)
+    target = _made(folder.path if output is None else a_path(output, "a folder to write to"))
+    with locked(target):
+        return _write(shot, _read(folder.path, indices, watch), chosen, target)
+
+
+def export_own(results: Path, formats: str | Iterable[str]) -> dict[str, Path]:
+    """Write the frames into the results folder by who holds its lock."""
+    indices, shot = open_shot(ResultsFolder(results))
+    return _write(shot, _read(results, indices, None), parse_formats(formats), results)
 
 
 def save_frames(
@@ -64,10 +73,10 @@ def save_frames(
     if isinstance(frames, Result):
         frames = [frames]
     frames = each(frames, "frames are what simulate() gives, or a list of results")
-    target = a_path(output, "a folder to write to")
     shot = Shot(scene.bodies, positive("dt", scene.dt if dt is None else dt, "s"))
-    moments = _with_start(_moments(frames, scene, shot.dt), scene, start)
-    return _write(shot, moments, parse_formats(formats), target)
+    chosen, target = parse_formats(formats), _made(a_path(output, "a folder to write to"))
+    with locked(target):
+        return _write(shot, _with_start(_moments(frames, scene, shot.dt), scene, start), chosen, target)
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
@@ -108,10 +117,15 @@ def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[Moment]
             watch(done, len(indices))
 
 
-def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: Path) -> dict[str, Path]:
+def _made(output: Path) -> Path:
+    """A folder, made where there is none."""
     if output.exists() and not output.is_dir():
         raise ResultsError(f"{output} is a file; name a folder for what is exported.")
     output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: Path) -> dict[str, Path]:
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:

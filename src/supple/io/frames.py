@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
+from supple.io.errors import FrameError
 from supple.io.replacing import replacing
 from supple.meshes import TetMesh, save_mesh
 from supple.meshes.measures import volumes
+from supple.state import State
 
 
 @dataclass(frozen=True, eq=False)
 class SavedFrame:
-    """positions and velocities (n, 3) float64 [m, m/s]; index 0 is the start, at time 0 [s]."""
+    """positions and velocities (n, 3) float64 [m, m/s]; index 0 is the start, at time 0 [s]; state: what the
+    next frame goes on from, None for the start and in files of earlier versions."""
 
     positions: np.ndarray
     velocities: np.ndarray
     index: int
     time: float
+    state: State | None = None
 
 
 def frame_path(folder: Path, index: int, suffix: str) -> Path:
@@ -33,14 +40,12 @@ def write_frame(folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray
     mesh: all bodies at rest; body (m,): which body each tet belongs to.
     """
     write_vtu(folder, frame.index, frame.positions, mesh, body)
+    arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
+    arrays |= {"positions": frame.positions, "velocities": frame.velocities}
+    if frame.state is not None:
+        arrays |= {f"state_{name}": values for name, values in vars(frame.state).items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
-        np.savez(
-            path,
-            positions=frame.positions,
-            velocities=frame.velocities,
-            index=frame.index,
-            time=frame.time,
-        )
+        np.savez(path, allow_pickle=False, **arrays)
 
 
 def write_vtu(folder: Path, index: int, positions: np.ndarray, mesh: TetMesh, body: np.ndarray) -> None:
@@ -56,8 +61,47 @@ def write_vtu(folder: Path, index: int, positions: np.ndarray, mesh: TetMesh, bo
 
 
 def read_frame(folder: Path, index: int) -> SavedFrame:
-    with np.load(frame_path(folder, index, ".npz")) as saved:
-        return SavedFrame(saved["positions"], saved["velocities"], int(saved["index"]), float(saved["time"]))
+    """A frame whose file is whole; any other is a `FrameError`."""
+    path = frame_path(folder, index, ".npz")
+    try:
+        with np.load(path) as saved:
+            frame = _frame(saved)
+    except PermissionError:
+        raise
+    except FileNotFoundError:
+        raise FrameError(f"{path} is not there; `supple run` with --resume computes it again.") from None
+    except (BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError, zlib.error) as error:
+        raise FrameError(
+            f"{path} is damaged, so frame {index} cannot be read; `supple run` with --resume goes back to "
+            "the frame before it and computes it again."
+        ) from error
+    return frame
+
+
+def check_frame(folder: Path, index: int, vertices: int) -> None:
+    """Refuse a frame of so many vertices that is not whole, in either of its files."""
+    found = len(read_frame(folder, index).positions)
+    if found != vertices:
+        path = frame_path(folder, index, ".npz")
+        raise FrameError(f"{path} has the positions of {found} vertices; the scene has {vertices}.")
+    path = frame_path(folder, index, ".vtu")
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 64))
+        if not file.read().rstrip().endswith(b"</VTKFile>"):
+            raise FrameError(f"{path} is damaged: its end is missing.")
+
+
+def _frame(saved: Mapping[str, np.ndarray]) -> SavedFrame:
+    """The frame of a file; a ValueError or KeyError where the file does not hold one."""
+    names = [field.name for field in fields(State)]
+    vectors = [saved["positions"], saved["velocities"]]
+    state = None
+    if f"state_{names[0]}" in saved:
+        state = State(*(saved[f"state_{name}"] for name in names))
+        vectors += vars(state).values()
+    if any(v.shape != (len(vectors[0]), 3) or not np.isfinite(v).all() for v in vectors):
+        raise ValueError("vectors are missing or not finite")
+    return SavedFrame(vectors[0], vectors[1], int(saved["index"]), float(saved["time"]), state)
 
 
 def write_pvd(folder: Path, times: Iterable[float], first: int = 1) -> None:

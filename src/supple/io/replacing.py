@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from supple.naming import naming
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which takes the place of `path` once all is written."""
     temporary = _unfinished(path)
     try:
-        yield temporary
-        os.replace(temporary, path)
+        with naming(path):
+            yield temporary
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -26,13 +29,15 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     temporary = _unfinished(path)
     shutil.rmtree(temporary, ignore_errors=True)
     try:
-        yield temporary
-        if path.exists():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
+        with naming(path):
+            yield temporary
+            if path.exists():
+                shutil.rmtree(path)
+            os.replace(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _unfinished(path: Path) -> Path:
-    return path.with_name(f".unfinished_{path.name}")
+    """A name of this process's own."""
+    return path.with_name(f".unfinished_{os.getpid()}_{path.name}")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from supple.io.frames import frame_path
+from supple.io.errors import FrameError, ResultsError
+from supple.io.frames import check_frame, frame_path
+from supple.io.lock import locked
 from supple.io.replacing import replacing
+from supple.memory import say_bytes, say_count
 
-
-class ResultsError(ValueError):
-    """A results folder cannot be used as asked."""
+SMALLEST_FRAME = 2000
+"""Bytes of a frame's files without positions."""
 
 
 class ResultsFolder:
@@ -50,6 +54,23 @@ class ResultsFolder:
             raise ResultsError(f"{self.path} is a file; name a folder with --output.")
         self.path.mkdir(parents=True, exist_ok=True)
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Within it nobody else writes here; what a process that was killed left unfinished is gone."""
+        with locked(self.path):
+            for file in self.path.glob(".unfinished_*"):
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+            yield
+
+    def refuse_without_room(self, frames: int, vertices: int) -> None:
+        """Refuse more frames than can ever be written to the disk."""
+        needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
+        if needed > free:
+            raise ResultsError(
+                f"{say_count(frames)} frames of {vertices:,} vertices need at least {say_bytes(needed)}, and "
+                f"{self.path} has {say_bytes(free)} left; ask for fewer frames, or name another folder."
+            )
+
     def clear(self) -> None:
         """Delete what a run has written here, and nothing else."""
         for file in self._files():
@@ -60,16 +81,20 @@ class ResultsFolder:
             path.write_text(to_json(report) + "\n", encoding="utf-8")
 
     def read_report(self) -> dict[str, Any]:
-        path = self.path / "report.json"
+        """What `write_report` wrote; a key that it lacks is a `ResultsError` where it is asked for."""
+        path = self.path / self.report
+        again = "--overwrite starts again."
         try:
-            report = json.loads(path.read_text(encoding="utf-8"))
-            report["scene"], report["solver"], report["frames"]
+            report = json.loads(path.read_text(encoding="utf-8"), object_hook=partial(_Entries, path))
         except FileNotFoundError:
-            raise ResultsError(
-                f"{self.path} has frames but no report.json; --overwrite starts again."
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(f"{path} is not a report of supple; --overwrite starts again.") from error
+            raise ResultsError(f"{self.path} has frames but no {path.name}; {again}") from None
+        except ValueError as error:
+            raise ResultsError(f"{path} is not a report of supple; {again}") from error
+        kinds = {"scene": dict, "solver": dict, "frames": list}
+        if not isinstance(report, dict) or not all(isinstance(report[k], kinds[k]) for k in kinds):
+            raise ResultsError(f"{path} is not a report of supple; {again}")
+        if not all(isinstance(frame, dict) for frame in report["frames"]):
+            raise ResultsError(f"{path} is not a report of supple: its frames are no tables; {again}")
         return report
 
     def complete(self, report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -80,6 +105,17 @@ class ResultsFolder:
                 break
             frames.append(frame)
         return frames
+
+    def whole(self, report: dict[str, Any], vertices: int) -> tuple[list[dict[str, Any]], str | None]:
+        """The complete frames of so many vertices up to the first that is damaged, and what is wrong with
+        that one."""
+        frames = self.complete(report)
+        for index in range(1, len(frames) + 1):
+            try:
+                check_frame(self.path, index, vertices)
+            except FrameError as error:
+                return frames[: index - 1], str(error)
+        return frames, None
 
     def indices(self, report: dict[str, Any]) -> range:
         """The numbers of the complete frames, and of the start, 0, where it is there."""
@@ -113,9 +149,23 @@ class ComparisonFolder(ResultsFolder):
         return self.ours
 
 
-def to_json(values: Any) -> str:
+class _Entries(dict[str, Any]):
+    """An object of a report that says in a sentence what it lacks."""
+
+    def __init__(self, path: Path, entries: dict[str, Any]) -> None:
+        super().__init__(entries)
+        self._path = path
+
+    def __missing__(self, key: str) -> Any:
+        raise ResultsError(
+            f"{self._path} is not a report of this version of supple, it has no {key!r}; "
+            "run the scene again with --overwrite."
+        )
+
+
+def to_json(values: Any, ascii_only: bool = False) -> str:
     """JSON that every reader accepts: NaN and infinite numbers become null."""
-    return json.dumps(_plain(values), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_plain(values), indent=2, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import LONGEST, SHORTEST, floats, shown, whole_number
+from supple.memory import refuse_too_many, say_count
 from supple.meshes import simplices
 from supple.meshes.checks import MeshError
 from supple.meshes.tetmesh import TetMesh
+
+log = logging.getLogger(__name__)
+
+LONG = 2e6
+"""Tets that take some seconds to make."""
 
 
 def block(
@@ -24,6 +32,7 @@ def block(
     ordered by x, then y, then z. One number stands for three equal ones.
     """
     counts = _three_counts(cells)
+    _announce("block", *block_size(cells))
     edges, corner = _three("size", size), _three("origin", origin)
     if not np.all(edges > 0):
         raise MeshError(f"size must be positive [m], got {size!r}.")
@@ -45,6 +54,7 @@ def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
     The 20 nearly regular tets between the centre and the faces of an icosahedron are each divided into
     resolution³ tets, and every layer is bent onto a sphere.
     """
+    _announce("ball", *ball_size(resolution))
     points, tets = simplices.ball(_count("resolution", resolution))
     return TetMesh(_positive("radius", radius) * points, tets, repair=True)
 
@@ -58,6 +68,7 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
     major, minor = _positive("major", major), _positive("minor", minor)
     if minor >= major:
         raise MeshError(f"minor must be smaller than major, got minor={minor} and major={major}.")
+    _announce("torus", *torus_size(major, minor, n))
     disk, triangles = simplices.disk(n)
     slices = math.ceil(2 * math.pi * major * n / minor)
     turn = 2 * math.pi * np.arange(slices)[:, None] / slices
@@ -71,6 +82,51 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
     prisms = np.stack([a, b, c, C, a, b, B, C, a, A, B, C], axis=1).reshape(-1, 4)
     tets = prisms + len(disk) * np.arange(slices)[:, None, None]
     return TetMesh(points, tets.reshape(-1, 4) % len(points), repair=True)
+
+
+def block_size(cells: int | Sequence[int] = 10, **_: Any) -> tuple[float, float]:
+    """Vertices and tets of a `block`, without making it."""
+    counts = [_real(count) for count in _three_counts(cells)]
+    return math.prod(count + 1 for count in counts), 5 * math.prod(counts)
+
+
+def bar_size(cells: int | Sequence[int] = (40, 10, 10), **_: Any) -> tuple[float, float]:
+    """Vertices and tets of a `bar`, without making it."""
+    return block_size(cells)
+
+
+def ball_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
+    """Vertices and tets of a `ball`, without making it."""
+    n = _real(_count("resolution", resolution))
+    return 1 + 2 * n + 10 * n * (n + 1) * (2 * n + 1) / 6, 20 * n * n * n
+
+
+def torus_size(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> tuple[float, float]:
+    """Vertices and tets of a `torus`, without making it."""
+    n = _real(_count("resolution", resolution))
+    slices = 2 * math.pi * major * n / minor
+    slices = slices if math.isinf(slices) else math.ceil(slices)
+    return slices * (1 + 3 * n * (n + 1)), slices * 18 * n * n
+
+
+SIZES: dict[str, Callable[..., tuple[float, float]]] = {
+    "block": block_size,
+    "bar": bar_size,
+    "ball": ball_size,
+    "torus": torus_size,
+}
+"""Vertices and tets of a generator's mesh for its arguments, without making it."""
+
+
+def _real(count: int) -> float:
+    return float(min(count, 10**300))
+
+
+def _announce(kind: str, vertices: float, tets: float) -> None:
+    """Refuse what there is no memory for, and say what takes longer than a moment."""
+    refuse_too_many(vertices, tets, kind)
+    if tets > LONG:
+        log.info("Making a %s of %s tetrahedra", kind, say_count(tets))
 
 
 _CORNERS = np.array(list(product((0, 1), repeat=3)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from zipfile import BadZipFile
@@ -23,11 +24,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from supple import meshes
 from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST
 from supple.materials import MATERIALS
+from supple.memory import refuse_too_many
+from supple.meshes.generators import SIZES
 from supple.model import Model
 from supple.scene import motions, selections
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
 from supple.scene.paths import located
+from supple.words import counted
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
 Positive = Annotated[Number, Field(ge=SMALLEST)]
@@ -169,6 +173,7 @@ class Mesh(Choice):
                 located(folder, value), self.repair, edge_length=self.edge_length, scale=self.scale
             )
         else:
+            refuse_too_many(*SIZES[kind](**value.given()), kind, solved=True)
             mesh = getattr(meshes, kind)(**value.given())
             if "scale" in self.model_fields_set:
                 mesh = mesh.scaled(self.scale)
@@ -478,13 +483,23 @@ def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     try:
         with np.load(path) as saved:
             positions = np.array(saved["positions"], float)
-    except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
-        raise SceneError(f"start.file: no positions can be read from {path}: {error}.") from None
-    if positions.shape != shape or not np.isfinite(positions).all():
+    except OSError as error:
+        raise SceneError(f"start.file: {path} cannot be read: {error.strerror or error}.") from None
+    except KeyError:
+        raise SceneError(f"start.file: {path} has no `positions`.") from None
+    except (ValueError, TypeError, EOFError, BadZipFile, zlib.error):
         raise SceneError(
-            f"start.file: {path} must have finite positions of shape {shape}, one row for each vertex of the "
-            f"scene; it has shape {positions.shape}."
+            f"start.file: {path} is no NPZ file with numbers as `positions`, or it is damaged."
+        ) from None
+    if positions.shape != shape:
+        raise SceneError(
+            f"start.file: {path} must have positions of shape {shape}, one row for each vertex of the scene; "
+            f"they have shape {positions.shape}."
         )
+    bad = int(np.count_nonzero(~np.isfinite(positions).all(axis=1)))
+    if bad:
+        where = counted(bad, "vertex", "vertices")
+        raise SceneError(f"start.file: {path} has positions that are NaN or infinite, of {where}.")
     return positions
 
 

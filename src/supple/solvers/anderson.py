@@ -34,6 +34,7 @@ from supple.kernels import (
 )
 from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
+from supple.words import counted
 
 PARTS = 128
 """Parts in which sums over all vertices are formed, so that their order never changes."""
@@ -306,8 +307,8 @@ class Anderson:
         self._best, self._rows = problem.shared(
             f"Anderson history of {window} sweeps", lambda: _new_history(problem, window)
         )
-        self._rows.known[:], self._rows.window[:] = 0, window
-        for array in (self._rows.known, self._rows.window):
+        self._rows.slot[:], self._rows.known[:], self._rows.window[:] = 0, 0, window
+        for array in (self._rows.slot, self._rows.known, self._rows.window):
             problem.push(array)
         for array in (self._rows.x, self._best):
             problem.assign(array, problem.u)
@@ -315,7 +316,8 @@ class Anderson:
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
             return []
-        return [f"Anderson acceleration started over {self.restarts[copy]} times because the energy rose"]
+        times = counted(int(self.restarts[copy]), "time")
+        return [f"Anderson acceleration started over {times} because the energy rose"]
 
     def rows(self, iterations: int) -> AndersonRows:
         """The acceleration of the next sweeps."""

@@ -11,6 +11,7 @@ from supple.kernels import copy_of, offset_of, put_record, record_at, records
 from supple.solvers.acceleration import accelerate
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import act, for_each
+from supple.words import counted
 
 GROWTH = 4.0
 """How far the residual may rise above its lowest before the acceleration starts over."""
@@ -79,7 +80,8 @@ class Chebyshev:
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
             return []
-        return [f"Chebyshev acceleration started over {self.restarts[copy]} times because the residual rose"]
+        times = counted(int(self.restarts[copy]), "time")
+        return [f"Chebyshev acceleration started over {times} because the residual rose"]
 
     def rows(self, iterations: int) -> ChebyshevRows:
         """The acceleration of the next sweeps."""

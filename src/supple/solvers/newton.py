@@ -12,6 +12,7 @@ from supple.checks import check_iterations, flag, one_of
 from supple.solvers.assembly import Assembly
 from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.solvers.problem import Balance, Problem
+from supple.words import counted
 
 HessianKind = Literal["projected", "exact", "bound"]
 
@@ -78,7 +79,7 @@ class NewtonRun:
         notes = [f"linear solver: {self.linear.name}"]
         if self._indefinite:
             notes.append(
-                f"the exact Hessian gave no descent direction {self._indefinite} times; "
+                f"the exact Hessian gave no descent direction {counted(self._indefinite, 'time')}; "
                 "the projected one was used there"
             )
         return notes

@@ -27,6 +27,7 @@ from supple.solvers.evaluation import (
 )
 from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
 from supple.solvers.sums import PARTS
+from supple.state import State
 from supple.terms import inversion
 
 MIN_BATCHES_PER_THREAD = 16
@@ -221,6 +222,18 @@ class Problem:
     def positions(self, positions: np.ndarray) -> None:
         self.u[:-1, :3] = positions - self.model.rest
         self.push(self.u)
+
+    @property
+    def state(self) -> State:
+        """A copy of what the next step goes on from: u, and the velocities that were set last."""
+        self.pull(self.u)
+        return State(self.u[:-1, :3].copy(), self.velocity[:-1, :3].copy())
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.u[:-1, :3] = state.displacements
+        self.push(self.u)
+        self.set_velocities(state.velocities)
 
     def displacements_on_device(self, copy: int = 0) -> Any:
         """A copy of the records u where the kernels' is, None on the CPU."""

@@ -1,0 +1,56 @@
+"""Streams that cannot write every letter, as terminals in ASCII or Latin-1: ν becomes nu, not an error."""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from typing import TextIO
+
+PLAIN = {
+    "·": "-",
+    "–": "-",
+    "—": "-",
+    "×": "x",
+    "≤": "<=",
+    "≥": ">=",
+    "√": "sqrt",
+    "→": "->",
+    "∂": "d",
+    "½": "1/2",
+    "²": "^2",
+    "³": "^3",
+    "ᵀ": "^T",
+    "λ": "lambda",
+    "\u0302": "^",
+}
+
+
+def plain(letter: str) -> str:
+    """A letter in ASCII: nu for ν, e for é, ... for …, ? where nothing comes near."""
+    if letter in PLAIN:
+        return PLAIN[letter]
+    name = unicodedata.name(letter, "")
+    if name.startswith("GREEK"):
+        return name.split()[-1].lower()
+    return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
+
+
+def _in_plain_letters(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What to write for letters that an encoding lacks; bytes of file names that are no text stay as they
+    are."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    if all("\udc80" <= letter <= "\udcff" for letter in letters):
+        return bytes(ord(letter) - 0xDC00 for letter in letters), error.end
+    return "".join(map(plain, letters)), error.end
+
+
+codecs.register_error("supple.plain", _in_plain_letters)
+
+
+def write_plainly(*streams: TextIO) -> None:
+    """Let streams write what they can in the letters that they have."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="supple.plain")

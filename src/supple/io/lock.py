@@ -1,0 +1,100 @@
+"""One process at a time writes to a folder. The system holds the lock and ends it with the process, however
+that ends, so there are no stale ones."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from supple.io.errors import ResultsError
+
+log = logging.getLogger(__name__)
+
+NAME = ".lock"
+"""The file that is locked; it says who holds it, and is gone when nobody does."""
+
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What file systems answer that have no locks."""
+
+if os.name == "nt":
+    import msvcrt
+
+    FAR = 1 << 30
+    """A byte that the file does not have: Windows lets nobody else read what is locked."""
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Within it nobody else who asks may write to the folder; a `ResultsError` names who does already."""
+    path = folder / NAME
+    descriptor = _acquire(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows deletes no open file
+            path.unlink()
+        os.close(descriptor)
+        if os.name == "nt":
+            path.unlink(missing_ok=True)
+
+
+def _acquire(path: Path) -> int:
+    """A descriptor of the locked file."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            _lock(descriptor)
+            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                _sign(descriptor)
+                return descriptor
+            os.close(descriptor)  # another process has deleted it meanwhile
+        except (BlockingIOError, PermissionError):
+            os.close(descriptor)
+            raise ResultsError(
+                f"{path.parent} is being written by {_holder(path)}. Wait until it has ended, or name "
+                "another folder with --output."
+            ) from None
+        except OSError as error:
+            if error.errno not in WITHOUT_LOCKS:
+                os.close(descriptor)
+                raise
+            log.warning("%s is on a file system without locks: let no second run write there", path.parent)
+            return descriptor
+
+
+def _sign(descriptor: int) -> None:
+    """Say in the file who holds it."""
+    facts = {
+        "process": os.getpid(),
+        "host": platform.node(),
+        "since": datetime.now(UTC).isoformat(" ", timespec="seconds"),
+    }
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, json.dumps(facts).encode())
+
+
+def _holder(path: Path) -> str:
+    """process 4711 on workstation, since 2025-01-31 12:00:00+00:00"""
+    try:
+        facts = json.loads(path.read_text())
+        return f"process {facts['process']} on {facts['host']}, since {facts['since']}"
+    except (OSError, ValueError, KeyError, TypeError):  # it has begun or ended just now
+        return "another process"

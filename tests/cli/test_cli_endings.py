@@ -1,0 +1,292 @@
+"""How commands end where something goes wrong: with a sentence and an exit code of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_scenes import SAG, SWING, supple, supple_json, write_scene
+
+import supple as supple_library
+from supple import memory
+from supple.cli import saved
+from supple.cli.plain import plain
+from supple.io.lock import locked
+from supple.io.replacing import replacing
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-c", "from supple_command import main; main()"]
+
+
+def in_a_shell(*arguments: str, **options) -> subprocess.CompletedProcess:
+    sources = str(Path(supple_library.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": sources} | options.pop("environment", {})
+    return subprocess.run([*COMMAND, *arguments], env=environment, stderr=subprocess.PIPE, **options)
+
+
+def refused(*arguments: str) -> str:
+    result = supple(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.stderr
+    return " ".join(result.stderr.split())
+
+
+def fail(error: BaseException):
+    def failing(*_, **__):
+        raise error
+
+    return failing
+
+
+def test_a_defect_has_its_own_exit_code_and_a_traceback(tmp_path):
+    scene = write_scene(tmp_path, SAG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("supple.cli.job.equilibrium", fail(ZeroDivisionError("division by zero")))
+        result = supple("run", scene, "--json")
+    assert result.exit_code == 70
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "this is a defect of supple" in result.stderr
+    answer = json.loads(result.stdout)
+    assert answer["exit_code"] == 70
+    assert "ZeroDivisionError: division by zero" in answer["error"]
+    assert supple_json("run", scene, "--no-picture")["totals"]["ok"]  # no lock is left
+
+
+def test_running_out_of_memory_has_its_own_exit_code(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.cli.job.equilibrium", fail(MemoryError("Unable to allocate 40 GiB")))
+    result = supple("run", write_scene(tmp_path, SAG))
+    assert result.exit_code == 71
+    assert "Traceback" not in result.stderr
+    assert "not enough memory (Unable to allocate 40 GiB)" in result.stderr
+
+
+def test_an_interrupt_outside_of_a_solve_has_no_traceback(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.cli.job.load_file", fail(KeyboardInterrupt()))
+    result = supple("inspect", write_scene(tmp_path, SAG))
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted.\n"
+
+
+@pytest.mark.parametrize(
+    ("mesh", "sentence"),
+    [
+        ("block = { cells = [300, 300, 300] }", "simulating a block of 135,000,000 tetrahedra needs about"),
+        ("torus = { major = 1e308 }", "the torus would have infinitely many vertices"),
+        ("ball = { resolution = 100000 }", "the ball would have 3e+15 vertices; at most"),
+    ],
+)
+def test_meshes_beyond_memory_are_refused_before_they_are_made(tmp_path, monkeypatch, mesh, sentence):
+    monkeypatch.setattr(memory, "available", lambda: 16e9)
+    scene = write_scene(tmp_path, SAG.replace("block = { cells = [3, 3, 3] }", mesh))
+    said = refused("run", scene)
+    assert f"{scene}: solid[0].mesh: {sentence}" in said
+    assert not (tmp_path / "results").exists()
+
+
+def test_frames_beyond_the_disk_are_refused(tmp_path):
+    scene = write_scene(tmp_path, SWING.replace("frames = 6", "frames = 9000000000000000000"))
+    said = refused("run", scene)
+    assert "9e+18 frames of 64 vertices need at least" in said
+    assert "ask for fewer frames" in said
+
+
+def test_an_endless_time_budget_is_no_limit(tmp_path):
+    scene = write_scene(tmp_path, SAG + "time_budget = 1e308\n")
+    assert supple_json("run", scene, "--no-picture")["totals"]["ok"]
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "--overwrite"), ("compare", "--solvers", "pbng", "--output", "results/scene"),
+                ("render",), ("export", "--to", "ply")], ids=lambda command: command[0],
+)  # fmt: skip
+def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, command):
+    scene = write_scene(tmp_path, SAG)
+    supple_json("run", scene, "--no-picture")
+    folder = tmp_path / "results" / "scene"
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    what = scene if command[0] in ("run", "compare") else "results/scene"
+    with locked(folder):
+        said = refused(command[0], what, *command[1:])
+    assert f"results/scene is being written by process {os.getpid()}" in said
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+def test_an_export_elsewhere_does_not_wait(tmp_path):
+    supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
+    with locked(tmp_path / "results" / "scene"):
+        assert supple("export", "results/scene", "--to", "ply", "--output", "elsewhere").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [("run",), ("compare",), ("render",), ("export", "--to", "ply")])
+def test_an_empty_name_is_no_folder(tmp_path, command):
+    supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
+    what = "scene.toml" if command[0] in ("run", "compare") else "results/scene"
+    assert "name of the folder is empty" in refused(command[0], what, *command[1:], "--output", "")
+
+
+def test_a_full_disk_is_said_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.io.frames.np.savez", fail(OSError(28, "No space left on device")))
+    said = refused("run", write_scene(tmp_path, SAG), "--no-picture")
+    assert "results/scene/frame_0001.npz: No space left on device." in said
+    with pytest.raises(OSError, match=r"b\.txt"), replacing(tmp_path / "a.txt"):
+        raise OSError(2, "No such file", "b.txt")
+
+
+def test_a_start_file_is_told_what_is_wrong_with_it(tmp_path):
+    scene = write_scene(tmp_path, SAG + "[start]\nfile = 'start.npz'\n")
+    start = tmp_path / "start.npz"
+    assert "start.npz cannot be read: No such file" in refused("run", scene)
+    start.write_bytes(b"garbage")
+    said = refused("run", scene)
+    assert "is no NPZ file with numbers as `positions`, or it is damaged" in said
+    assert "pickle" not in said
+    positions = np.zeros((64, 3))
+    positions[5, 1] = np.nan
+    np.savez(start, positions=positions)
+    said = refused("run", scene)
+    assert "has positions that are NaN or infinite, of 1 vertex." in said
+    assert "shape" not in said
+    np.savez(start, positions=np.zeros((3, 3)))
+    assert "must have positions of shape (64, 3)" in refused("run", scene)
+    np.savez(start, places=np.zeros((64, 3)))
+    assert "has no `positions`" in refused("run", scene)
+
+
+INVERTED = SAG.replace("corotated = { young = 1e4", "linear_elastic = { young = 1e3").replace("100", "300")
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_inverted_elements_are_said_everywhere(tmp_path, frames):
+    """A linear material under a load that is far too large balances, inside out."""
+    scene = write_scene(tmp_path, INVERTED)
+    shown = supple("run", scene, "--frames", str(frames), "--no-picture")
+    assert shown.exit_code == 0, shown.output
+    assert "Converged" in shown.stdout
+    report = json.loads((tmp_path / "results" / "scene" / "report.json").read_text())
+    count = report["frames"][-1]["inverted"]
+    assert count > 1
+    assert report["totals"]["most_inverted"] == count
+    assert report["totals"]["frames_inverted"] == list(range(1, frames + 1))
+    words = (
+        f"up to {count} elements, in 2 of 2 frames (the last has {count})"
+        if frames > 1
+        else f"{count} elements"
+    )
+    assert f"inverted    {words}" in shown.stdout
+    assert "turned inside out" in shown.stderr
+    assert supple("report", "results/scene").exit_code == 0
+    page = (tmp_path / "results" / "scene" / "report.html").read_text()
+    assert "turned inside out" in page
+    assert words in page
+
+
+def test_a_run_without_inverted_elements_says_nothing_of_them(tmp_path):
+    shown = supple("run", write_scene(tmp_path, SAG), "--no-picture")
+    assert "inverted  " not in shown.stdout
+    assert "inside out" not in shown.stderr
+
+
+def test_the_picture_of_a_run_needs_neither_another_model_nor_its_files(tmp_path, monkeypatch):
+    for name in ("build_model", "read_frame"):
+        monkeypatch.setattr(saved, name, fail(AssertionError(f"{name} was called")))
+    result = supple("run", write_scene(tmp_path, SWING), "--no-film")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "results" / "scene" / "picture.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "C locale"])
+@pytest.mark.parametrize("command", ["list", "inspect"])
+def test_terminals_without_all_letters(tmp_path, encoding, command):
+    scene = write_scene(tmp_path, SAG.replace("Sagging block", "Blöcke, ν = 0.3"))
+    environment = {"PYTHONIOENCODING": encoding}
+    if encoding == "C locale":
+        environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    arguments = [command] if command == "list" else [command, scene]
+    result = in_a_shell(*arguments, environment=environment, stdout=subprocess.PIPE)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == b""
+    text = result.stdout.decode("latin-1" if encoding == "latin-1" else "ascii")
+    assert "mu |F - R|" in text if command == "list" else "nu" in text
+
+
+def test_json_for_such_terminals_loses_nothing(tmp_path):
+    scene = write_scene(tmp_path, SAG.replace("Sagging block", "Blöcke, ν = 0.3"))
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    result = in_a_shell("inspect", scene, "--json", environment=ascii_only, stdout=subprocess.PIPE)
+    assert json.loads(result.stdout)["scene"]["title"] == "Blöcke, ν = 0.3"
+
+
+def test_letters_in_ascii():
+    assert "".join(map(plain, "νλ³é…·☃")) == "nulambda^3e...-?"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("arguments", [["list", "--json"], ["list"], ["schema"], ["--version"]])
+def test_a_full_disk_behind_stdout(arguments):
+    with open("/dev/full", "wb") as full:
+        result = in_a_shell(*arguments, stdout=full)
+    assert b"standard output: No space left on device." in result.stderr
+    assert b"Traceback" not in result.stderr
+    assert b"Exception ignored" not in result.stderr
+    assert result.returncode == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+@pytest.mark.parametrize("arguments", [["list", "--json"], ["list"]])
+def test_a_closed_pipe_ends_quietly(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = in_a_shell(*arguments, stdout=writer)
+    os.close(writer)
+    assert result.stderr == b""
+    assert result.returncode == 141
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for child processes")
+def test_an_interrupt_while_everything_is_imported(tmp_path):
+    """The first module that supple imports presses Ctrl-C."""
+    (tmp_path / "numba.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    result = in_a_shell(
+        "list",
+        environment={"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(supple_library.__file__).parents[1]}"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert result.stderr == b"Interrupted.\n"
+    assert result.returncode == 130
+
+
+def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
+    """In an empty folder, as after `pip install`."""
+    listed = {entry["name"]: entry["description"] for entry in supple_json("list", "scenes")["scenes"]}
+    assert set(listed) == {path.stem for path in (REPOSITORY / "scenes").glob("*.toml")}
+    assert "$SUPPLE_DATA" in listed["bunny_feet"] or "SUPPLE_DATA" in os.environ
+    assert supple_json("inspect", "falling_block")["vertices"] > 0
+    wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert wheel["force-include"] == {"scenes": "supple/scenes"}
+    assert all((REPOSITORY / path).exists() for path in wheel["only-include"])
+
+
+def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
+    scene = write_scene(tmp_path, SAG)
+    assert "to be set up" not in supple("run", scene, "--no-picture").stderr
+    monkeypatch.setattr("supple.cli.forecast.SETUP", 1.0)
+    assert (
+        "135 tetrahedra take about 2 min to be set up"
+        in supple("run", scene, "--no-picture", "--overwrite").stderr
+    )
+
+
+def test_runs_without_a_terminal_say_how_long_they_will_take(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.cli.progress.SILENCE", 0.0)
+    said = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
+    first, second = (line for line in said.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c")))
+    assert first.endswith(" left, about")
+    assert not second.endswith("about")
+    assert "frame 1/6: iteration 10  imbalance" in said

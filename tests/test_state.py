@@ -1,0 +1,125 @@
+"""A motion that goes on from a state is bitwise the motion that never stopped."""
+
+import pickle
+
+import numpy as np
+import pytest
+from problems import NEWTONS, PBNGS, PRECISIONS, cantilever, material, tied_blocks, twisted
+
+import supple
+from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD, State
+
+SOLVERS = {
+    **{f"pbng-{name}": solver for name, solver in PBNGS.items()},
+    **{f"newton-{name}": solver for name, solver in NEWTONS.items()},
+    "xpbd": XPBD(),
+    "block_xpbd": BlockXPBD(ordering="clusters"),
+    "bpxpbd": BPXPBD(),
+    "fpxpbd": FPXPBD(),
+    "gpbd": GPBD(),
+    "pbd": PBD(stiffness=0.5, damping=0.1),
+}
+
+
+def same(found: supple.Frame, expected: supple.Frame) -> bool:
+    pairs = (
+        (found.positions, expected.positions),
+        (found.velocities, expected.velocities),
+        (found.state.displacements, expected.state.displacements),
+        (found.state.velocities, expected.state.velocities),
+    )
+    return all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in pairs)
+
+
+CASES = [
+    pytest.param(solver, precision, id=f"{name}-{precision}")
+    for name, solver in SOLVERS.items()
+    for precision in (("float64",) if name.startswith("newton") else PRECISIONS)
+]
+
+
+@pytest.mark.parametrize("quasistatic", [False, True], ids=["dynamic", "quasistatic"])
+@pytest.mark.parametrize(("solver", "precision"), CASES)
+def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solver, precision, quasistatic):
+    """Also through a file, which pickling stands for."""
+    scene = twisted(material("corotated"), cells=4)
+    options = {
+        "dt": 0.2 if quasistatic else 0.01,
+        "frames": 5,
+        "quasistatic": quasistatic,
+        "max_iterations": 4 if solver.name == "newton" else 25,
+        "tolerance": 1e-12,
+        "precision": precision,
+    }
+    whole = list(supple.simulate(scene, solver, **options))
+    middle = pickle.loads(pickle.dumps(whole[1].state))
+    parts = list(supple.simulate(scene, solver, start=middle, first_frame=3, **options))
+    assert [frame.index for frame in parts] == [3, 4, 5]
+    assert middle.displacements.dtype == precision
+    assert all(same(found, expected) for found, expected in zip(parts, whole[2:], strict=True))
+    assert not np.array_equal(whole[2].positions, whole[4].positions)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_substeps_that_nobody_looks_at_go_on_bitwise_too(precision):
+    scene = cantilever(material("stable_neo_hookean"), cells=2)
+    options = {"dt": 0.02, "frames": 4, "substeps": 5, "quasistatic": False, "precision": precision}
+    solver = XPBD(iterations=3)
+    whole = list(supple.simulate(scene, solver, **options))
+    parts = list(supple.simulate(scene, solver, start=whole[0].state, first_frame=2, **options))
+    assert all(same(found, expected) for found, expected in zip(parts, whole[1:], strict=True))
+
+
+def test_weak_constraints_go_on_bitwise_too():
+    scene = tied_blocks(material("corotated"), material("corotated"))
+    options = {"dt": 0.02, "frames": 3, "quasistatic": False, "max_iterations": 15}
+    whole = list(supple.simulate(scene, PBNGS["anderson"], **options))
+    (last,) = supple.simulate(scene, PBNGS["anderson"], start=whole[1].state, first_frame=3, **options)
+    assert same(last, whole[2])
+
+
+def test_an_equilibrium_is_a_state_to_start_from():
+    scene = cantilever(material("corotated"))
+    found = supple.equilibrium(scene, precision="float32", tolerance=1e-3)
+    again = supple.equilibrium(scene, precision="float32", tolerance=1e-3, start=found.state)
+    assert again.report.iterations == 0
+    assert np.array_equal(again.positions, found.positions)
+
+
+def test_what_happens_to_a_frame_does_not_change_the_motion():
+    scene = cantilever(material("corotated"))
+    options = {"dt": 0.01, "frames": 3, "quasistatic": False, "max_iterations": 5}
+    expected = list(supple.simulate(scene, **options))
+    for frame, untouched in zip(supple.simulate(scene, **options), expected, strict=True):
+        assert same(frame, untouched)
+        for array in (frame.positions, frame.velocities, frame.state.displacements, frame.state.velocities):
+            array[:] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        (State(np.zeros((4, 3)), np.zeros((4, 3))), r"\(64, 3\), got \(4, 3\)"),
+        (State(np.zeros((64, 3)), np.zeros(64)), r"\(64, 3\), got \(64,\)"),
+        (State(np.zeros((64, 3)), np.full((64, 3), np.inf)), "NaN or infinite values"),
+    ],
+    ids=["another scene", "no vectors", "infinite"],
+)
+def test_what_is_no_state_of_the_scene_is_refused(state, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        next(supple.simulate(cantilever(material("corotated")), start=state, tolerance=1e-4))
+
+
+def test_a_state_has_its_own_velocities():
+    scene, still = cantilever(material("corotated")), np.zeros((64, 3))
+    with pytest.raises(ValueError, match="give either a state as start, or velocities"):
+        supple.simulate(scene, start=State(still, still), velocities=still, tolerance=1e-4)
+
+
+def test_velocities_beyond_float32_do_not_end_a_motion():
+    """Unlike what was given, what a motion arrives at is the user's to judge."""
+    scene = cantilever(material("corotated"))
+    fast = np.zeros((64, 3))
+    fast[-1] = 1e30
+    options = {"dt": 1e-12, "frames": 2, "quasistatic": False, "precision": "float32", "max_iterations": 2}
+    assert len(list(supple.simulate(scene, velocities=fast, **options))) == 2
