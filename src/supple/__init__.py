@@ -23,6 +23,7 @@ from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
     Keyframes,
+    Ramp,
     Rotate,
     Scale,
     Scene,
@@ -39,6 +40,8 @@ from supple.scene import (
 )
 from supple.simulate import Frame, Result, equilibrium, simulate
 from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
+from supple.state import State
+from supple.stepper import Frames, Stepper
 
 __version__ = "0.1.0"
 
@@ -55,6 +58,7 @@ __all__ = [
     "Corotated",
     "Embedding",
     "Frame",
+    "Frames",
     "History",
     "Keyframes",
     "LinearElastic",
@@ -63,6 +67,7 @@ __all__ = [
     "NeoHookean",
     "Newton",
     "Outcome",
+    "Ramp",
     "Report",
     "Result",
     "Rotate",
@@ -73,6 +78,8 @@ __all__ = [
     "SceneFileError",
     "StVK",
     "StableNeoHookean",
+    "State",
+    "Stepper",
     "TetMesh",
     "Translate",
     "TriMesh",

@@ -70,7 +70,7 @@ def compare(
     watch: Watcher | None = None,
 ) -> Comparison:
     """Run each solver on one step of the scene: its equilibrium with every motion at its end, or, where it is
-    dynamic, the backward Euler step that leads to a frame.
+    dynamic, the backward Euler step that leads to a frame, or the first of its substeps.
 
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
     velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
@@ -86,7 +86,8 @@ def compare(
         raise ValueError(f"frame must be at least 1, got {frame}")
     model = build_model(scene)
     x = model.rest.copy() if start is None else _rows(start, "start", model)
-    v = np.zeros_like(model.rest) if velocities is None else _rows(velocities, "velocities", model)
+    v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
+    v = v if velocities is None else _rows(velocities, "velocities", model)
     problems: dict[tuple[str, str], Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
         kind = ("float64", "cpu") if trial.solver.name == "newton" else (precision, device)
@@ -124,14 +125,15 @@ def _run(
 
 
 def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, frame: int = 1) -> None:
-    """Set a problem up for the scene's step to a frame from positions x with velocities v."""
+    """Set a problem up for the scene's first step to a frame from positions x with velocities v."""
     problem.positions = x
     if scene.quasistatic:
         problem.prescribe(np.inf)
         return
-    problem.set_inertia(scene.dt, x + scene.dt * v)
-    problem.positions = x + scene.dt * v
-    problem.prescribe(frame * scene.dt)
+    dt = scene.dt / scene.substeps
+    problem.set_inertia(dt, x + dt * v)
+    problem.positions = x + dt * v
+    problem.prescribe((frame - 1) * scene.dt + dt)
 
 
 def solver_label(solver: Solver) -> str:

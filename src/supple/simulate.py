@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from supple.kernels import compilation
-from supple.model import Model
-from supple.report import Outcome, Report
+from supple.model import Model, Step
+from supple.report import Report
 from supple.scene import Body, Scene
 from supple.solvers import Solver, default_solver
 from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, make_stop, solve
+from supple.state import State
+from supple.stepping import Pace, Stepping, make_pace
 
 
 @dataclass
 class Result:
-    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added."""
+    """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added.
+
+    state: what `start` takes to go on from here exactly. step: what led here, for pictures of the residual.
+    """
 
     positions: np.ndarray
     report: Report
     model: Model
     velocities: np.ndarray | None = None
+    state: State | None = field(default=None, repr=False, kw_only=True)
+    step: Step | None = field(default=None, repr=False, kw_only=True)
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
     def of(self, body: Body) -> np.ndarray:
@@ -58,25 +64,27 @@ def equilibrium(
     time_budget: float | None = None,
     precision: str = "float64",
     device: str = "cpu",
-    start: np.ndarray | None = None,
+    start: np.ndarray | State | None = None,
     history: bool = False,
     threads: int | None = None,
     watch: Watcher | None = None,
 ) -> Result:
-    """The positions at which all forces balance, with every motion at its end.
+    """The positions at which all forces balance, with every motion and every load at its end.
 
-    start: positions (n, 3) to begin from; the rest positions by default. history: record residual and
-    energy after every iteration.
+    start: positions (n, 3) or a state to begin from; the rest positions by default. history: record residual
+    and energy after every iteration.
     """
     began = perf_counter()
     solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
     problem = make_problem(scene, True, precision, device, threads)
     if start is not None:
-        problem.positions = _start_positions(start, problem.model)
+        place(problem, start)
     problem.prescribe(np.inf)
     report = solve(problem, solver, stop, history, watch, began)
-    return Result(problem.positions, report, problem.model, on_device=problem.displacements_on_device())
+    step = Step(np.inf, problem.positions, problem.force) if problem.model.varying else None
+    there = problem.displacements_on_device()
+    return Result(problem.positions, report, problem.model, state=problem.state, step=step, on_device=there)
 
 
 def simulate(
@@ -85,14 +93,15 @@ def simulate(
     *,
     dt: float | None = None,
     frames: int | None = None,
-    substeps: int = 1,
+    substeps: int | None = None,
+    damping: float | None = None,
     quasistatic: bool | None = None,
     tolerance: float | None = None,
     max_iterations: int | None = None,
     time_budget: float | None = None,
     precision: str = "float64",
     device: str = "cpu",
-    start: np.ndarray | None = None,
+    start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
     history: bool = False,
@@ -101,114 +110,76 @@ def simulate(
 ) -> Iterator[Frame]:
     """Frames of a motion, each a time dt after the last and warm-started from it.
 
-    A dynamic scene takes `substeps` backward Euler steps per frame, v = Δx/Δt; a quasistatic one finds the
-    equilibrium at each frame's time. dt, frames and quasistatic default to the scene's. To go on from frame
-    k, pass its positions as start, its velocities, and first_frame = k + 1. The limits hold for every step.
+    A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
+    quasistatic one finds the equilibrium at each frame's time. dt, frames, substeps, damping, quasistatic and
+    the velocities at the start default to the scene's. To go on from frame k, pass its state as start and
+    first_frame = k + 1: the frames are bitwise those of a motion that never stopped. Positions (n, 3) as
+    start, and velocities (n, 3), do as well. The limits hold for every step.
     """
     solver = solver or default_solver()
     stop = make_stop(solver, tolerance, max_iterations, time_budget)
-    quasistatic = scene.quasistatic if quasistatic is None else quasistatic
-    dt = scene.dt if dt is None else dt
+    pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
     frames = scene.frames if frames is None else frames
-    if not dt > 0:
-        raise ValueError(f"dt must be positive [s], got {dt}")
-    if frames < 1 or substeps < 1:
-        raise ValueError(f"frames and substeps must be at least 1, got {frames} and {substeps}")
+    if frames < 1:
+        raise ValueError(f"frames must be at least 1, got {frames}")
+    if isinstance(start, State) and velocities is not None:
+        raise ValueError("a state has its own velocities; give either a state as start, or velocities")
     return _frames(
-        scene, solver, stop, dt, frames, 1 if quasistatic else substeps, quasistatic, precision, device,
-        start, velocities, first_frame, history, threads, watch,
+        scene, solver, stop, pace, frames, precision, device, start, velocities, first_frame, history,
+        threads, watch,
     )  # fmt: skip
 
 
 def _frames(
-    scene: Scene, solver: Solver, stop: Stop, dt: float, frames: int, substeps: int, quasistatic: bool,
-    precision: str, device: str, start: np.ndarray | None, velocities: np.ndarray | None, first_frame: int,
-    history: bool, threads: int | None, watch: Watcher | None,
+    scene: Scene, solver: Solver, stop: Stop, pace: Pace, frames: int, precision: str, device: str,
+    start: np.ndarray | State | None, velocities: np.ndarray | None, first_frame: int, history: bool,
+    threads: int | None, watch: Watcher | None,
 ) -> Iterator[Frame]:  # fmt: skip
-    began: float | None = perf_counter()
-    problem = make_problem(scene, quasistatic, precision, device, threads)
-    model, step = problem.model, dt / substeps
+    began = perf_counter()
+    problem = make_problem(scene, pace.quasistatic, precision, device, threads)
     if start is None:
-        problem.prescribe((first_frame - 1) * dt)
+        problem.prescribe((first_frame - 1) * pace.dt)
     else:
-        problem.positions = _start_positions(start, model)
-    damping = getattr(solver, "damping", 0.0)
-    v = np.zeros((model.vertices, 3)) if velocities is None else _start_positions(velocities, model)
-    problem.set_velocities(v)
-    if not quasistatic:
-        problem.set_time_step(step)
-
-    def begin_step(time: float) -> None:
-        if quasistatic:
-            problem.prescribe(time)
-        else:
-            problem.coast(step, damping, time)
-
-    limited = stop.tolerance is not None or stop.time_budget is not None
-    unseen = 0 if limited or history or watch is not None else substeps - 1
-    x = problem.positions
-    for index in range(first_frame, frames + 1):
-        times = [(index - 1) * dt + k * step for k in range(1, substeps + 1)]
-        reports = []
-        if unseen:
-            reports.append(_iterate(problem, solver, stop, begin_step, times[:unseen], began))
-            began = None
-        for time in times[unseen:]:
-            begin_step(time)
-            reports.append(solve(problem, solver, stop, history, watch, began))
-            began = None
-        found = problem.positions
-        v = (found - x) / dt if quasistatic else problem.velocities(step, damping)
-        if not np.isfinite(found).all():  # after substeps that nobody has looked at
-            found, v = x, np.zeros_like(x)
-            problem.positions = found
-            problem.set_velocities(v)
-        x = found.copy()  # the caller may do anything with the frame
-        there = problem.displacements_on_device()
-        yield Frame(found, _merge(reports), model, v, index, index * dt, on_device=there)
+        place(problem, start)
+    if velocities is not None:
+        problem.set_velocities(start_positions(velocities, problem.model))
+    elif problem.model.velocities is not None and first_frame == 1 and not isinstance(start, State):
+        problem.set_velocities(problem.model.velocities)
+    stepping = Stepping(problem, solver, stop, pace, history, watch, began)
+    stepping.index = first_frame - 1
+    for _ in range(first_frame, frames + 1):
+        yield frame_of(stepping, stepping.advance()[0])
 
 
-def _iterate(
-    problem: Problem,
-    solver: Solver,
-    stop: Stop,
-    begin_step: Callable[[float], None],
-    times: list[float],
-    began: float | None,
-) -> Report:
-    """The steps up to some times that nobody looks at: the residual is evaluated only for methods that need
-    it to stay stable. What was rejected is counted when somebody looks."""
-    assert stop.max_iterations is not None
-    with compilation() as compiled:
-        start, setup = perf_counter() if began is None else began, 0.0
-        for time in times:
-            begin_step(time)
-            run = solver.begin(problem)
-            if began is not None:
-                setup, began = perf_counter() - began - compiled.seconds, None
-            every = run.check_every if run.guarded else stop.max_iterations
-            for done in range(0, stop.max_iterations, every):
-                run.advance(min(every, stop.max_iterations - done))
-                if run.guarded:
-                    run.observe(problem.balance())
-        problem.wait()
-    return Report(
-        outcome=Outcome.COMPLETED,
-        solver=solver.name,
-        iterations=len(times) * stop.max_iterations,
-        imbalance=np.nan,
-        reduction=np.nan,
-        residual=np.nan,
-        energy=np.nan,
-        seconds=perf_counter() - start - setup - compiled.seconds,
-        compile_seconds=compiled.seconds,
-        setup_seconds=setup,
-        rejected=0,
-        notes=run.notes(),
+def frame_of(stepping: Stepping, report: Report) -> Frame:
+    """The frame at which a motion has arrived; the caller may do anything with it."""
+    problem, v = stepping.problem, stepping.settle()
+    return Frame(
+        problem.positions,
+        report,
+        problem.model,
+        v,
+        stepping.index,
+        stepping.time,
+        state=problem.state,
+        step=stepping.last_step(),
+        on_device=problem.displacements_on_device(),
     )
 
 
-def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:
+def place(problem: Problem, start: np.ndarray | State) -> None:
+    """Begin from positions (n, 3) [m], at rest, or from a state."""
+    if not isinstance(start, State):
+        problem.positions = start_positions(start, problem.model)
+        return
+    if start.displacements.shape != problem.model.rest.shape:
+        raise ValueError(
+            f"the state is one of {len(start.displacements)} vertices; the scene has {problem.model.vertices}"
+        )
+    problem.state = start
+
+
+def start_positions(values: np.ndarray, model: Model) -> np.ndarray:
     values = np.asarray(values, float)
     if values.shape != model.rest.shape:
         raise ValueError(
@@ -219,18 +190,3 @@ def _start_positions(values: np.ndarray, model: Model) -> np.ndarray:
             f"{np.count_nonzero(~np.isfinite(values).all(axis=1))} vertices have NaN or infinite values"
         )
     return values
-
-
-def _merge(reports: list[Report]) -> Report:
-    """One report for a frame of several substeps: the last, with what adds up added up."""
-    last = reports[-1]
-    if len(reports) > 1:
-        last.iterations = sum(r.iterations for r in reports)
-        last.seconds = sum(r.seconds for r in reports)
-        last.compile_seconds = sum(r.compile_seconds for r in reports)
-        last.setup_seconds = sum(r.setup_seconds for r in reports)
-        last.rejected = sum(r.rejected for r in reports)
-        failed = [r for r in reports if not r.ok]
-        if failed:
-            last.outcome = failed[0].outcome
-    return last

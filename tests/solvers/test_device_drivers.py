@@ -157,9 +157,9 @@ def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
         problem.set_velocities(np.ones((model.vertices, 3)))
         problem.prescribe(0.5)
         problem.prescribe(0.5)
-        problem.coast(0.1, 0.0, 0.6)
+        problem.coast(0.1, 0.0, model.prescribed(0.6))
         problem.set_velocities(np.full((model.vertices, 3), 2.0))
-        problem.coast(0.1, 0.0, 0.7)
+        problem.coast(0.1, 0.0, model.prescribed(0.7))
         for array in (problem.u, problem.last, problem.velocity, problem.anchor):
             problem.pull(array)
     here, there = problems

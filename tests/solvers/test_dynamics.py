@@ -155,8 +155,8 @@ def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_defa
     [
         ({"dt": 0.0}, "dt must be positive"),
         ({"dt": -1.0}, "dt must be positive"),
-        ({"frames": 0}, "frames and substeps must be at least 1"),
-        ({"substeps": 0}, "frames and substeps must be at least 1"),
+        ({"frames": 0}, "frames must be at least 1"),
+        ({"substeps": 0}, "substeps must be at least 1"),
         ({"tolerance": None}, "nothing says when to stop"),
     ],
 )

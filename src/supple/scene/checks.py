@@ -56,6 +56,21 @@ def number(value: Any, what: str, *, above: float | None = None, at_least: float
     return result
 
 
+def count(value: Any, what: str) -> int:
+    """A whole number, at least 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise SceneError(f"{what} must be a whole number, at least 1, got {shown(value)}.")
+    return int(value)
+
+
+def part(value: Any, what: str) -> float:
+    """A number from 0 to below 1."""
+    result = number(value, what, at_least=0)
+    if not result < 1:
+        raise SceneError(f"{what} must be less than 1, got {shown(value)}.")
+    return result
+
+
 def shown(value: Any, limit: int = 60) -> str:
     """`repr` cut to a readable length."""
     text = " ".join(repr(value).split())
