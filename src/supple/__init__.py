@@ -38,6 +38,7 @@ from supple.scene import (
     load_scene,
     scene_schema,
 )
+from supple.showing import film, open_run, picture, report_page
 from supple.simulate import Frame, Result, equilibrium, simulate
 from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
 from supple.state import State
@@ -96,10 +97,14 @@ __all__ = [
     "equilibria",
     "equilibrium",
     "export",
+    "film",
     "inspect",
     "load_mesh",
     "load_scene",
     "load_surface",
+    "open_run",
+    "picture",
+    "report_page",
     "save_frames",
     "save_mesh",
     "scene_schema",

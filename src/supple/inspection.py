@@ -10,7 +10,8 @@ from supple.materials import MATERIALS
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
-from supple.scene import Body, Scene, build_model
+from supple.scene import Body, Ramp, Scene, build_model
+from supple.scene.scene import Load
 from supple.solvers import SOLVERS
 from supple.terms import WeakConstraints
 
@@ -22,8 +23,8 @@ REST, WEIGHTS = 10, 4
 
 
 def inspect(scene: Scene, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, colours of vertices, elements and clusters of up to cluster_size elements,
-    the worst elements of every body, and the memory that each solver needs [MB]."""
+    """Vertices, tets, components, clock and loads, colours of vertices, elements and clusters of up to
+    cluster_size elements, the worst elements of every body, and the memory that each solver needs [MB]."""
     if cluster_size < 1:
         raise ValueError(f"cluster_size must be at least 1, got {cluster_size}")
     model = build_model(scene)
@@ -34,10 +35,30 @@ def inspect(scene: Scene, cluster_size: int = 5, worst: int = 5) -> dict[str, An
         "components": sum(body.mesh.n_components for body in scene.bodies),
         "pinned": len(model.pinned),
         "weak_constraints": sum(len(term.vertices) for term in weak),
+        "clock": _clock(scene),
+        "loads": [_load(load) for load in scene.loads],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
     }
+
+
+def _clock(scene: Scene) -> dict[str, Any]:
+    """How time passes, and gravity in it."""
+    clock = {name: getattr(scene, name) for name in ("quasistatic", "dt", "frames", "substeps", "damping")}
+    return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
+
+
+def _load(load: Load) -> dict[str, Any]:
+    total = load.force.sum(axis=0).tolist()
+    return {"body": load.on.body.name, "vertices": len(load.on), "force": total, "ramp": _ramp(load.ramp)}
+
+
+def _ramp(ramp: Any) -> Any:
+    """Its times and fractions; a sentence for a function, None for what does not vary."""
+    if isinstance(ramp, Ramp):
+        return {"times": list(ramp.times), "fractions": list(ramp.fractions)}
+    return None if ramp is None else "a function of the time"
 
 
 def _body(body: Body, worst: int) -> dict[str, Any]:
@@ -52,6 +73,8 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "material": next(name for name, kind in MATERIALS.items() if kind is type(body.material)),
         "young": _span(body.material.young),
         "poisson": _span(body.material.poisson),
+        "velocity": list(body.velocity),
+        "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
             {"tet": int(e), "quality": float(mesh.quality[e]), "volume": float(mesh.volumes[e])}
             for e in mesh.worst(worst)

@@ -44,8 +44,8 @@ class Simulation:
         self._dragged.clear()
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
-            track.begin_at(self._start)
-        self._last_targets = np.empty((0, 3))
+            track.begin_at(self._start, self._bare.velocities)
+        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.fractions_at(0.0)
         self.stale = True
 
     def change(self, settings: Settings) -> None:
@@ -107,18 +107,19 @@ class Simulation:
         """Go on by dt, with so many sweeps for each solver; a slow one stops early when interrupted."""
         time, s = self.time + self.settings.dt, self.settings
         targets = self.pins.prescribed(time)
-        moved = not np.array_equal(targets, self._last_targets)
+        loads = self.model.fractions_at(time)
+        moved = loads != self._last_loads or not np.array_equal(targets, self._last_targets)
         for track in self.tracks:
             try:
                 if s.quasistatic:
                     track.relax(time, moved, s.sweeps, interrupted)
                 else:
-                    track.advance(time, s.dt, s.sweeps, interrupted)
+                    track.advance(time, s.dt, self.file.scene.damping, s.sweeps, interrupted)
             except DivergedError as error:
                 track.work_on(self.model, s.precision)
                 track.velocities = np.zeros_like(track.velocities)
                 raise DivergedError(f"{error} {ADVICE}") from None
-        self.time, self._last_targets = time, targets
+        self.time, self._last_targets, self._last_loads = time, targets, loads
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
@@ -130,6 +131,8 @@ class Simulation:
         if not self.settings.quasistatic or not all(self._balanced(track) for track in self.tracks):
             return False
         if not np.array_equal(self.pins.prescribed(time), self._last_targets):
+            return False
+        if self.model.fractions_at(time) != self._last_loads:
             return False
         self.time = time
         return True

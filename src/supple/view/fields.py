@@ -17,6 +17,8 @@ DECADES = 4
 """How far down a logarithmic colour bar reaches from the highest value."""
 
 
+NO_LAST_STEP = "they do not say where the last of the substeps began"
+
 Values = Callable[[Model, np.ndarray, Step | None], np.ndarray]
 
 
@@ -120,10 +122,7 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
     pinned."""
     problem, step = _problem(model), step or Step(np.inf, positions)
     if step.anchor is None:
-        raise ValueError(
-            "the residual is not known in frames of several substeps, which do not say where the last one "
-            "began; colour by another field"
-        )
+        raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
     problem.set_inertia(step.dt, step.anchor)
     problem.set_force(model.force if step.force is None else step.force)
     problem.positions = positions
