@@ -23,7 +23,7 @@ class CudaMotions(CudaBatch):
         self._targets = np.zeros((copies * len(model.pinned), RECORD), self.dtype)
         self._at_targets = Put(self.u, slot, self._targets)
         force = np.broadcast_to(self.vertices.force, (copies, *self.vertices.force.shape[1:]))
-        self.vertices = self.vertices._replace(force=np.ascontiguousarray(force))
+        self.vertices = self.vertices._replace(force=force.copy())
         self.force, self._acting = model.force, None if model.varying else ((), None)
         self._upload()
 

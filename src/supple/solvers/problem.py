@@ -378,6 +378,7 @@ class Problem:
         kinds, batches, lanes = self.kinds, len(self.vertices.own), self.lanes
         u = np.zeros((kinds * (self.model.vertices + 1), RECORD), self.dtype)
         sizes = np.zeros((kinds, batches, 2, lanes), self.dtype)
+        self.wait()  # what a device has yet to do is for the copies that are active now
         active, self.active = self.active, np.arange(kinds, dtype=np.int32)
         any_softness = np.zeros((1, batches, lanes), self.dtype)
         self._measure(u, sizes, any_softness, *self._sum_memory(kinds, 5))
