@@ -259,3 +259,17 @@ def test_copies_that_do_not_fit_are_refused(fake_device):  # noqa: F811
     fake_device.free_memory = lambda: 1
     with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
         supple.Stepper(swinging(), 0.02, copies=4, device="cuda")
+
+
+def test_copies_with_attachments_step_as_single_ones_do():
+    """Links have loads of their own, which differ from copy to copy."""
+    scene = hanging_pair()[0]
+    scene.quasistatic = False
+    forces = np.random.default_rng(1).normal(size=(2, scene.bodies[-1].vertices.stop, 3))
+    together = supple.Stepper(scene, 0.02, supple.PBNG(), copies=2, device="cuda", max_iterations=4)
+    alone = [supple.Stepper(scene, 0.02, supple.PBNG(), max_iterations=4) for _ in range(2)]
+    for given in (None, forces, -forces):
+        frames = together.step(given)
+        for copy, sim in enumerate(alone):
+            frame = sim.step(None if given is None else given[copy])
+            np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)
