@@ -23,6 +23,7 @@ from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
     Keyframes,
+    Ramp,
     Rotate,
     Scale,
     Scene,
@@ -37,8 +38,11 @@ from supple.scene import (
     load_scene,
     scene_schema,
 )
+from supple.showing import film, open_run, picture, report_page
 from supple.simulate import Frame, Result, equilibrium, simulate
 from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
+from supple.state import State
+from supple.stepper import Frames, Stepper
 
 __version__ = "0.1.0"
 
@@ -55,6 +59,7 @@ __all__ = [
     "Corotated",
     "Embedding",
     "Frame",
+    "Frames",
     "History",
     "Keyframes",
     "LinearElastic",
@@ -63,6 +68,7 @@ __all__ = [
     "NeoHookean",
     "Newton",
     "Outcome",
+    "Ramp",
     "Report",
     "Result",
     "Rotate",
@@ -73,6 +79,8 @@ __all__ = [
     "SceneFileError",
     "StVK",
     "StableNeoHookean",
+    "State",
+    "Stepper",
     "TetMesh",
     "Translate",
     "TriMesh",
@@ -89,10 +97,14 @@ __all__ = [
     "equilibria",
     "equilibrium",
     "export",
+    "film",
     "inspect",
     "load_mesh",
     "load_scene",
     "load_surface",
+    "open_run",
+    "picture",
+    "report_page",
     "save_frames",
     "save_mesh",
     "scene_schema",

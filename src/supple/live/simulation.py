@@ -43,9 +43,9 @@ class Simulation:
         self._dragged.clear()
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
-            track.begin_at(self._start)
+            track.begin_at(self._start, self._bare.velocities)
         self._good = Moment(0.0, 0, (self._start,))
-        self._last_targets = np.empty((0, 3))
+        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.fractions_at(0.0)
         self.stale = True
 
     def change(self, settings: Settings) -> None:
@@ -108,14 +108,16 @@ class Simulation:
         one diverges all go back to the last good moment, and the reason is raised."""
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
+        loads = self.model.fractions_at(time)
+        moved = loads != self._last_loads or not np.array_equal(targets, self._last_targets)
         try:
             for track in self.tracks:
-                self._advance(track, time, targets, interrupted)
+                self._advance(track, time, targets, moved, interrupted)
         except DivergedError as error:
             self._go_back()
             where = f"Went back to the last good state, at t = {self.time:.3g} s"
             raise DivergedError(f"{error} {where}; {ADVICE}") from None
-        self.time, self._last_targets = time, targets
+        self.time, self._last_targets, self._last_loads = time, targets, loads
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
@@ -125,15 +127,14 @@ class Simulation:
             self._good = Moment(self.time, self.updates, after)
 
     def _advance(
-        self, track: Track, time: float, targets: np.ndarray, interrupted: Callable[[], bool]
+        self, track: Track, time: float, targets: np.ndarray, moved: bool, interrupted: Callable[[], bool]
     ) -> None:
         """One solver's part of an update to a time [s]."""
         s = self.settings
         if s.quasistatic:
-            moved = not np.array_equal(targets, self._last_targets)
             track.relax(time, moved, s.sweeps, interrupted)
         else:
-            track.advance(time, s.dt, s.sweeps, interrupted)
+            track.advance(time, s.dt, self.file.scene.damping, s.sweeps, interrupted)
         times = spread(self.model, track.positions, targets)
         if times > LOST:
             raise DivergedError(
@@ -154,6 +155,8 @@ class Simulation:
         if not self.settings.quasistatic or not all(self._balanced(track) for track in self.tracks):
             return False
         if not np.array_equal(self.pins.prescribed(time), self._last_targets):
+            return False
+        if self.model.fractions_at(time) != self._last_loads:
             return False
         self.time = time
         return True

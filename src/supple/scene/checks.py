@@ -6,10 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown
+from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown, whole_number
 from supple.scene.errors import SceneError
 
-__all__ = ["Vector", "array", "body_name", "closest", "direction", "listed", "number", "shown", "vector"]
+__all__ = [
+    "Vector",
+    "array",
+    "body_name",
+    "closest",
+    "count",
+    "direction",
+    "listed",
+    "number",
+    "part",
+    "shown",
+    "vector",
+]
 
 Vector = tuple[float, float, float]
 
@@ -75,3 +87,19 @@ def body_name(name: Any) -> str:
             f"The name of a body may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
         )
     return name
+
+
+def count(value: Any, what: str) -> int:
+    """A whole number, at least 1."""
+    try:
+        return whole_number(what, value)
+    except ValueError as error:
+        raise SceneError(f"{error}.") from None
+
+
+def part(value: Any, what: str) -> float:
+    """A number from 0 to below 1."""
+    result = number(value, what, at_least=0)
+    if not result < 1:
+        raise SceneError(f"{what} must be less than 1, got {shown(value)}.")
+    return result

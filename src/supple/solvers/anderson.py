@@ -306,8 +306,8 @@ class Anderson:
         self._best, self._rows = problem.shared(
             f"Anderson history of {window} sweeps", lambda: _new_history(problem, window)
         )
-        self._rows.known[:], self._rows.window[:] = 0, window
-        for array in (self._rows.known, self._rows.window):
+        self._rows.slot[:], self._rows.known[:], self._rows.window[:] = 0, 0, window
+        for array in (self._rows.slot, self._rows.known, self._rows.window):
             problem.push(array)
         for array in (self._rows.x, self._best):
             problem.assign(array, problem.u)
