@@ -23,6 +23,7 @@ from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
     Keyframes,
+    Ramp,
     Rotate,
     Scale,
     Scene,
@@ -37,9 +38,11 @@ from supple.scene import (
     load_scene,
     scene_schema,
 )
+from supple.showing import film, open_run, picture, report_page
 from supple.simulate import Frame, Result, equilibrium, simulate
 from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
 from supple.state import State
+from supple.stepper import Frames, Stepper
 
 __version__ = "0.1.0"
 
@@ -56,6 +59,7 @@ __all__ = [
     "Corotated",
     "Embedding",
     "Frame",
+    "Frames",
     "History",
     "Keyframes",
     "LinearElastic",
@@ -64,6 +68,7 @@ __all__ = [
     "NeoHookean",
     "Newton",
     "Outcome",
+    "Ramp",
     "Report",
     "Result",
     "Rotate",
@@ -75,6 +80,7 @@ __all__ = [
     "StVK",
     "StableNeoHookean",
     "State",
+    "Stepper",
     "TetMesh",
     "Translate",
     "TriMesh",
@@ -91,10 +97,14 @@ __all__ = [
     "equilibria",
     "equilibrium",
     "export",
+    "film",
     "inspect",
     "load_mesh",
     "load_scene",
     "load_surface",
+    "open_run",
+    "picture",
+    "report_page",
     "save_frames",
     "save_mesh",
     "scene_schema",

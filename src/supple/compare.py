@@ -72,7 +72,7 @@ def compare(
     watch: Watcher | None = None,
 ) -> Comparison:
     """Run each solver on one step of the scene: its equilibrium with every motion at its end, or, where it is
-    dynamic, the backward Euler step that leads to a frame.
+    dynamic, the backward Euler step that leads to a frame, or the first of its substeps.
 
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
     velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
@@ -91,7 +91,7 @@ def compare(
     if start is None and file is not None:
         start = file.start_positions(model)
     x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
-    v = np.zeros_like(model.rest)
+    v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
         v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
     problems: dict[tuple[str, str], Problem] = {}
@@ -132,14 +132,15 @@ def _run(
 
 
 def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, frame: int = 1) -> None:
-    """Set a problem up for the scene's step to a frame from positions x with velocities v."""
+    """Set a problem up for the scene's first step to a frame from positions x with velocities v."""
     problem.positions = x
     if scene.quasistatic:
         problem.prescribe(np.inf)
         return
-    problem.set_inertia(scene.dt, x + scene.dt * v)
-    problem.positions = x + scene.dt * v
-    problem.prescribe(frame * scene.dt)
+    dt = scene.dt / scene.substeps
+    problem.set_inertia(dt, x + dt * v)
+    problem.positions = x + dt * v
+    problem.prescribe((frame - 1) * scene.dt + dt)
 
 
 def solver_label(solver: Solver) -> str:

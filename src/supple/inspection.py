@@ -11,8 +11,8 @@ from supple.materials import MATERIALS
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
-from supple.scene import Body, Scene, SceneFile, build_model
-from supple.scene.scene import scene_of
+from supple.scene import Body, Ramp, Scene, SceneFile, build_model
+from supple.scene.scene import Load, scene_of
 from supple.solvers import SOLVERS
 
 MEMORY = {"xpbd": 2, "block_xpbd": 2, "bpxpbd": 26, "fpxpbd": 9, "gpbd": 12, "pbd": 0}
@@ -23,8 +23,8 @@ REST, WEIGHTS = 10, 4
 
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, colours of vertices, elements and clusters of up to cluster_size elements,
-    the worst elements of every body, and the memory that each solver needs [MB]."""
+    """Vertices, tets, components, clock and loads, colours of vertices, elements and clusters of up to
+    cluster_size elements, the worst elements of every body, and the memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -36,10 +36,30 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "components": sum(body.mesh.n_components for body in scene.bodies),
         "pinned": len(model.pinned),
         "weak_constraints": sum(len(term.vertices) for term in weak),
+        "clock": _clock(scene),
+        "loads": [_load(load) for load in scene.loads],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
     }
+
+
+def _clock(scene: Scene) -> dict[str, Any]:
+    """How time passes, and gravity in it."""
+    clock = {name: getattr(scene, name) for name in ("quasistatic", "dt", "frames", "substeps", "damping")}
+    return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
+
+
+def _load(load: Load) -> dict[str, Any]:
+    total = load.force.sum(axis=0).tolist()
+    return {"body": load.on.body.name, "vertices": len(load.on), "force": total, "ramp": _ramp(load.ramp)}
+
+
+def _ramp(ramp: Any) -> Any:
+    """Its times and fractions; a sentence for a function, None for what does not vary."""
+    if isinstance(ramp, Ramp):
+        return {"times": list(ramp.times), "fractions": list(ramp.fractions)}
+    return None if ramp is None else "a function of the time"
 
 
 def _body(body: Body, worst: int) -> dict[str, Any]:
@@ -54,6 +74,8 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "material": _name(body.material),
         "young": _span(body.material.young),
         "poisson": _span(body.material.poisson),
+        "velocity": list(body.velocity),
+        "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
             {"tet": int(e), "quality": float(mesh.quality[e]), "volume": float(mesh.volumes[e])}
             for e in mesh.worst(worst)

@@ -30,6 +30,8 @@ def refuse_beyond(model: Model, precision: str, dt: float | None = None) -> None
 def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarray, float]]:
     """Names, values and the lowest magnitude that they may have."""
     yield "a force [N]", model.force, 0.0
+    for _, force in model.varying:
+        yield "a force [N]", force, 0.0
     yield "a mass [kg]", model.mass, 0.0
     if dt is not None:
         yield "inertia, a mass over dt² [kg/s²],", model.mass / (dt * dt), 0.0

@@ -28,7 +28,9 @@ class Model:
     rest (n, 3) rest positions [m]; mass (n,) lumped masses [kg]; force (n, 3) constant external forces
     [N]; pinned (k,) sorted ids of vertices whose positions are prescribed; prescribed(t) their positions
     (k, 3) at time t [s] (t = inf is the end of every motion); terms: the energies; tets (m, 4): all
-    tetrahedra, for counting inversions and for output; bodies: what they are parts of, for output.
+    tetrahedra, for counting inversions and for output; bodies: what they are parts of, for output; varying:
+    forces (n, 3) [N] that act beside the constant ones, each with the fraction of it that acts at time t;
+    velocities (n, 3) [m/s] at the start, None for none.
     """
 
     rest: np.ndarray
@@ -39,6 +41,8 @@ class Model:
     terms: tuple[Term, ...]
     tets: np.ndarray
     bodies: tuple[Part, ...] = ()
+    varying: tuple[tuple[Callable[[float], float], np.ndarray], ...] = ()
+    velocities: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -80,6 +84,32 @@ class Model:
         mask = np.ones(self.vertices, bool)
         mask[self.pinned] = False
         return mask
+
+    def fractions_at(self, time: float) -> tuple[float, ...]:
+        """What part of each varying force acts at a time [s]."""
+        return tuple(fraction(time) for fraction, _ in self.varying)
+
+    def force_at(self, time: float) -> np.ndarray:
+        """All external forces (n, 3) [N] at a time [s]; those of t = inf are the last."""
+        return self.force_of(self.fractions_at(time))
+
+    def force_of(self, fractions: tuple[float, ...]) -> np.ndarray:
+        """External forces (n, 3) [N] when these parts of the varying ones act."""
+        force = self.force
+        for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
+            force = force + fraction * whole
+        return force
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The backward Euler step that led to positions, which says what forces act there beside those of the
+    terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
+    forces (n, 3) [N], None for the model's constant ones."""
+
+    dt: float
+    anchor: np.ndarray | None
+    force: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,37 @@ def test_a_scene_is_described(tmp_path):
     assert found["memory_megabytes"].keys() == SOLVERS.keys()
 
 
+TOSSED = """
+quasistatic = false
+substeps = 4
+damping = 0.01
+gravity_ramp = { times = [0, 2], fractions = [0, 1] }
+
+[[solid]]
+name = "thrown"
+mesh = { block = { cells = [2, 2, 2] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+velocity = [1, 2, 3]
+
+[[force]]
+force = [0, 7, 0]
+"""
+
+
+def test_clock_and_loads_are_described(tmp_path):
+    scene = write_scene(tmp_path, TOSSED)
+    found = supple_json("inspect", scene)
+    assert (found["clock"]["substeps"], found["clock"]["damping"]) == (4, 0.01)
+    assert found["clock"]["gravity_ramp"] == {"times": [0, 2], "fractions": [0, 1]}
+    assert found["bodies"][0]["velocity"] == [1, 2, 3]
+    (load,) = found["loads"]
+    assert (load["body"], load["vertices"], load["ramp"]) == ("thrown", 27, None)
+    np.testing.assert_allclose(load["force"], [0, 7, 0], atol=1e-12)
+    told = supple("inspect", scene).stdout
+    for part in ("0.01 per step", "0 at 0 s, 1 at 2 s", "1, 2, 3", "constant", "[m³]", "[m/s]"):
+        assert part in told
+
+
 def test_colours_are_those_of_reports(tmp_path):
     scene = write_scene(tmp_path, TWO)
     orderings = supple_json("inspect", scene, "--cluster-size", "4")["orderings"]

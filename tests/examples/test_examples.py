@@ -64,6 +64,11 @@ def mesh_file(folder: Path) -> None:
     assert deformed.points[:, 1].max() < 0.0999
 
 
+def robot_loop(folder: Path) -> None:
+    errors = example("robot_loop").main(cells=(8, 2, 2), steps=100, copies=2)
+    assert np.abs(errors).max() < 0.01  # goals that are 0.2 m apart
+
+
 def render_surface(folder: Path) -> None:
     pytest.importorskip("pytetwild")
     pytest.importorskip("pxr")
@@ -76,7 +81,16 @@ def render_surface(folder: Path) -> None:
     assert final.bounds[0, 1] < -0.105  # it hangs lower than it was made
 
 
-CHECKS = (twist_equilibrium, hanging_blocks, falling_bar, dataset, custom_motion, mesh_file, render_surface)
+CHECKS = (
+    twist_equilibrium,
+    hanging_blocks,
+    falling_bar,
+    dataset,
+    custom_motion,
+    mesh_file,
+    robot_loop,
+    render_surface,
+)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -12,13 +12,15 @@ def shown(language: str) -> str:
     return "\n".join(re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL))
 
 
-def test_python():
+def test_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     code = shown("python").replace("cells=(31, 31, 31)", "cells=(4, 4, 4)").replace("frames=90", "frames=2")
     assert "(4, 4, 4)" in code
     names: dict = {}
     exec(code, names)
     assert names["result"].report.outcome is supple.Outcome.CONVERGED
-    assert names["frame"].index == 2
+    assert names["frame"].index == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"twisted.png", "film.mp4"}
 
 
 def test_scene_file(tmp_path):
@@ -27,3 +29,12 @@ def test_scene_file(tmp_path):
     file = supple.load_scene(path)
     assert [body.name for body in file.scene.bodies] == ["bar"]
     assert file.stop.tolerance == 1e-4
+
+
+def test_motions():
+    """What docs/motions.md shows."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "motions.md").read_text()
+    names: dict = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
+    assert names["frame"].report.ok
+    assert names["sim"].time == 0

@@ -54,6 +54,25 @@ def test_what_hands_hold_becomes_pins(live, tmp_path):
     np.testing.assert_allclose(again.pins.prescribed(np.inf), live.pins.prescribed(live.time), atol=1e-12)
 
 
+@pytest.mark.parametrize("quasistatic", [False, True])
+def test_loads_stay_as_they_were_and_nothing_else_of_time_is_saved(tmp_path, quasistatic):
+    text = (
+        SWING.replace("dt = 0.02", "dt = 0.04\nsubsteps = 2\ndamping = 0.1")
+        .replace("density = 100", "density = 100\nvelocity = [0, 1, 0]")
+        .replace(
+            "[[pin]]", "[[force]]\nforce = [0, 0, 90]\nramp = { times = [0, 1], fractions = [0, 1] }\n[[pin]]"
+        )
+    )
+    live = Simulation(scene_file(tmp_path, text))
+    live.prepare()
+    live.update()
+    live.change(replace(live.settings, quasistatic=quasistatic))
+    scene = reloaded(live, tmp_path).file.scene
+    assert scene.loads[0].ramp(np.inf) == pytest.approx(0.02)
+    assert (scene.dt, scene.substeps, scene.damping) == (0.02, 1, 0 if quasistatic else 0.1)
+    assert not scene.bodies[0].moving
+
+
 def test_settings_are_saved(live, tmp_path):
     live.change(
         replace(

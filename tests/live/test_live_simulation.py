@@ -54,6 +54,41 @@ def test_a_dynamic_update_is_a_frame_of_simulate(tmp_path):
         np.testing.assert_allclose(live.tracks[0].velocities, frame.velocities, atol=1e-10)
 
 
+TOSSED = (
+    SWING.replace("dt = 0.02", "dt = 0.04\nsubsteps = 2\ndamping = 0.1")
+    .replace("density = 100", "density = 100\nvelocity = [0, 1, 0]\nangular_velocity = [0, 0, 2]")
+    .replace(
+        "[[pin]]", "[[force]]\nforce = [0, 0, 90]\nramp = { times = [0, 0.1], fractions = [1, -1] }\n[[pin]]"
+    )
+)
+
+
+def test_what_a_scene_says_of_time_is_lived(tmp_path):
+    """An update is one of the substeps."""
+    solver = supple.PBNG()
+    live = simulation(tmp_path, TOSSED, precision="float64", solvers=(solver,), sweeps=7)
+    for frame in supple.simulate(live.file.scene, solver, frames=3, max_iterations=7):
+        for _ in range(2):
+            live.update()
+        np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)
+        np.testing.assert_allclose(live.tracks[0].velocities, frame.velocities, atol=1e-10)
+        np.testing.assert_allclose(live.tracks[0].step.force, frame.step.force)
+    live.reset()
+    assert live.tracks[0].velocities[:, 1].max() > 1
+
+
+def test_loads_that_vary_wake_what_rests(tmp_path):
+    text = BLOCK + "\n[[force]]\nforce = [0, -90, 0]\nramp = { times = [10, 11], fractions = [0, 1] }\n"
+    live = simulation(tmp_path, text, **EXACT)
+    settle(live)
+    still = live.tracks[0].positions.copy()
+    while live.time < 12:
+        if not live.rest():
+            live.update()
+    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+    assert np.abs(live.tracks[0].positions - still).max() > 1e-3
+
+
 def test_a_material_changes_while_it_runs(tmp_path):
     live = simulation(tmp_path, **EXACT)
     before = settle(live).copy()

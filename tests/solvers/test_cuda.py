@@ -154,6 +154,31 @@ def test_positions_reach_torch_on_the_device(precision):
         assert np.abs(tensor.cpu().numpy() - frame.positions).max() < 1e-6
 
 
+@on_a_card
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_copies_of_a_stepper_agree_with_single_ones(precision):
+    """Each with its own forces and pins; also as a tensor on the device."""
+    scene = falling_block("neo_hookean")
+    scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.Ramp((0, 0.02), (0, 1)))
+    random, rest = np.random.default_rng(0), scene.bodies[0].points
+    forces = random.normal(size=(3, *rest.shape))
+    pins = scene.pins[0].on.points + 0.01 * random.normal(size=(3, 1, 3))
+    options = {"substeps": 2, "precision": precision, "max_iterations": 8}
+    together = supple.Stepper(scene, 0.01, supple.PBNG("anderson"), copies=3, device="cuda", **options)
+    alone = [supple.Stepper(scene, 0.01, supple.PBNG("anderson"), **options) for _ in range(3)]
+    near = 1e-9 if precision == "float64" else 1e-4
+    for _ in range(3):
+        frames = together.step(forces, pins)
+        for copy, sim in enumerate(alone):
+            frame = sim.step(forces[copy], pins[copy])
+            np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=near)
+    torch = pytest.importorskip("torch")
+    tensor = together.positions_like("torch")
+    assert tensor.is_cuda
+    assert torch.is_tensor(tensor)
+    np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)
+
+
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
 def test_a_missing_device_is_a_sentence():
     with pytest.raises(ValueError, match="device='cpu'"):

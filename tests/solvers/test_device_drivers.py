@@ -159,12 +159,119 @@ def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
         problem.set_velocities(np.ones((model.vertices, 3)))
         problem.prescribe(0.5)
         problem.prescribe(0.5)
-        problem.coast(0.1, 0.0, 0.6)
+        problem.coast(0.1, 0.0, model.prescribed(0.6))
         problem.set_velocities(np.full((model.vertices, 3), 2.0))
-        problem.coast(0.1, 0.0, 0.7)
+        problem.coast(0.1, 0.0, model.prescribed(0.7))
         for array in (problem.u, problem.last, problem.velocity, problem.anchor):
             problem.pull(array)
     here, there = problems
     assert here.last[model.pinned, 2].max() == pytest.approx(0.6)
     for name in ("u", "last", "velocity", "anchor"):
         np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
+
+
+def swinging() -> supple.Scene:
+    scene = cantilever(material("neo_hookean"), cells=2, gravity=20)
+    scene.quasistatic, scene.dt, scene.substeps, scene.damping = False, 0.02, 2, 0.05
+    scene.add_force(scene.bodies[0], (0, 0, 30.0), ramp=supple.Ramp((0, 0.03, 0.06), (0, 1, -1)))
+    return scene
+
+
+@pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
+def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
+    there, here = (
+        list(supple.simulate(swinging(), solver, frames=3, device=device, max_iterations=6))
+        for device in ("cuda", "cpu")
+    )
+    for a, b in zip(there, here, strict=True):
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-10)
+        np.testing.assert_allclose(a.step.anchor, b.step.anchor, atol=1e-10)
+        np.testing.assert_allclose(a.step.force, b.step.force)
+
+
+@pytest.mark.parametrize("limits", [{"max_iterations": 6}, {"tolerance": 1e-6, "max_iterations": 40}])
+@pytest.mark.parametrize("acceleration", ["none", "anderson"])
+def test_copies_step_together_as_single_steppers_do(acceleration, limits, fake_device):  # noqa: F811
+    """Each with its own forces and pins, over several substeps of which some are looked at."""
+    solver = supple.PBNG(acceleration)
+    scene = swinging()
+    rest, random = scene.bodies[0].points, np.random.default_rng(0)
+    forces = random.normal(size=(2, 3, *rest.shape))
+    pins = scene.pins[0].on.points + 0.02 * random.normal(size=(2, 3, 1, 3))
+    together = supple.Stepper(scene, 0.02, solver, copies=3, device="cuda", **limits)
+    alone = [supple.Stepper(scene, 0.02, solver, **limits) for _ in range(3)]
+    for k in range(2):
+        frames = together.step(forces[k], pins[k])
+        for copy, sim in enumerate(alone):
+            frame = sim.step(forces[k, copy], pins[k, copy])
+            np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)
+            np.testing.assert_allclose(frames.velocities[copy], frame.velocities, atol=1e-6)
+            assert frames.reports[copy].iterations == frame.report.iterations
+            assert frames.reports[copy].energy == pytest.approx(frame.report.energy, rel=1e-6)
+    frames = together.step()
+    for copy, sim in enumerate(alone):
+        np.testing.assert_allclose(frames.positions[copy], sim.step().positions, atol=1e-9)
+    assert np.ptp(frames.positions, axis=0).max() > 1e-3
+
+
+def test_copies_on_a_device_share_launches(fake_device):  # noqa: F811
+    counts = []
+    for copies in (1, 4):
+        sim = supple.Stepper(swinging(), 0.02, supple.PBNG(), copies=copies, device="cuda", max_iterations=3)
+        sim.advance()
+        fake_device.launched.clear()
+        sim.advance(forces=np.ones_like(sim.model.rest))
+        counts.append(len(fake_device.launched))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
+def test_steppers_on_a_device_go_back_to_snapshots(solver, copies):
+    sim = supple.Stepper(swinging(), 0.02, solver, copies=copies, device="cuda", max_iterations=4)
+    first = sim.step().positions
+    snapshot = sim.state
+    after = sim.step().velocities
+    sim.state = snapshot
+    sim._stepping.index = 1
+    assert np.array_equal(sim.step().velocities, after)
+    sim.reset()
+    assert np.array_equal(sim.step().positions, first)
+
+
+def test_one_copy_that_fails_on_a_device_leaves_the_others_alone():
+    sim = supple.Stepper(
+        swinging(), 0.02, supple.PBNG(), copies=2, device="cuda", max_iterations=2, substeps=3
+    )
+    calm = sim.step().positions
+    fast = np.zeros_like(calm)
+    fast[1, -1] = 1e200
+    sim.reset(velocities=fast)
+    frames = sim.step()
+    assert [report.outcome for report in frames.reports] == [Outcome.COMPLETED, Outcome.FAILED]
+    np.testing.assert_allclose(frames.positions[0], calm[0], atol=1e-12)
+    assert np.isfinite(frames.positions).all()
+    with pytest.raises(RuntimeError, match="copies 1 failed"):
+        sim.step()
+    sim.reset(copies=[1])
+    sim.step()
+
+
+def test_copies_that_do_not_fit_are_refused(fake_device):  # noqa: F811
+    fake_device.free_memory = lambda: 1
+    with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
+        supple.Stepper(swinging(), 0.02, copies=4, device="cuda")
+
+
+def test_copies_with_attachments_step_as_single_ones_do():
+    """Links have loads of their own, which differ from copy to copy."""
+    scene = hanging_pair()[0]
+    scene.quasistatic = False
+    forces = np.random.default_rng(1).normal(size=(2, scene.bodies[-1].vertices.stop, 3))
+    together = supple.Stepper(scene, 0.02, supple.PBNG(), copies=2, device="cuda", max_iterations=4)
+    alone = [supple.Stepper(scene, 0.02, supple.PBNG(), max_iterations=4) for _ in range(2)]
+    for given in (None, forces, -forces):
+        frames = together.step(given)
+        for copy, sim in enumerate(alone):
+            frame = sim.step(None if given is None else given[copy])
+            np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)

@@ -7,6 +7,7 @@ from problems import PBNGS, cantilever, face, material
 import supple
 from supple import PBNG, Newton, Outcome
 from supple.materials import MATERIALS
+from supple.solvers import SOLVERS as METHODS
 from supple.solvers.problem import Problem
 
 DT = 0.01
@@ -183,3 +184,70 @@ def test_substeps_that_fail_unseen_leave_the_last_good_frame():
     for frame in frames:
         assert np.isfinite(frame.positions).all()
         assert np.isfinite(frame.velocities).all()
+
+
+EVERY = {name: kind(iterations=2 if name == "newton" else 20) for name, kind in METHODS.items()}
+
+
+@pytest.mark.parametrize("solver", EVERY.values(), ids=EVERY)
+def test_every_solver_is_damped_as_the_scene_says(solver):
+    """A body in flight without loads: v is (1 - damping)ᵏ of what it was after k steps."""
+    scene = flying(gravity=(0, 0, 0))
+    scene.damping, scene.substeps = 0.1, 2
+    object.__setattr__(scene.bodies[0], "velocity", (1.0, 2.0, 3.0))
+    *_, last = supple.simulate(scene, solver, dt=DT, frames=3)
+    np.testing.assert_allclose(last.velocities.mean(axis=0), 0.9**6 * np.array([1, 2, 3]), rtol=1e-6)
+
+
+def test_damping_of_a_solver_comes_on_top():
+    scene = flying(gravity=(0, 0, 0))
+    v = np.ones_like(scene.bodies[0].points)
+    options = {"dt": DT, "frames": 1, "velocities": v}
+    (both,) = supple.simulate(scene, supple.PBD(damping=0.5, iterations=1), damping=0.5, **options)
+    (own,) = supple.simulate(scene, supple.PBD(damping=0.5, iterations=1), **options)
+    np.testing.assert_allclose(both.velocities, 0.25, rtol=1e-9)
+    np.testing.assert_allclose(own.velocities, 0.5, rtol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"damping": 1.0}, {"damping": -0.1}, {"damping": np.nan}])
+def test_impossible_damping_is_refused(options):
+    with pytest.raises(ValueError, match="damping must lie between 0 and 1"):
+        supple.simulate(flying(), PBNG(iterations=1), **options)
+
+
+def test_substeps_and_damping_of_a_call_replace_those_of_the_scene():
+    scene = flying()
+    scene.substeps, scene.damping = 3, 0.2
+    plain = flying()
+    given = {"dt": DT, "frames": 2, "max_iterations": 5}
+    for scene_says, call_says in (({}, {"substeps": 3, "damping": 0.2}), ({"substeps": 1, "damping": 0}, {})):
+        a = list(supple.simulate(scene, PBNG(), **given, **scene_says))
+        b = list(supple.simulate(plain, PBNG(), **given, **call_says))
+        assert np.array_equal(a[-1].positions, b[-1].positions)
+
+
+@pytest.mark.parametrize("solver", [PBNG("anderson"), supple.XPBD(iterations=40)], ids=lambda s: s.name)
+def test_loads_act_as_their_ramps_say(solver):
+    """The momentum of a free body is the sum of Δt f over the steps, at the end of each."""
+    scene = flying(gravity=(0, 0, 0))
+    ramp = supple.Ramp((0, 2 * DT, 3 * DT), (0, 1, -2))
+    scene.add_force(scene.bodies[0], (3.0, 0, 0), ramp=ramp)
+    scene.substeps = 2
+    mass, momentum = scene.bodies[0].mesh.masses(10), 0.0
+    for frame in supple.simulate(scene, solver, dt=DT, frames=4, max_iterations=40):
+        times = [frame.time - DT / 2, frame.time]
+        momentum += sum(DT / 2 * 3.0 * ramp(t) for t in times)
+        assert (mass @ frame.velocities)[0] == pytest.approx(momentum, rel=1e-5)
+    assert momentum < 0
+
+
+def test_going_on_from_a_state_keeps_the_velocities_it_has():
+    """Not those of the scene's start."""
+    scene = flying(gravity=(0, 0, 0))
+    object.__setattr__(scene.bodies[0], "velocity", (1.0, 0.0, 0.0))
+    scene.damping = 0.5
+    options = {"dt": DT, "max_iterations": 3}
+    whole = list(supple.simulate(scene, PBNG(), frames=3, **options))
+    (last,) = supple.simulate(scene, PBNG(), frames=3, start=whole[1].state, first_frame=3, **options)
+    assert np.array_equal(last.positions, whole[2].positions)
+    assert last.velocities.mean(axis=0)[0] == pytest.approx(0.125)

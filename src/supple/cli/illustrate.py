@@ -16,9 +16,11 @@ from supple.report import History
 from supple.scene import SceneFile
 from supple.view import film, history_plot, picture, shared_view
 from supple.view.camera import Angles, check_angles, parse_camera
-from supple.view.fields import field_named
+from supple.view.fields import NO_LAST_STEP, field_named
 from supple.view.film import SIZE as FILM_SIZE
+from supple.view.film import pace
 from supple.view.picture import SIZE as PICTURE_SIZE
+from supple.view.picture import check_size
 from supple.view.plots import Against, Quantity
 from supple.view.style import theme_named
 
@@ -27,12 +29,6 @@ AGAINST: tuple[Against, ...] = ("iterations", "seconds")
 
 TURNTABLE = 90
 """Pictures of a film that goes once around a single frame."""
-
-SLOWEST, FASTEST = 8.0, 50.0
-"""Pictures per second of films, within which they run at the scene's own pace."""
-
-SMALLEST, LARGEST = 160, 8192
-"""Dots across or up of pictures."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,8 @@ def make_look(
     """What the command line asks for, else what the scene file says; refuses what there is not."""
     chosen = file.view.field if field is None else field
     field_named(chosen)
+    if chosen == "residual" and not file.scene.quasistatic and file.scene.substeps > 1:
+        raise ValueError(f"frames of several substeps cannot be coloured by residual; {NO_LAST_STEP}")
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
@@ -69,12 +67,8 @@ def parse_size(text: str) -> tuple[int, int]:
     """Dots across and up from text such as 1920x1080."""
     parts = text.lower().split("x")
     if len(parts) == 2 and all(part.strip().isdecimal() for part in parts):
-        width, height = (int(part) for part in parts)
-        if min(width, height) >= SMALLEST and max(width, height) <= LARGEST:
-            return width, height
-    raise ValueError(
-        f"a size is dots across and up, such as 1920x1080, each from {SMALLEST} to {LARGEST}; got {text!r}"
-    )
+        return check_size([int(part) for part in parts], text)
+    return check_size(text)
 
 
 def draw_picture(run: SavedRun, look: Look, index: int, path: Path) -> str | None:
@@ -116,11 +110,6 @@ def draw_film(
             watch=progress.watch,
             **look.options,
         )
-
-
-def pace(dt: float) -> float:
-    """Pictures per second of a film of frames dt [s] apart."""
-    return min(max(1 / dt, SLOWEST), FASTEST)
 
 
 def draw_plots(record: dict[str, Any], folder: Path) -> dict[str, str]:

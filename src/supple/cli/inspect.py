@@ -39,7 +39,9 @@ def _print(title: str, found: dict[str, Any]) -> None:
     sizes = ("vertices", "tets", "components", "pinned", "weak_constraints")
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
     for heading, table in (
+        ("clock", _listing(_clock(found["clock"]))),
         ("bodies", _bodies(found["bodies"])),
+        *([("loads", _loads(found["loads"]))] if found["loads"] else []),
         ("orderings", _orderings(found["orderings"])),
         ("worst elements", _worst(found["bodies"])),
         ("memory [MB]", _memory(found["memory_megabytes"])),
@@ -47,6 +49,36 @@ def _print(title: str, found: dict[str, Any]) -> None:
         console.print(f"\n[bold]{heading}[/]")
         console.print(table)
     console.print("newton: without what its linear solver needs.", style="dim")
+
+
+def _clock(clock: dict[str, Any]) -> dict[str, str]:
+    """What is not as it is in every scene."""
+    count, dt, substeps = clock["frames"], clock["dt"], clock["substeps"]
+    rows = {"kind": "quasistatic" if clock["quasistatic"] else "dynamic"}
+    rows |= {"frames": f"{count:,} of {dt:.4g} s"}
+    rows |= {"substeps": f"{substeps:,} of {dt / substeps:.4g} s"} if substeps > 1 else {}
+    rows |= {"damping": f"{clock['damping']:.4g} per step"} if clock["damping"] else {}
+    return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_varying(clock['gravity_ramp'])}"}
+
+
+def _loads(loads: list[dict[str, Any]]) -> Any:
+    table = _table("vertices", "total [N]", "in time")
+    for load in loads:
+        force, varying = _vector(load["force"]), _varying(load["ramp"])
+        table.add_row(load["body"], f"{load['vertices']:,}", force, varying.removeprefix(", ") or "constant")
+    return table
+
+
+def _varying(ramp: Any) -> str:
+    """, 0 at 0 s, 1 at 2 s"""
+    if not isinstance(ramp, dict):
+        return f", {ramp}" if ramp else ""
+    keys = zip(ramp["fractions"], ramp["times"], strict=True)
+    return "".join(f", {fraction:.4g} at {time:.4g} s" for fraction, time in keys)
+
+
+def _vector(numbers: list[float]) -> str:
+    return ", ".join(f"{number:.4g}" for number in numbers)
 
 
 def _listing(rows: dict[str, str]) -> Any:
@@ -59,18 +91,22 @@ def _listing(rows: dict[str, str]) -> Any:
 
 def _table(*numbers: str) -> Any:
     """A table with a column for names and one for each kind of number."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("", style="cyan")
     for number in numbers or ("",):
-        table.add_column(number, justify="right")
+        table.add_column(escape(number), justify="right")
     return table
 
 
 def _bodies(bodies: list[dict[str, Any]]) -> Any:
-    table = _table("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material", "E [Pa]", "ν")
+    columns = ("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material", "E [Pa]", "ν")
+    moving = any(any(body["velocity"]) or any(body["angular_velocity"]) for body in bodies)
+    table = _table(*columns, *(("v [m/s]", "ω [rad/s]") if moving else ()))
     for body in bodies:
+        at_start = [_vector(body["velocity"]), _vector(body["angular_velocity"])] if moving else []
         table.add_row(
             body["name"],
             f"{body['vertices']:,}",
@@ -81,6 +117,7 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
             body["material"],
             _span(body["young"]),
             _span(body["poisson"]),
+            *at_start,
         )
     return table
 

@@ -56,13 +56,15 @@ class Job:
 
     @property
     def start(self) -> SavedFrame:
-        """Frame 0: the shape that the solve begins with, at time 0 and still."""
+        """Frame 0: the shape that the solve begins with, at time 0, with the velocities that it has then."""
         scene = self.file.scene
-        positions = (
-            start_of(scene) if self.file.start is None else self.file.start_positions(build_model(scene))
-        )
+        moving = np.concatenate([body.velocities for body in scene.bodies])
+        if self.file.start is None:
+            return SavedFrame(start_of(scene), moving, 0, 0.0)
+        model = build_model(scene)
+        positions, velocities = self.file.start_positions(model), self.file.start_velocities(model)
         assert positions is not None
-        return SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
+        return SavedFrame(positions, moving if velocities is None else velocities, 0, 0.0)
 
     def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
         """The frames after the last complete one, None where there is none."""

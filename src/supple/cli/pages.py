@@ -18,6 +18,7 @@ from supple.cli.speech import say_seconds
 from supple.cli.summary import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.compare import Trial
 from supple.io import ResultsError
+from supple.io.replacing import replacing
 from supple.report import History, Outcome, Report
 from supple.solvers import SOLVERS
 from supple.view import comparison_plot, frames_plot, history_plot
@@ -33,6 +34,18 @@ def page_of(folder: Path) -> Page:
     if (folder / "comparison.json").exists():
         return _page_of_comparison(folder)
     return _page_of_run(open_run(folder))
+
+
+def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
+    """Write the page of a results folder, report.html there unless another file is named."""
+    page = page_of(folder)
+    path = folder / "report.html" if path is None else path
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as unfinished:
+        unfinished.write_text(page.html(), encoding="utf-8")
+    return path, page
 
 
 def _page_of_run(run: SavedRun) -> Page:

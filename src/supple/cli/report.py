@@ -25,16 +25,9 @@ def report(
     It holds everything in itself and needs no other file.
     """
     with refusing(json):
-        from supple.cli.pages import page_of
-        from supple.io.replacing import replacing
+        from supple.cli.pages import write_page
 
-        page = page_of(results)
-        path = results / "report.html" if output is None else output
-        if path.is_dir():
-            raise ValueError(f"{path} is a folder; name a file such as {path / 'report.html'} with --output.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as unfinished:
-            unfinished.write_text(page.html(), encoding="utf-8")
+        path, page = write_page(results, output)
         if json:
             answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
             return

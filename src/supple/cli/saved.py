@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from supple.cli.record import fingerprint, restore_infinities, set_totals
 from supple.cli.summary import solver_name
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
-from supple.model import Model
+from supple.model import Model, Step
+from supple.report import History, Outcome, Report
 from supple.scene import SceneFile, build_model, load_scene
-from supple.view.fields import Step
+from supple.simulate import Frame
 from supple.view.picture import Shape
 from supple.words import counted
+
+T = TypeVar("T")
 
 SCENE = "scene.toml"
 """The copy of the scene file in a results folder."""
@@ -60,6 +63,11 @@ class SavedRun:
         """The numbers of the frames; 0 is the start."""
         return self.folder.indices(self.record)
 
+    @property
+    def frames(self) -> SavedFrames:
+        """All complete frames with their reports, each read when it is asked for; the first is frames[0]."""
+        return SavedFrames(self, range(1, len(self.record["frames"]) + 1))
+
     def shapes(self, indices: Sequence[int] | None = None) -> SavedShapes:
         """The frames with these numbers, 0 for the start; all of them unless given."""
         return SavedShapes(self, indices or self.indices)
@@ -82,19 +90,29 @@ class SavedRun:
         return " · ".join(parts)
 
     def step(self, index: int) -> Step | None:
-        """The backward Euler step that led to a frame; None in quasistatics, and for the start."""
-        scene = self.file.scene
-        if scene.quasistatic or index == 0:
+        """What led to a frame; None where nothing but constant forces did, and for the start."""
+        scene, force = self.file.scene, None
+        if index == 0:
             return None
+        if self.model.varying:
+            single = self.record["solver"].get("single_equilibrium", False)
+            force = self.model.force_at(np.inf if single else self.record["frames"][index - 1]["time"])
+        if scene.quasistatic:
+            return (
+                None if force is None else Step(np.inf, read_frame(self.folder.path, index).positions, force)
+            )
+        if scene.substeps > 1:
+            return Step(scene.dt / scene.substeps, None, force)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
-            return Step(scene.dt, before.positions + scene.dt * before.velocities)
-        start = self.file.start_positions(self.model)
-        return Step(scene.dt, self.model.rest if start is None else start)
+            return Step(scene.dt, before.positions + scene.dt * before.velocities, force)
+        start, v = self.file.start_positions(self.model), self.model.velocities
+        start = self.model.rest if start is None else start
+        return Step(scene.dt, start if v is None else start + scene.dt * v, force)
 
 
-class SavedShapes(Sequence[Shape]):
-    """Frames of a saved run, each read when it is asked for."""
+class _Saved(Sequence[T]):
+    """What a saved run has of some frames, each read when it is asked for."""
 
     def __init__(self, run: SavedRun, indices: Sequence[int]) -> None:
         self.run, self.indices = run, indices
@@ -103,17 +121,43 @@ class SavedShapes(Sequence[Shape]):
         return len(self.indices)
 
     @overload
-    def __getitem__(self, place: int) -> Shape: ...
+    def __getitem__(self, place: int) -> T: ...
 
     @overload
-    def __getitem__(self, place: slice) -> SavedShapes: ...
+    def __getitem__(self, place: slice) -> Self: ...
 
-    def __getitem__(self, place: int | slice) -> Shape | SavedShapes:
+    def __getitem__(self, place: int | slice) -> T | Self:
         if isinstance(place, slice):
-            return SavedShapes(self.run, self.indices[place])
-        index = self.indices[place]
+            return type(self)(self.run, self.indices[place])
+        return self._read(self.indices[place])
+
+    def _read(self, index: int) -> T:
+        raise NotImplementedError
+
+
+class SavedShapes(_Saved[Shape]):
+    """What pictures show of frames."""
+
+    def _read(self, index: int) -> Shape:
         positions = np.asarray(self.run.frame(index).positions, float)
         return Shape(positions, self.run.caption(index), self.run.step(index), index > 0)
+
+
+class SavedFrames(_Saved[Frame]):
+    """Frames as `simulate` gave them."""
+
+    def _read(self, index: int) -> Frame:
+        run, saved = self.run, read_frame(self.run.folder.path, index)
+        report = report_of(run.record["frames"][index - 1])
+        where = saved.index, saved.time
+        return Frame(saved.positions, report, run.model, saved.velocities, *where, step=run.step(index))
+
+
+def report_of(entry: dict[str, Any]) -> Report:
+    """The report of a frame as it was before it was written."""
+    values = {field.name: entry[field.name] for field in fields(Report) if field.name in entry}
+    history = None if entry["history"] is None else History(**entry["history"])
+    return Report(**values | {"outcome": Outcome[entry["outcome"].upper()], "history": history})
 
 
 def open_run(path: Path) -> SavedRun:

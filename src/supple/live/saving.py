@@ -23,8 +23,8 @@ Table = dict[str, Any]
 def save_scene(simulation: Simulation, folder: Path) -> Path:
     """Write a scene file and, beside it, the positions and velocities it starts with; returns the scene file.
 
-    Pins stay where they are now. Settings are the present ones; of two solvers that are compared, the first
-    is saved.
+    Pins stay where they are now, and loads as they are. Settings are the present ones; of two solvers that
+    are compared, the first is saved.
     """
     import tomli_w
 
@@ -72,6 +72,12 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         "dt": now.dt,
         "solver": {"method": now.solvers[0].name, **changed_options(now.solvers[0])},
     }
+    table.pop("substeps", None)  # dt is that of a single step
+    for solid in table["solid"]:
+        for name in ("velocity", "angular_velocity"):
+            solid.pop(name, None)
+    if now.quasistatic:
+        table.pop("damping", None)
     table["stop"] = table.get("stop", {}) | ({"tolerance": now.tolerance} if now.tolerance else {})
     for solid, body, material in zip(table["solid"], file.scene.bodies, now.materials, strict=True):
         if material is not body.material:
@@ -79,9 +85,19 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
             solid["material"] = {material_name(material): {"young": young, "poisson": poisson}}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
+    for load in (*table.get("force", []), *table.get("traction", [])):
+        _hold(load, "ramp", simulation.time)
+    _hold(table, "gravity_ramp", simulation.time)
     if simulation.pins.grabs:
         table["pin"] = table.get("pin", []) + _grabbed_pins(simulation)
     return _moved_paths(table, file.path.parent, folder)
+
+
+def _hold(table: Table, name: str, time: float) -> None:
+    """Let a load stay what it is at a time [s]."""
+    if name in table:
+        fraction = float(np.interp(time, table[name]["times"], table[name]["fractions"]))
+        table[name] = {"times": [0.0], "fractions": [fraction]}
 
 
 def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table]:

@@ -71,7 +71,7 @@ def file_settings(file: SceneFile) -> Settings:
     return Settings(
         solvers=(SOLVERS[file.solver.method](**file.solver.options),),
         materials=tuple(body.material for body in file.scene.bodies),
-        dt=file.scene.dt,
+        dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )

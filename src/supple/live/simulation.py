@@ -33,11 +33,16 @@ class Simulation:
         self._bare, self._built = build_model(file.scene), file_settings(file).physics
         self.model = self._held_model()
         self._start = self._start_positions()
-        asked = file.start_velocities(self._bare)
-        self._start_velocities = np.zeros_like(self._start) if asked is None else asked
+        self._start_velocities = self._velocities_at_start()
         self.tracks: list[Track] = []
         self._arrange_tracks()
         self.reset()
+
+    def _velocities_at_start(self) -> np.ndarray:
+        """Those of the start file, else those of the scene's bodies (n, 3) [m/s]."""
+        saved = self.file.start_velocities(self._bare)
+        found = self._bare.velocities if saved is None else saved
+        return np.zeros_like(self._start) if found is None else found
 
     def reset(self) -> None:
         """Back to the start of the scene, with the present settings."""
@@ -47,7 +52,7 @@ class Simulation:
         for track in self.tracks:
             track.begin_at(self._start, self._start_velocities)
         self._good = Moment(0.0, 0, (self._start,))
-        self._last_targets = np.empty((0, 3))
+        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.fractions_at(0.0)
         self.stale = True
 
     def change(self, settings: Settings) -> None:
@@ -110,14 +115,16 @@ class Simulation:
         one diverges all go back to the last good moment, and the reason is raised."""
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
+        loads = self.model.fractions_at(time)
+        moved = loads != self._last_loads or not np.array_equal(targets, self._last_targets)
         try:
             for track in self.tracks:
-                self._advance(track, time, targets, interrupted)
+                self._advance(track, time, targets, moved, interrupted)
         except DivergedError as error:
             self._go_back()
             where = f"Went back to the last good state, at t = {self.time:.3g} s"
             raise DivergedError(f"{error} {where}; {ADVICE}") from None
-        self.time, self._last_targets = time, targets
+        self.time, self._last_targets, self._last_loads = time, targets, loads
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
@@ -127,15 +134,14 @@ class Simulation:
             self._good = Moment(self.time, self.updates, after)
 
     def _advance(
-        self, track: Track, time: float, targets: np.ndarray, interrupted: Callable[[], bool]
+        self, track: Track, time: float, targets: np.ndarray, moved: bool, interrupted: Callable[[], bool]
     ) -> None:
         """One solver's part of an update to a time [s]."""
         s = self.settings
         if s.quasistatic:
-            moved = not np.array_equal(targets, self._last_targets)
             track.relax(time, moved, s.sweeps, interrupted)
         else:
-            track.advance(time, s.dt, s.sweeps, interrupted)
+            track.advance(time, s.dt, self.file.scene.damping, s.sweeps, interrupted)
         times = spread(self.model, track.positions, targets)
         if times > LOST:
             raise DivergedError(
@@ -156,6 +162,8 @@ class Simulation:
         if not self.settings.quasistatic or not all(self._balanced(track) for track in self.tracks):
             return False
         if not np.array_equal(self.pins.prescribed(time), self._last_targets):
+            return False
+        if self.model.fractions_at(time) != self._last_loads:
             return False
         self.time = time
         return True

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from supple.model import Model
+from supple.model import Model, Step
 from supple.solvers import Run, Solver
 from supple.solvers.problem import Balance
 from supple.solving import make_problem
-from supple.view.fields import Step
+from supple.stepping import total_damping
 
 REMEMBERED = 600
 """Updates that the residual plot shows."""
@@ -31,7 +31,7 @@ class Track:
 
     def begin_at(self, start: np.ndarray, velocities: np.ndarray) -> None:
         """Forget everything and start from these positions (n, 3) [m] with velocities (n, 3) [m/s]."""
-        self.positions, self.velocities = start.copy(), velocities
+        self.positions, self.velocities = start.copy(), velocities.copy()
         self.iterations = 0
         self.balance: Balance | None = None
         self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
@@ -55,7 +55,7 @@ class Track:
     @property
     def step(self) -> Step | None:
         """The backward Euler step that led here; None in quasistatics."""
-        return None if self._step is None else Step(*self._step)
+        return None if self._step is None else Step(*self._step, self._problem.force)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
@@ -72,15 +72,17 @@ class Track:
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
 
-    def advance(self, time: float, dt: float, sweeps: int, interrupted: Callable[[], bool]) -> None:
-        """One backward Euler step to a time [s], solved by so many sweeps."""
+    def advance(
+        self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
+    ) -> None:
+        """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
         ahead = self.positions + dt * self.velocities
         self._problem.set_inertia(dt, ahead)
         self._problem.positions = ahead
         self._problem.prescribe(time)
         self._run, self._step = self.solver.begin(self._problem), (dt, ahead)
         self._sweep(sweeps, interrupted)
-        kept = 1 - getattr(self.solver, "damping", 0.0)
+        kept = 1 - total_damping(self.solver, damping)
         self.velocities = kept * (self._problem.positions - self.positions) / dt
         self.positions = self._problem.positions
 

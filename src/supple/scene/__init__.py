@@ -5,6 +5,7 @@ from supple.scene.build import build_model
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
+from supple.scene.ramps import Ramp
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
 from supple.scene.variations import Variation
@@ -13,6 +14,7 @@ __all__ = [
     "Body",
     "Keyframes",
     "Motion",
+    "Ramp",
     "Rotate",
     "Scale",
     "Scene",

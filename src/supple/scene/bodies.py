@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.embedding import Embedding, Part
 from supple.meshes import TetMesh
-from supple.scene.checks import shown
+from supple.scene.checks import Vector, shown
 from supple.scene.errors import SceneError
 
 Predicate = Callable[[np.ndarray], Any]
@@ -21,7 +21,8 @@ class Body:
     """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`.
 
     first: the number of its first vertex among those of the whole scene. skin: a detailed surface that is
-    shown and exported in place of the boundary.
+    shown and exported in place of the boundary. velocity [m/s] of its centre of mass and angular_velocity
+    [rad/s] about it at the start.
     """
 
     mesh: TetMesh
@@ -30,6 +31,8 @@ class Body:
     name: str
     first: int
     skin: Embedding | None = None
+    velocity: Vector = (0.0, 0.0, 0.0)
+    angular_velocity: Vector = (0.0, 0.0, 0.0)
 
     @property
     def points(self) -> np.ndarray:
@@ -40,6 +43,18 @@ class Body:
     def vertices(self) -> slice:
         """Its vertices among those of the whole scene: `result.positions[body.vertices]`."""
         return slice(self.first, self.first + len(self.points))
+
+    @property
+    def moving(self) -> bool:
+        """Whether it has a velocity at the start."""
+        return any(self.velocity) or any(self.angular_velocity)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """v + ω × (X - c) of every vertex at the start, c the centre of mass; (n, 3) [m/s]."""
+        mass = self.mesh.masses(self.density)
+        centre = mass @ self.points / mass.sum()
+        return np.array(self.velocity) + np.cross(np.array(self.angular_velocity), self.points - centre)
 
     @property
     def all(self) -> VertexSet:

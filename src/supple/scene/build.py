@@ -14,6 +14,7 @@ from supple.checks import LONGEST, flag, floats
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
 from supple.terms import Term, TetElasticity, WeakConstraints
 
@@ -69,15 +70,18 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
     pinned, prescribed = _pins(scene)
+    force, varying = _forces(scene, mass)
     return Model(
         rest=rest,
         mass=mass,
-        force=_forces(scene, mass),
+        force=force,
         pinned=pinned,
         prescribed=prescribed,
         terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
+        varying=varying,
+        velocities=_velocities(scene.bodies),
     )
 
 
@@ -91,7 +95,9 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
-        refuse_falling(scene, pinned, _forces(scene, mass))
+        force, varying = _forces(scene, mass)
+        for each in (force, *(whole for _, whole in varying)):
+            refuse_falling(scene, pinned, each)
 
 
 def refuse_falling(scene: Scene, pinned: np.ndarray, force: np.ndarray) -> None:
@@ -130,12 +136,33 @@ def _tets(bodies: list[Body]) -> np.ndarray:
     return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])
 
 
-def _forces(scene: Scene, mass: np.ndarray) -> np.ndarray:
-    """f_i = m_i g + forces + tractions, (n, 3) [N]."""
-    force = mass[:, None] * np.array(scene.gravity)
+Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
+
+
+def _forces(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
+    """f_i = m_i g + forces + tractions, (n, 3) [N]: those that are constant, and those of each ramp."""
+    found: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
+
+    def of(ramp: Any) -> np.ndarray:
+        """The forces of this ramp so far."""
+        for other, force in found:
+            if other is ramp or (isinstance(ramp, Ramp) and other == ramp):
+                return force
+        found.append((ramp, np.zeros((len(mass), 3))))
+        return found[-1][1]
+
+    of(scene.gravity_ramp)[:] += mass[:, None] * np.array(scene.gravity)
     for load in scene.loads:
-        force[load.on.vertices] += load.force
-    return force
+        of(load.ramp)[load.on.vertices] += load.force
+    (_, constant), *varying = found
+    return constant, tuple((Fraction(ramp), force) for ramp, force in varying)
+
+
+def _velocities(bodies: list[Body]) -> np.ndarray | None:
+    """(n, 3) [m/s] at the start; None where nothing moves."""
+    if not any(body.moving for body in bodies):
+        return None
+    return np.concatenate([body.velocities for body in bodies])
 
 
 def start_of(scene: Scene) -> np.ndarray:

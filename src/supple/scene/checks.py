@@ -18,6 +18,7 @@ __all__ = [
     "direction",
     "listed",
     "number",
+    "part",
     "shown",
     "vector",
 ]
@@ -94,3 +95,11 @@ def body_name(name: Any) -> str:
             f"The name of a body may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
         )
     return name
+
+
+def part(value: Any, what: str) -> float:
+    """A number from 0 to below 1."""
+    result = number(value, what, at_least=0)
+    if not result < 1:
+        raise SceneError(f"{what} must be less than 1, got {shown(value)}.")
+    return result

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from supple.scene.checks import Vector, array, direction, number, shown, vector
 from supple.scene.errors import SceneError
+from supple.scene.ramps import keyed
 
 
 class Motion(ABC):
@@ -56,7 +57,7 @@ def _parts(motion: Motion) -> tuple[Motion, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ramp(Motion):
+class _Timed(Motion):
     """A motion that grows linearly from nothing at `start` to the whole at `start + duration` [s]."""
 
     duration: float = 1.0
@@ -76,7 +77,7 @@ class Ramp(Motion):
 
 
 @dataclass(frozen=True)
-class Translate(Ramp):
+class Translate(_Timed):
     """x = X + s d with the offset d [m] and the fraction s of the motion."""
 
     offset: Vector
@@ -90,7 +91,7 @@ class Translate(Ramp):
 
 
 @dataclass(frozen=True)
-class _AboutAxis(Ramp):
+class _AboutAxis(_Timed):
     axis: Vector
     center: Vector
     angle: float
@@ -131,7 +132,7 @@ class Twist(_AboutAxis):
 
 
 @dataclass(frozen=True)
-class Scale(Ramp):
+class Scale(_Timed):
     """x = c + (1 + s (f - 1)) (X - c): one factor f > 0, or one per axis (3,), about the center c [m]."""
 
     factor: float | Vector
@@ -171,16 +172,9 @@ class Keyframes(Motion):
                 f"Keyframes need a motion such as Translate(...), and not other Keyframes, "
                 f"got {shown(self.motion)}."
             )
-        times, fractions = array(self.times, "times [s]"), array(self.fractions, "fractions")
-        if times.ndim != 1 or len(times) == 0 or times.shape != fractions.shape:
-            raise SceneError(
-                f"Keyframes need one fraction for each time, got times {shown(self.times)} "
-                f"and fractions {shown(self.fractions)}."
-            )
-        if np.any(np.diff(times) <= 0):
-            raise SceneError(f"times [s] of Keyframes must increase, got {shown(self.times)}.")
-        object.__setattr__(self, "times", tuple(times.tolist()))
-        object.__setattr__(self, "fractions", tuple(fractions.tolist()))
+        times, fractions = keyed(self.times, self.fractions, "Keyframes")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "fractions", fractions)
 
     @staticmethod
     def path(times: Sequence[float], offsets: ArrayLike) -> Motion:

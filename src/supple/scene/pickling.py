@@ -1,4 +1,4 @@
-"""Motions that go to another process: functions of a user's own may need help to be pickled."""
+"""Motions and ramps that go to another process: functions of a user's own may need help to be pickled."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 class _ByValue:
     """A function that pickle cannot name; cloudpickle carries its code."""
 
-    def __init__(self, function: Any, whose: str) -> None:
-        self.function, self.whose = function, whose
+    def __init__(self, function: Any, whose: str, what: str) -> None:
+        self.function, self.whose, self.what = function, whose, what
 
     def __reduce__(self) -> tuple:
         try:
             cloudpickle = import_module("cloudpickle")
         except ImportError:
             raise pickle.PicklingError(
-                f"The motion of {self.whose} cannot be pickled: {self.function!r}. Define it with `def` or "
-                "`class` at the top of a module, not as a lambda or inside a function; or add cloudpickle."
+                f"The {self.what} of {self.whose} cannot be pickled: {self.function!r}. Define it with `def` "
+                "or `class` at the top of a module, not as a lambda or inside a function; or add cloudpickle."
             ) from None
         return cloudpickle.loads, (cloudpickle.dumps(self.function),)
 
@@ -27,10 +27,10 @@ class _ByValue:
         return self.function
 
 
-def picklable(motion: Any, whose: str) -> Any:
-    """What to pickle in place of a motion, so that the motion is what is unpickled."""
+def picklable(function: Any, whose: str, what: str = "motion") -> Any:
+    """What to pickle in place of a motion or a ramp, so that it is what is unpickled."""
     try:
-        pickle.dumps(motion)
+        pickle.dumps(function)
     except Exception:  # what pickle raises depends on what it stumbled on
-        return _ByValue(motion, whose)
-    return motion
+        return _ByValue(function, whose, what)
+    return function

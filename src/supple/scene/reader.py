@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from supple.meshes import TriMesh
+from supple.scene import ramps
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import Attach, Force, Pin, SceneTable, Solid, Target, Traction, Where
+from supple.scene.schema import Attach, Force, Pin, Ramp, SceneTable, Solid, Table, Target, Traction, Where
 
 Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""
@@ -35,7 +36,16 @@ class Reader:
     ) -> None:
         self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
         self.bodies: dict[str, Body | None] = dict.fromkeys(names)
-        self.scene = Scene(vector(table.gravity, "gravity"), table.quasistatic, table.dt, table.frames)
+        self.scene = Scene(
+            vector(table.gravity, "gravity"),
+            table.quasistatic,
+            table.dt,
+            table.frames,
+            table.substeps,
+            table.damping,
+            self._ramp("gravity_ramp", table.gravity_ramp),
+        )
+        self._refuse_idle("substeps", "damping")
 
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):
@@ -59,9 +69,12 @@ class Reader:
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
         material = self.mistakes.attempt(f"{field}.material", solid.material.make)
         render = self._render(field, solid)
+        moving = solid.model_dump(include={"velocity", "angular_velocity"})
+        self._refuse_idle(*moving, table=solid, field=field)
         if mesh is not None and material is not None:
             self.bodies[name] = self.mistakes.attempt(
-                f"{field}.name", lambda: self.scene.add_solid(mesh, material, solid.density, name, render)
+                f"{field}.name",
+                lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
             )
 
     def _render(self, field: str, solid: Solid) -> TriMesh | None:
@@ -82,9 +95,25 @@ class Reader:
     def _load(
         self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
     ) -> None:
-        vertices = self._vertices(field, entry.solid, entry.where)
+        vertices, ramp = (
+            self._vertices(field, entry.solid, entry.where),
+            self._ramp(f"{field}.ramp", entry.ramp),
+        )
         if vertices is not None:
-            self.mistakes.attempt(field, lambda: add(vertices, value))
+            self.mistakes.attempt(field, lambda: add(vertices, value, ramp))
+
+    def _ramp(self, field: str, ramp: Ramp | None) -> ramps.Ramp | None:
+        return None if ramp is None else self.mistakes.attempt(field, ramp.make)
+
+    def _refuse_idle(self, *names: str, table: Table | None = None, field: str = "") -> None:
+        """What is only for dynamic scenes must not be there in a quasistatic one."""
+        table = table or self.table
+        for name in names if self.table.quasistatic else ():
+            if name in table.model_fields_set:
+                self.mistakes.add(
+                    f"{field}.{name}".lstrip("."),
+                    "means nothing in a quasistatic scene; take it away, or add quasistatic = false.",
+                )
 
     def _attach(self, field: str, entry: Attach) -> None:
         a = self._vertices(field, entry.solid, entry.where)

@@ -15,9 +15,10 @@ from supple.embedding import embed
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, array, body_name, count, listed, number, shown, vector
+from supple.scene.checks import Vector, array, body_name, count, listed, number, part, shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
+from supple.scene.ramps import AnyRamp, check_ramp
 
 AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
@@ -36,10 +37,14 @@ class Pin:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Constant forces (k, 3) [N] on vertices."""
+    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
 
     on: VertexSet
     force: np.ndarray
+    ramp: AnyRamp | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}
 
 
 def check_parameters(material: Any, mesh: TetMesh) -> None:
@@ -56,13 +61,18 @@ class Scene:
     """Solids with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
-    frames: how many of them a simulation has, frame i at time i dt.
+    frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
+    from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
+    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
     quasistatic: bool = True
     dt: float = 1 / 30
     frames: int = 1
+    substeps: int = 1
+    damping: float = 0.0
+    gravity_ramp: AnyRamp | None = None
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
@@ -78,6 +88,12 @@ class Scene:
         if not isinstance(self.quasistatic, bool):
             raise SceneError(f"quasistatic must be True or False, got {shown(self.quasistatic)}.")
         self.frames = count(self.frames, "frames")
+        self.substeps = count(self.substeps, "substeps")
+        self.damping = part(self.damping, "damping")
+        self.gravity_ramp = check_ramp(self.gravity_ramp)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"gravity_ramp": picklable(self.gravity_ramp, "gravity", "ramp")}
 
     def add_solid(
         self,
@@ -86,11 +102,16 @@ class Scene:
         density: float = 1000.0,
         name: str | None = None,
         render: TriMesh | None = None,
+        *,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
     ) -> Body:
         """A body of a material, e.g. `Corotated(young=1e5, poisson=0.3)`, with a density [kg/m³].
 
         Names are for messages and output; without one it is "solid0", "solid1", ... render: a detailed
         surface, such as `load_surface("armadillo.obj")`, that follows the mesh in pictures and exports.
+        A dynamic scene starts with the velocity [m/s] of its centre of mass and the angular_velocity [rad/s]
+        about it, right-handed about the direction of that vector.
         """
         if not isinstance(mesh, TetMesh):
             raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
@@ -116,7 +137,8 @@ class Scene:
         density = number(density, "density [kg/m³]", above=0)
         first = self.bodies[-1].vertices.stop if self.bodies else 0
         skin = None if render is None else embed(render, mesh)
-        self.bodies.append(Body(mesh, material, density, name, first, skin))
+        at_start = vector(velocity, "velocity [m/s]"), vector(angular_velocity, "angular_velocity [rad/s]")
+        self.bodies.append(Body(mesh, material, density, name, first, skin, *at_start))
         return self.bodies[-1]
 
     def pin(self, vertices: VertexSet | Body, motion: AnyMotion | None = None) -> None:
@@ -138,8 +160,12 @@ class Scene:
                     )
         self.pins.append(Pin(chosen, motion))
 
-    def add_force(self, vertices: VertexSet | Body, force: ArrayLike) -> None:
-        """A constant force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each."""
+    def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
+        """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.
+
+        ramp: what part of it acts at a time, `Ramp(times=(0, 1), fractions=(0, 1))` or any function of the
+        time [s]; all of it, always, unless given. An equilibrium has what acts in the end.
+        """
         chosen = self._vertices(vertices)
         newtons = array(force, "force [N]").copy()
         if newtons.shape == (3,):
@@ -149,10 +175,13 @@ class Scene:
                 f"force must be a total (3,) or one for each of the {len(chosen)} vertices, "
                 f"({len(chosen)}, 3); got shape {newtons.shape}."
             )
-        self.loads.append(Load(chosen, newtons))
+        self.loads.append(Load(chosen, newtons, check_ramp(ramp)))
 
-    def add_traction(self, vertices: VertexSet | Body, traction: ArrayLike) -> None:
-        """A constant traction (3,) [Pa] on all surface triangles whose three vertices are chosen.
+    def add_traction(
+        self, vertices: VertexSet | Body, traction: ArrayLike, ramp: AnyRamp | None = None
+    ) -> None:
+        """A traction (3,) [Pa] on all surface triangles whose three vertices are chosen; ramp as in
+        `add_force`.
 
         A dead load: its direction and its total, traction × area at rest, do not change as the body deforms.
         """
@@ -168,7 +197,7 @@ class Scene:
         a, b, c = np.moveaxis(mesh.points[triangles], 1, 0)
         third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6
         area = np.bincount(triangles.ravel(), np.repeat(third, 3), len(mesh.points))
-        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals))
+        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals, check_ramp(ramp)))
 
     def attach(
         self,

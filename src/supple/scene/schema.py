@@ -27,7 +27,7 @@ from supple.materials import MATERIALS
 from supple.memory import refuse_too_many
 from supple.meshes.generators import SIZES
 from supple.model import Model
-from supple.scene import motions, selections
+from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
 from supple.scene.paths import located
@@ -248,6 +248,13 @@ class Solid(Table):
         description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
     density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
+    velocity: Vector = Field(
+        [0.0, 0.0, 0.0], description="Of its centre of mass at the start of a dynamic scene [m/s]."
+    )
+    angular_velocity: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="About its centre of mass at the start [rad/s], right-handed about this direction.",
+    )
     render: Render | None = Field(
         None, description='A detailed surface to show in place of its own, e.g. { file = "armadillo.obj" }.'
     )
@@ -375,14 +382,33 @@ class Pin(_OnSolid):
     )
 
 
-class Force(_OnSolid):
-    """A constant force."""
+class Ramp(Table):
+    """What part of a load acts at which time; linear in between."""
+
+    times: Numbers = Field(description="Times [s], increasing.")
+    fractions: Numbers = Field(
+        description="For each time, the fraction of the load that acts; before and after, the first and last."
+    )
+
+    def make(self) -> ramps.Ramp:
+        return ramps.Ramp(self.times, self.fractions)
+
+
+class _Load(_OnSolid):
+    ramp: Ramp | None = Field(
+        None,
+        description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }; constant unless given.",
+    )
+
+
+class Force(_Load):
+    """A force."""
 
     force: Vector = Field(description="The total force [N], shared equally by the vertices.")
 
 
-class Traction(_OnSolid):
-    """A constant traction on the surface triangles whose vertices are all chosen."""
+class Traction(_Load):
+    """A traction on the surface triangles whose vertices are all chosen."""
 
     traction: Vector = Field(description="Force per area at rest [Pa].")
 
@@ -530,9 +556,20 @@ class SceneTable(Table):
 
     title: StrictStr = Field("", description="What the scene shows.")
     gravity: Vector = Field([0.0, -9.81, 0.0], description="Acceleration [m/s²], three numbers.")
+    gravity_ramp: Ramp | None = Field(
+        None,
+        description="How gravity varies, e.g. { times = [0, 1], fractions = [0, 1] }; constant unless given.",
+    )
     quasistatic: StrictBool = Field(True, description="Equilibria without inertia; false: backward Euler.")
     dt: Positive = Field(1 / 30, description="Time from frame to frame [s], positive, e.g. 0.01.")
     frames: Count = Field(1, description="How many frames, at least 1; frame i is at time i dt.")
+    substeps: Count = Field(
+        1, description="Backward Euler steps from frame to frame, at least 1, each of dt / substeps."
+    )
+    damping: Annotated[Number, Field(ge=0, lt=1)] = Field(
+        0.0,
+        description="The part of every velocity lost in each step of a dynamic scene, from 0 to below 1.",
+    )
     solid: list[Solid] = Field([], description="The solids, each under [[solid]].")
     pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
     force: list[Force] = Field([], description="Forces, each under [[force]].")

@@ -16,6 +16,7 @@ from supple.scene.build import elastic_groups, merged_material, refuse_falling
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
+from supple.scene.ramps import fraction_at
 from supple.scene.scene import Scene, check_parameters
 
 Vertices = VertexSet | Body
@@ -25,10 +26,10 @@ Vertices = VertexSet | Body
 class Variation:
     """How one of many equilibria differs from the scene; what is not given is as in the scene.
 
-    time: when to take the scene's own motions [s], at their end unless given. pins: vertices that the scene
-    pins, with a motion, taken at that time, or positions (k, 3) [m]. forces: forces [N] in addition to the
-    scene's, (3,) in total or (k, 3). gravity (3,) [m/s²]. materials: other parameters of the same kind of
-    material for a body. start: positions (n, 3) [m] to begin from.
+    time: when to take the scene's own motions and loads [s], at their end unless given. pins: vertices that
+    the scene pins, with a motion, taken at that time, or positions (k, 3) [m]. forces: forces [N] in addition
+    to the scene's, (3,) in total or (k, 3). gravity (3,) [m/s²]. materials: other parameters of the same kind
+    of material for a body. start: positions (n, 3) [m] to begin from.
     """
 
     time: float = np.inf
@@ -56,49 +57,55 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
-    if force is not model.force:
+    if variation.forces or variation.gravity is not None:
         refuse_falling(scene, model.pinned, force)
     return Conditions(
-        _pinned(scene, model, variation),
+        pins_at(scene, model, variation.pins, variation.time),
         force,
         _materials(scene, variation),
         _start(model, variation),
     )
 
 
-def _pinned(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
-    positions = model.prescribed(variation.time).copy()
-    for chosen, target in variation.pins.items():
+def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: float) -> np.ndarray:
+    """Where the pinned vertices are at a time [s], (k, 3) [m]: some have another motion or other positions
+    than in the scene."""
+    positions = model.prescribed(time).copy()
+    for chosen, target in pins.items():
         on = _in_scene(scene, chosen)
         known = np.isin(on.vertices, model.pinned)
         if not np.all(known):
             raise SceneError(
-                f"A variation moves {np.count_nonzero(~known)} vertices of {on.body.name!r} that the scene "
-                "does not pin; pin them with scene.pin(...), so that all variations have the same free "
-                "vertices."
+                f"{np.count_nonzero(~known)} vertices of {on.body.name!r} are to be moved that the scene "
+                "does not pin; pin them with scene.pin(...), so that the free vertices are always the same."
             )
         place = np.searchsorted(model.pinned, on.vertices)
-        at = variation.time
         with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
-            moved = target(on.points, at) if callable(target) else target
-        name = f"where the pins of {on.body.name!r} are in a variation"
+            moved = target(on.points, time) if callable(target) else target
+        name = f"where the pins of {on.body.name!r} arrive"
         positions[place] = finite_rows(name, moved, len(on), SceneError)
     return positions
 
 
+def forces_on(scene: Scene, model: Model, forces: Mapping[Vertices, ArrayLike]) -> np.ndarray:
+    """Forces (n, 3) [N] on all vertices, from those on some: (3,) in total or (k, 3)."""
+    loaded = replace(scene)
+    loaded.bodies = scene.bodies
+    for chosen, force in forces.items():
+        loaded.add_force(_in_scene(scene, chosen), force)
+    total = np.zeros_like(model.rest)
+    for load in loaded.loads:
+        total[load.on.vertices] += load.force
+    return total
+
+
 def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
-    if not variation.forces and variation.gravity is None:
-        return model.force
-    varied = replace(scene)
-    varied.bodies, varied.loads = scene.bodies, list(scene.loads)
-    for chosen, force in variation.forces.items():
-        varied.add_force(_in_scene(scene, chosen), force)
-    force = model.force.copy()
-    for load in varied.loads[len(scene.loads) :]:
-        force[load.on.vertices] += load.force
+    force = model.force_at(variation.time)
+    if variation.forces:
+        force = force + forces_on(scene, model, variation.forces)
     if variation.gravity is not None:
         change = np.array(vector(variation.gravity, "gravity")) - np.array(scene.gravity)
-        force += model.mass[:, None] * change
+        force = force + fraction_at(scene.gravity_ramp, variation.time) * model.mass[:, None] * change
     return force
 
 
@@ -131,5 +138,5 @@ def _start(model: Model, variation: Variation) -> np.ndarray | None:
 def _in_scene(scene: Scene, chosen: Vertices) -> VertexSet:
     on = chosen.all if isinstance(chosen, Body) else chosen
     if not isinstance(on, VertexSet) or on.body not in scene.bodies:
-        raise SceneError(f"A variation names vertices of a body of the scene; got {shown(chosen)}.")
+        raise SceneError(f"Vertices of a body of the scene are needed here; got {shown(chosen)}.")
     return on

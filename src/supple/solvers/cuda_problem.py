@@ -142,5 +142,8 @@ class CudaProblem(Problem):
             self._on_records(Clear(array))
 
     def displacements_on_device(self, copy: int = 0) -> Any:
+        return self.all_displacements_on_device()
+
+    def all_displacements_on_device(self) -> Any:
         self._catch_up()
         return self._mirror.duplicate(self.u, 0, len(self.u))

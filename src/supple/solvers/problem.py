@@ -106,6 +106,7 @@ class Problem:
         self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
         self.inertia = np.zeros(model.vertices)
         self.force, self._loaded = model.force, bool(model.force[model.free].any())
+        self._acting: tuple | None = None if model.varying else ((), None)
         force = np.ascontiguousarray(self._force_by_batch(batches.own))
         self.vertices = VertexRows(batches.own, batches.width, force, self._by_batch(batches.own))
         self.u, self.anchor, self.net, self.last, self.velocity = (
@@ -132,9 +133,19 @@ class Problem:
 
     def set_force(self, force: np.ndarray) -> None:
         """Replace the external forces of the model by others (n, 3) [N]."""
-        self.force, self._loaded = force, bool(force[self.model.free].any())
+        self.force, self._acting = force, None
+        self._loaded = bool(force[..., self.model.free, :].any())
         self.vertices.force[:] = self._force_by_batch(self.vertices.own)
         self.push(self.vertices.force)
+
+    def load(self, time: float, further: np.ndarray | None = None) -> None:
+        """Let those external forces act that the model has at a time [s], and further ones (n, 3) [N], in an
+        array that nobody changes."""
+        fractions = self.model.fractions_at(time)
+        if self._acting is None or self._acting[0] != fractions or self._acting[1] is not further:
+            force = self.model.force_of(fractions)
+            self.set_force(force if further is None else force + further)
+            self._acting = fractions, further
 
     def take_materials(self, model: Model) -> bool:
         """Go over to a model that differs from this one in material parameters only. False where some are not
@@ -239,8 +250,13 @@ class Problem:
         """A copy of the records u where the kernels' is, None on the CPU."""
         return None
 
+    def all_displacements_on_device(self) -> Any:
+        """The same of all copies of the state, one after the other."""
+        return None
+
     def prescribe(self, time: float) -> None:
-        """Move the pinned vertices to where they are at a time [s]."""
+        """Move the pinned vertices to where they are at a time [s], and let the forces of that time act."""
+        self.load(time)
         self.pin(self.model.prescribed(time))
 
     def pin(self, positions: np.ndarray) -> None:
@@ -251,7 +267,8 @@ class Problem:
         if positions is self._aims:  # which nobody can have changed
             return self._at_targets
         if self._aims is None or not np.array_equal(positions, self._aims):
-            self._targets[:, :3] = positions - self.model.rest[self.model.pinned]
+            targets = self._targets.reshape(self.copies, len(self.model.pinned), RECORD)
+            targets[..., :3] = positions - self.model.rest[self.model.pinned]
             self.push(self._targets)
         self._aims = positions.copy() if positions.flags.writeable else positions
         return self._at_targets
@@ -273,17 +290,17 @@ class Problem:
 
     def set_velocities(self, velocities: np.ndarray) -> None:
         """Start a motion with velocities (n, 3) [m/s]."""
-        self.velocity[:-1, :3] = velocities
+        self._vectors(self.velocity)[:] = velocities
         self.push(self.velocity)
         self._moving = False
 
-    def coast(self, dt: float, damping: float, time: float) -> None:
+    def coast(self, dt: float, damping: float, pinned: np.ndarray) -> None:
         """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
-        = uₙ + Δt v, but for the pinned vertices, which move to where they are at a time. What has been
-        prescribed meanwhile counts as velocity."""
+        = uₙ + Δt v, but for the pinned vertices, which move to positions (k, 3) [m]. What has been prescribed
+        meanwhile counts as velocity."""
         keep = 1.0 - damping if self._moving else -1.0
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self._on_records(coast, self._put(self.model.prescribed(time)))
+        self._on_records(coast, self._put(pinned))
         self._moving = True
 
     def displace(self, drift: np.ndarray) -> None:
@@ -302,9 +319,15 @@ class Problem:
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(n, 3) at the end of a step [m/s]."""
-        for array in (self.u, self.last):
-            self.pull(array)
-        return (1.0 - damping) * (self.u[:-1, :3].astype(float) - self.last[:-1, :3]) / dt
+        return (1.0 - damping) * (self.vectors(self.u).astype(float) - self.vectors(self.last)) / dt
+
+    def vectors(self, records: np.ndarray) -> np.ndarray:
+        """What records have for the vertices, (n, 3); with a leading axis where there are several copies."""
+        self.pull(records)
+        return self._vectors(records)
+
+    def _vectors(self, records: np.ndarray) -> np.ndarray:
+        return records[:-1, :3]
 
     def balance(self) -> Balance:
         """Evaluate the net forces into `net` and measure them."""
@@ -354,6 +377,7 @@ class Problem:
         kinds, batches, lanes = self.kinds, len(self.vertices.own), self.lanes
         u = np.zeros((kinds * (self.model.vertices + 1), RECORD), self.dtype)
         sizes = np.zeros((kinds, batches, 2, lanes), self.dtype)
+        self.wait()  # what a device has yet to do is for the copies that are active now
         active, self.active = self.active, np.arange(kinds, dtype=np.int32)
         any_softness = np.zeros((1, batches, lanes), self.dtype)
         self._measure(u, sizes, any_softness, *self._sum_memory(kinds, 5))

@@ -147,7 +147,7 @@ def _clear(operation, place, i):
 
 
 class Put(NamedTuple):
-    """u[i] = targets[slot[i]] where slot (n + 1,) is not negative."""
+    """u[k] = targets[slot[k]] where slot, one for each record, is not negative."""
 
     u: Any
     slot: Any
@@ -156,6 +156,7 @@ class Put(NamedTuple):
 
 @act.of(Put)
 def _put(operation, place, i):
-    slot = operation.slot[i]
+    k = i + offset_of(place)
+    slot = operation.slot[k]
     if slot >= 0:
-        put_record(operation.u, i + offset_of(place), record_at(operation.targets, slot))
+        put_record(operation.u, k, record_at(operation.targets, slot))

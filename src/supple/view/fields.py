@@ -10,21 +10,14 @@ from typing import Any
 import numpy as np
 
 from supple.meshes.measures import volumes
-from supple.model import Model
+from supple.model import Model, Step
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
 
 DECADES = 4
 """How far down a logarithmic colour bar reaches from the highest value."""
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """The backward Euler step that led to positions: dt [s], anchor (n, 3) [m] = xₙ + Δt vₙ. It adds the
-    forces of inertia to the residual."""
-
-    dt: float
-    anchor: np.ndarray
-
+NO_LAST_STEP = "they do not say where the last of the substeps began"
 
 Values = Callable[[Model, np.ndarray, Step | None], np.ndarray]
 
@@ -116,11 +109,11 @@ def energy_density(model: Model, positions: np.ndarray, step: Step | None = None
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """|r| [N]: what the forces on each vertex, with inertia where a step is given, add up to; NaN where it is
     pinned."""
-    problem = _problem(model)
-    if step is None:
-        problem.set_inertia(np.inf, positions)
-    else:
-        problem.set_inertia(step.dt, step.anchor)
+    problem, step = _problem(model), step or Step(np.inf, positions)
+    if step.anchor is None:
+        raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
+    problem.set_inertia(step.dt, step.anchor)
+    problem.set_force(model.force if step.force is None else step.force)
     problem.positions = positions
     problem.balance()
     return np.where(model.free, np.linalg.norm(problem.net[:-1, :3], axis=1), np.nan)

@@ -18,6 +18,9 @@ from supple.view.picture import Artist, Shape, View, shared_view
 SIZE = (1280, 960)
 """Dots across and up."""
 
+SLOWEST, FASTEST = 8.0, 50.0
+"""Pictures per second of films, within which they run at the scene's own pace."""
+
 GIF_WIDTH = 640
 """GIF files are scaled down to so many dots across: they are large."""
 
@@ -78,6 +81,11 @@ def film(
         if watch is not None:
             watch(len(shapes), len(shapes))
         return artist.note
+
+
+def pace(dt: float) -> float:
+    """Pictures per second of a film of frames dt [s] apart."""
+    return min(max(1 / dt, SLOWEST), FASTEST)
 
 
 def _cameras(view: View, angles: Angles, count: int) -> list[Camera]:

@@ -23,6 +23,9 @@ from supple.view.surface import surface_of
 SIZE = (1600, 1200)
 """Dots across and up."""
 
+SMALLEST, LARGEST = 160, 8192
+"""Dots across or up that a picture may have."""
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -137,6 +140,18 @@ def picture(
     with Artist(model, view, field, title, size, theme, backend) as artist:
         save_image(path, artist.draw(shape))
         return artist.note
+
+
+def check_size(size: Any, written: Any = None) -> tuple[int, int]:
+    """Dots across and up, two whole numbers; written: how the user put it."""
+    whole = isinstance(size, list | tuple) and len(size) == 2 and all(isinstance(n, int) for n in size)
+    if not whole or min(size) < SMALLEST or max(size) > LARGEST:
+        said = repr(size if written is None else written)
+        example = "1920x1080" if isinstance(written or size, str) else "(1920, 1080)"
+        raise ValueError(
+            f"a size is dots across and up, such as {example}, each from {SMALLEST} to {LARGEST}; got {said}"
+        )
+    return size[0], size[1]
 
 
 def save_image(path: str | os.PathLike[str], image: np.ndarray) -> None:

@@ -1,0 +1,84 @@
+"""How loads vary in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.scene.checks import array, shown
+from supple.scene.errors import SceneError
+from supple.scene.pickling import picklable
+
+AnyRamp = Callable[[float], float]
+"""The fraction of a load that acts at a time t [s]; t = inf is the end."""
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A load in time: at `times` [s] the `fractions` of it act, linear in between.
+
+    Before the first and after the last time the first and last fraction hold. Fractions may go back, beyond 1
+    and below 0: `Ramp(times=(0, 1, 2), fractions=(0, 1, 0))` loads for a second and unloads for another.
+    """
+
+    times: Sequence[float]
+    fractions: Sequence[float]
+
+    def __post_init__(self) -> None:
+        times, fractions = keyed(self.times, self.fractions, "A Ramp")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "fractions", fractions)
+
+    def __call__(self, t: float) -> float:
+        return float(np.interp(t, self.times, self.fractions))
+
+
+def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Increasing times [s] with a fraction for each, or a sentence about `what` they belong to."""
+    at, values = array(times, "times [s]"), array(fractions, "fractions")
+    if at.ndim != 1 or len(at) == 0 or at.shape != values.shape:
+        raise SceneError(
+            f"{what} must have one fraction for each time, got times {shown(times)} "
+            f"and fractions {shown(fractions)}."
+        )
+    if np.any(np.diff(at) <= 0):
+        raise SceneError(f"times [s] must increase, got {shown(times)}.")
+    return tuple(at.tolist()), tuple(values.tolist())
+
+
+def check_ramp(ramp: Any) -> AnyRamp | None:
+    """A ramp, or any function of the time that gives a number; None for a load that does not vary."""
+    if ramp is not None and not callable(ramp):
+        raise SceneError(
+            f"A ramp must be for example supple.Ramp(times=(0, 1), fractions=(0, 1)), or a function of the "
+            f"time [s]; got {shown(ramp)}."
+        )
+    return ramp
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """t -> the fraction of a load at a time [s], checked."""
+
+    ramp: AnyRamp | None
+
+    def __call__(self, t: float) -> float:
+        return fraction_at(self.ramp, t)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ramp": picklable(self.ramp, "a load", "ramp")}
+
+
+def fraction_at(ramp: AnyRamp | None, t: float) -> float:
+    """The fraction of a load at a time [s]; t = inf is the end."""
+    if ramp is None:
+        return 1.0
+    fraction = ramp(t)
+    if np.ndim(fraction) or not np.isfinite(fraction):
+        raise SceneError(
+            f"The ramp of a load must give one finite number; at t = {t:g} s it gives {shown(fraction)}."
+        )
+    return float(fraction)

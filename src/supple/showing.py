@@ -1,0 +1,232 @@
+"""Pictures, films and pages from Python. What draws them is imported when it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.model import Model
+from supple.scene import Scene, SceneFile, build_model
+from supple.scene.checks import shown
+from supple.simulate import Frame, Result
+
+if TYPE_CHECKING:
+    from supple.cli.saved import SavedRun
+    from supple.view.camera import Angles
+    from supple.view.fields import Field
+    from supple.view.picture import Shape
+
+PathLike = str | os.PathLike[str]
+
+
+def picture(
+    result: Any,
+    path: PathLike | None = None,
+    *,
+    field: str | Field | None = None,
+    camera: str | Angles | None = None,
+    theme: str = "light",
+    size: tuple[int, int] | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+    model: Scene | Model | None = None,
+) -> Path | np.ndarray:
+    """A picture of a result or a frame as a PNG file, whose path it returns; without a path the image itself,
+    (height, width, 3) uint8.
+
+    result: what `equilibrium`, `simulate` or a stepper gives; a run of `open_run`, of which it shows the last
+    frame; a scene, at rest; or positions (n, 3) [m] of a `model`. field: what to colour by: displacement,
+    energy_density, volume_ratio, residual, ordering, body, or a field of your own. camera: corner, front,
+    side, back, top, or azimuth and elevation [degrees]. size: dots across and up. Of a run, the scene file
+    says what is not given.
+    """
+    from supple.io.replacing import replacing
+    from supple.view.picture import SIZE, Artist, save_image, shared_view
+
+    shape, of = _shape_and_model(result, model)
+    look = _look(result, field, camera, title)
+    size = _checked(size or SIZE)
+    shape = shape if subtitle is None else type(shape)(shape.positions, subtitle, shape.step)
+    view = shared_view(of, [shape], look["field"], size, look["camera"])
+    with Artist(of, view, look["field"], look["title"], size, theme) as artist:
+        image = artist.draw(shape)
+        _warn(artist.note)
+    if path is None:
+        return image
+    with replacing(_file(path, (".png",), "a picture")) as unfinished:
+        save_image(unfinished, image)
+    return Path(path)
+
+
+def film(
+    frames: Any,
+    path: PathLike,
+    *,
+    field: str | Field | None = None,
+    camera: str | Angles | None = None,
+    theme: str = "light",
+    size: tuple[int, int] | None = None,
+    title: str | None = None,
+    fps: float | None = None,
+    turning: bool = False,
+    watch: Callable[[int, int], None] | None = None,
+) -> Path:
+    """A film of frames as an MP4, GIF or WebP file, whose path it returns.
+
+    frames: what `simulate` gives, a list of results, or a run of `open_run`. fps: pictures per second; the
+    pace of the frames, from 8 to 50, unless given. turning: take the camera once around. The other options
+    are those of `picture`. watch: called as watch(done, pictures).
+    """
+    from supple.io.replacing import replacing
+    from supple.view.film import ENCODINGS, SIZE, pace
+    from supple.view.film import film as draw
+
+    file = _file(path, tuple(ENCODINGS), "a film")
+    look, size = _look(frames, field, camera, title), _checked(size or SIZE)
+    shapes, model, dt = _shapes(frames)
+    if fps is not None and not 0.1 <= fps <= 240:
+        raise ValueError(f"fps must lie between 0.1 and 240, got {fps}")
+    with replacing(file) as unfinished:
+        options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "watch": watch}
+        _warn(draw(unfinished, model, shapes, fps=fps or pace(dt), **look, **options))
+    return file
+
+
+def open_run(path: PathLike) -> SavedRun:
+    """The run in a results folder of `supple run`: its record, its scene and its `frames`, each read when it
+    is asked for. Nothing is simulated."""
+    from supple.cli.saved import open_run as opened
+
+    return opened(Path(path))
+
+
+def report_page(results: Any, path: PathLike | None = None) -> Path:
+    """One HTML page that holds everything in itself, of a results folder of `supple run` or `supple compare`,
+    or of a run of `open_run`; returns its path, report.html in the results folder unless given."""
+    from supple.cli.pages import write_page
+
+    run = _run(results)
+    folder = Path(results) if run is None else run.folder.path
+    return write_page(folder, None if path is None else Path(path))[0]
+
+
+def _run(source: Any) -> SavedRun | None:
+    """The source if it is a run, of which there is none before `open_run` has imported its class."""
+    saved = sys.modules.get("supple.cli.saved")
+    return source if saved is not None and isinstance(source, saved.SavedRun) else None
+
+
+def _look(source: Any, field: Any, camera: Any, title: str | None) -> dict[str, Any]:
+    """What is asked for, else what the scene file of a run says."""
+    from supple.view.camera import CAMERAS, check_angles, parse_camera
+
+    run = _run(source)
+    if camera is None:
+        camera = CAMERAS["corner"] if run is None else tuple(run.file.view.camera)
+    if isinstance(camera, str):
+        angles = parse_camera(camera)
+    else:
+        try:
+            azimuth, elevation = (float(angle) for angle in camera)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"camera must be one of {', '.join(CAMERAS)}, or azimuth and elevation [degrees] such as "
+                f"(45, 30); got {shown(camera)}"
+            ) from None
+        angles = check_angles((azimuth, elevation))
+    field = field or ("displacement" if run is None else run.file.view.field)
+    return {"field": field, "camera": angles, "title": title or ("" if run is None else run.title)}
+
+
+def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, Model]:
+    """What to draw, and of what."""
+    from supple.view.picture import Shape
+
+    if (run := _run(result)) is not None:
+        return run.shapes()[-1], run.model
+    if isinstance(result, Result):
+        return _shape(result), result.model
+    if isinstance(result, Scene | SceneFile):
+        of = build_model(result, quasistatic=False)
+        return Shape(of.rest), of
+    if model is None:
+        raise ValueError(
+            f"a picture is one of a result, a frame, a run, a scene, or of positions with model=scene; "
+            f"got {shown(result)}"
+        )
+    of = model if isinstance(model, Model) else build_model(model, quasistatic=False)
+    positions = np.asarray(result, float)
+    if positions.shape != of.rest.shape:
+        raise ValueError(f"positions must have the shape {of.rest.shape} of the model, got {positions.shape}")
+    return Shape(positions), of
+
+
+def _shape(result: Result) -> Shape:
+    from supple.view.picture import Shape
+
+    return Shape(np.asarray(result.positions, float), _caption(result), result.step)
+
+
+def _caption(result: Result) -> str:
+    """pbng · 110 iterations · imbalance 7.6e-05 · 0.3 s"""
+    report = result.report
+    parts = [report.solver, f"{report.iterations:,} iteration" + ("s" if report.iterations != 1 else "")]
+    parts += [f"imbalance {report.imbalance:.1e}"]
+    parts += [f"{result.time:.3g} s"] if isinstance(result, Frame) else []
+    parts += [] if report.ok else [report.outcome.name.lower().replace("_", " ")]
+    return " · ".join(parts)
+
+
+class _Shapes(Sequence):
+    """The shapes of frames, each made when it is asked for."""
+
+    def __init__(self, frames: Sequence[Result]) -> None:
+        self._frames = frames
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __getitem__(self, place: Any) -> Any:
+        return _shape(self._frames[place])
+
+
+def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
+    """What a film shows one after the other, of which model, and the time [s] in between."""
+    if (run := _run(frames)) is not None:
+        return run.shapes(), run.model, run.file.scene.dt
+    several = frames if isinstance(frames, Sequence) else list(frames)
+    if not several or not all(isinstance(frame, Result) for frame in several):
+        raise ValueError(
+            f"a film needs at least one frame, such as supple.simulate(scene) gives; got {shown(frames)}"
+        )
+    if any(len(frame.positions) != len(several[0].positions) for frame in several):
+        raise ValueError("all frames of a film must be of the same scene")
+    times = [frame.time for frame in several[:2] if isinstance(frame, Frame)]
+    dt = times[1] - times[0] if len(times) == 2 else 0.0
+    return _Shapes(several), several[0].model, dt if dt > 0 else 1 / 25
+
+
+def _checked(size: Any) -> tuple[int, int]:
+    from supple.view.picture import check_size
+
+    return check_size(size)
+
+
+def _file(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
+    file = Path(path)
+    if file.suffix.lower() not in suffixes:
+        raise ValueError(f"{what} is a file that ends with {' or '.join(suffixes)}, got {str(path)!r}")
+    if not file.parent.is_dir():
+        raise ValueError(f"there is no folder {file.parent} for {what}")
+    return file
+
+
+def _warn(sentence: str | None) -> None:
+    if sentence:
+        warnings.warn(sentence, stacklevel=3)

@@ -1,0 +1,340 @@
+"""Stepper: a motion that somebody else's loop drives, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.asking import UNSAID, Tolerance, check_circumstances, request
+from supple.checks import shown, whole_number
+from supple.model import Model
+from supple.report import Outcome, Report
+from supple.scene import Scene, SceneFile, build_model
+from supple.scene.scene import scene_of
+from supple.scene.variations import Vertices, forces_on, pins_at
+from supple.simulate import Frame, frame_of
+from supple.solvers import PBNG, Solver
+from supple.solvers.problem import Problem
+from supple.solving import make_problem
+from supple.state import State
+from supple.stepping import Stepping, make_pace
+
+if TYPE_CHECKING:
+    from supple.solvers.cuda_motions import CudaMotions
+
+MOST_COPIES = 65_535
+"""Rows that a grid of a CUDA device may have, one for each copy."""
+
+Forces = ArrayLike | Mapping[Vertices, ArrayLike]
+Pins = ArrayLike | Mapping[Vertices, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report for each.
+    `frames[k]` is that of the k-th copy."""
+
+    positions: np.ndarray
+    velocities: np.ndarray
+    reports: list[Report]
+    model: Model = field(repr=False)
+    index: int = 0
+    time: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    def __getitem__(self, copy: int) -> Frame:
+        report = self.reports[copy]
+        return Frame(self.positions[copy], report, self.model, self.velocities[copy], self.index, self.time)
+
+
+class Stepper:
+    """A scene that moves on by dt [s] whenever it is told to:
+
+        sim = supple.Stepper(scene, dt=0.01)
+        while running:
+            frame = sim.step(forces=..., pins=...)
+            frame.positions, frame.velocities, frame.report
+
+    Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
+    step, each with v = (1 - damping) Δx/Δt; a quasistatic one finds the equilibrium. dt, substeps, damping
+    and quasistatic default to the scene's, the solver to PBNG with Anderson acceleration, and a step ends at
+    an imbalance of 1e-4 where no limit says otherwise.
+
+    copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
+    leading axis of that length, or none for what is the same for all. On a CUDA device PBNG moves all of them
+    at once; everything else goes through them one by one, with one set-up for all.
+    """
+
+    def __init__(
+        self,
+        scene: Scene | SceneFile,
+        dt: float | None = None,
+        solver: Solver | str | None = None,
+        *,
+        substeps: int | None = None,
+        damping: float | None = None,
+        quasistatic: bool | None = None,
+        tolerance: Tolerance = UNSAID,
+        max_iterations: int | None = None,
+        time_budget: float | None = None,
+        precision: str = "float64",
+        device: str = "cpu",
+        threads: int | None = None,
+        copies: int | None = None,
+    ) -> None:
+        began = perf_counter()
+        asked = request(scene, solver, tolerance, max_iterations, time_budget)
+        check_circumstances(precision, device, threads)
+        scene, solver, stop = scene_of(scene), asked.solver, asked.stop
+        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
+        if copies is not None:
+            copies = whole_number("copies", copies, at_most=MOST_COPIES)
+        self.scene, self.copies, self._asked = scene, copies, asked
+        self.model = build_model(scene, pace.quasistatic)
+        problem: Problem
+        if self.copies is not None and device == "cuda" and isinstance(solver, PBNG):
+            problem, self._one_by_one = _motions(self.model, precision, self.copies, solver), False
+        else:
+            problem = make_problem(self.model, pace.quasistatic, precision, device, threads)
+            self._one_by_one = copies is not None
+        self._stepping = Stepping(problem, solver, stop, pace, began=began)
+        self._states: list[State] = []
+        self._failed: dict[int, Report] = {}
+        self.reset()
+
+    @property
+    def dt(self) -> float:
+        """[s] from step to step."""
+        return self._stepping.pace.dt
+
+    @property
+    def time(self) -> float:
+        """[s] since the last reset."""
+        return self._stepping.time
+
+    @property
+    def index(self) -> int:
+        """Steps since the last reset."""
+        return self._stepping.index
+
+    @property
+    def pinned(self) -> np.ndarray:
+        """(k,) numbers of the pinned vertices, in the order in which `pins` has their positions."""
+        return self.model.pinned
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n, 3), or (copies, n, 3) [m]."""
+        if self._one_by_one:
+            return self.model.rest + np.stack([state.displacements for state in self._states])
+        return self._problem.positions
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(n, 3), or (copies, n, 3) [m/s]."""
+        if self._one_by_one:
+            return np.stack([state.velocities for state in self._states]).astype(float)
+        return self._stepping.settle()
+
+    def positions_like(self, like: str) -> Any:
+        """The positions as an array of "torch" or "cupy", on the device if the stepper is there."""
+        from supple.interop import array_of
+
+        there = None if self._one_by_one else self._problem.all_displacements_on_device()
+        here = self.positions if there is None else None
+        return array_of(like, here, self.model.rest, there, self.copies)
+
+    @property
+    def state(self) -> Any:
+        """What the next step goes on from, a snapshot; with copies a list of them. Set it to go back: what
+        follows is then bitwise what followed before. The clock is not part of it."""
+        if self._one_by_one:
+            return list(self._states)
+        velocities = self._stepping.settle()
+        if self.copies is None:
+            return self._problem.state
+        moved, dtype = self._problem.vectors(self._problem.u), self._problem.dtype
+        return [State(u.copy(), v.astype(dtype)) for u, v in zip(moved, velocities, strict=True)]
+
+    @state.setter
+    def state(self, state: State | Sequence[State]) -> None:
+        states = [state] if isinstance(state, State) else list(state)
+        if len(states) != (self.copies or 1) or not all(isinstance(s, State) for s in states):
+            raise ValueError(
+                f"the state of this stepper is {self._said_copies('a supple.State', 'states')}, as "
+                f"stepper.state gives it; got {shown(state)}"
+            )
+        for each in states:
+            if each.displacements.shape != self.model.rest.shape:
+                raise ValueError(
+                    f"the state is one of {len(each.displacements)} vertices; "
+                    f"the scene has {self.model.vertices}"
+                )
+        self._put(states)
+        self._failed.clear()
+
+    def reset(
+        self,
+        positions: ArrayLike | None = None,
+        velocities: ArrayLike | None = None,
+        copies: Sequence[int] | None = None,
+    ) -> None:
+        """Back to time 0: positions (n, 3) [m], at rest with the pins at their start unless given, and
+        velocities (n, 3) [m/s], the scene's unless given. copies: which of them to reset, all unless given;
+        the clock goes on where some are not."""
+        x, v = self._start()
+        if positions is not None:
+            x = self._rows(positions, "positions [m]", self.model.vertices)
+        if velocities is not None:
+            v = self._rows(velocities, "velocities [m/s]", self.model.vertices)
+        dtype = self._problem.dtype
+        u, v = (x - self.model.rest).astype(dtype), v.astype(dtype)
+        each = [State(*self._of_copy(k, u, v)) for k in range(self.copies or 1)]
+        if copies is None:
+            self._put(each)
+            self._stepping.index = 0
+            self._failed.clear()
+            return
+        chosen = self._chosen(copies)
+        states = self.state
+        for k in chosen:
+            states[k] = each[k]
+            self._failed.pop(k, None)
+        self._put(states)
+
+    def step(self, forces: Forces | None = None, pins: Pins | None = None) -> Any:
+        """Go on by dt; returns the `Frame` at which that arrives, or `Frames` of all copies.
+
+        forces [N] act in this step in addition to the scene's: one for each vertex, (n, 3), or a dictionary
+        of vertices or bodies with a total (3,) or one for each (k, 3). pins [m]: where the pinned vertices
+        arrive at the end of this step, at constant velocity, in the order of `pinned`, (k, 3), or a
+        dictionary of pinned vertices with positions or a motion; where the scene moves them unless given.
+        """
+        reports = self._advance(forces, pins)
+        if self.copies is None:
+            return frame_of(self._stepping, reports[0])
+        return Frames(self.positions, self.velocities, reports, self.model, self.index, self.time)
+
+    def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
+        """The same, but nothing is read back: positions stay on the device until somebody asks for them.
+        Returns the report, or those of all copies."""
+        reports = self._advance(forces, pins)
+        return reports[0] if self.copies is None else reports
+
+    def _advance(self, forces: Forces | None, pins: Pins | None) -> list[Report]:
+        if self._failed:
+            which = "" if self.copies is None else f" of copies {', '.join(map(str, sorted(self._failed)))}"
+            again = "reset()" if self.copies is None else f"reset(copies={sorted(self._failed)})"
+            raise RuntimeError(
+                f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
+                "or go back by setting the state to an earlier one; smaller steps or forces may help."
+            )
+        acting, arriving = self._forces(forces), self._pins(pins)
+        if self._one_by_one:
+            reports = self._each(acting, arriving)
+        else:
+            reports = self._stepping.advance(acting, arriving)
+        self._failed = {k: r for k, r in enumerate(reports) if r.outcome is Outcome.FAILED}
+        return reports
+
+    def _each(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
+        """One copy after the other through the same problem."""
+        stepping, reports, index = self._stepping, [], self._stepping.index
+        for k, state in enumerate(self._states):
+            stepping.problem.state = state
+            stepping.begin()
+            stepping.index = index
+            reports += stepping.advance(*self._of_copy(k, forces, pins))
+            stepping.settle()
+            self._states[k] = stepping.problem.state
+        return reports
+
+    @property
+    def _problem(self) -> Problem:
+        return self._stepping.problem
+
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and velocities (n, 3) of the scene, or of its file, at time 0."""
+        x, v = self._asked.start(None, self.model), self.model.velocities
+        x = self.model.rest.copy() if x is None else x.copy()
+        x[self.model.pinned] = self.model.prescribed(0.0)
+        return x, np.zeros_like(x) if v is None else v
+
+    def _put(self, states: list[State]) -> None:
+        if self._one_by_one:
+            self._states = list(states)
+        elif self.copies is None:
+            self._problem.state = states[0]
+        else:
+            self._problem._vectors(self._problem.u)[:] = [state.displacements for state in states]
+            self._problem.push(self._problem.u)
+            self._problem.set_velocities(np.stack([state.velocities for state in states]))
+        self._stepping.begin()
+
+    def _forces(self, forces: Forces | None) -> np.ndarray | None:
+        if isinstance(forces, Mapping):
+            return forces_on(self.scene, self.model, forces)
+        return None if forces is None else self._rows(forces, "forces [N]", self.model.vertices)
+
+    def _pins(self, pins: Pins | None) -> np.ndarray | None:
+        if isinstance(pins, Mapping):
+            return pins_at(self.scene, self.model, pins, (self.index + 1) * self.dt)
+        return None if pins is None else self._rows(pins, "pins [m]", len(self.pinned), "pinned vertex")
+
+    def _rows(self, values: ArrayLike, what: str, count: int, of: str = "vertex") -> np.ndarray:
+        """An array of its own of (count, 3) finite numbers; with copies it may have a leading axis."""
+        try:
+            rows = np.array(values, float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{what} must be numbers, got {shown(values)}") from None
+        shapes = [(count, 3)] if self.copies is None else [(self.copies, count, 3), (count, 3)]
+        if rows.shape not in shapes:
+            raise ValueError(
+                f"{what} must have three numbers for each {of}, shape {' or '.join(map(str, shapes))}; "
+                f"got shape {rows.shape}"
+            )
+        bad = np.count_nonzero(~np.isfinite(rows).all(axis=-1))
+        if bad:
+            raise ValueError(f"{what} must be finite; {bad} rows have NaN or infinite values")
+        return rows
+
+    def _of_copy(self, k: int, *arrays: np.ndarray | None) -> list[Any]:
+        return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
+
+    def _chosen(self, copies: Sequence[int]) -> list[int]:
+        chosen = np.asarray(copies)
+        if self.copies is None:
+            raise ValueError("this stepper has no copies; reset() without copies starts it again")
+        if (
+            chosen.ndim != 1
+            or chosen.dtype.kind not in "iu"
+            or not np.all((chosen >= 0) & (chosen < self.copies))
+        ):
+            raise ValueError(f"copies are numbers from 0 to {self.copies - 1}, got {shown(copies)}")
+        return chosen.tolist()
+
+    def _said_copies(self, one: str, several: str) -> str:
+        return one if self.copies is None else f"a list of {self.copies} {several}"
+
+
+def _motions(model: Model, precision: str, copies: int, solver: PBNG) -> CudaMotions:
+    """Copies on a device, which must have room for them."""
+    from supple.kernels.cuda import free_memory, require_device
+    from supple.solvers.cuda_batch import bytes_per_copy
+    from supple.solvers.cuda_motions import CudaMotions
+
+    require_device()
+    needed, free = copies * bytes_per_copy(model, precision, solver.window), free_memory()
+    if needed > free:
+        raise ValueError(
+            f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
+            f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
+        )
+    return CudaMotions(model, precision, copies)

@@ -1,0 +1,234 @@
+"""The one loop from frame to frame: steps of time, what acts in them, and what failures lead to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from supple.checks import flag, one_number, positive, whole_number
+from supple.kernels import compilation
+from supple.magnitudes import refuse_beyond
+from supple.model import Step
+from supple.report import Outcome, Report
+from supple.scene import Scene
+from supple.solvers import Solver
+from supple.solvers.problem import Problem
+from supple.solving import Stop, Watcher, solve_copies
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How time passes: dt [s] from frame to frame, in `substeps` backward Euler steps that lose the part
+    `damping` of every velocity each; quasistatic: without inertia, one equilibrium per frame."""
+
+    dt: float
+    substeps: int
+    damping: float
+    quasistatic: bool
+
+    @property
+    def step(self) -> float:
+        """Δt [s]"""
+        return self.dt / self.substeps
+
+
+def make_pace(
+    scene: Scene,
+    solver: Solver,
+    dt: float | None,
+    substeps: int | None,
+    damping: float | None,
+    quasistatic: bool | None,
+) -> Pace:
+    """What a call asks for, else what the scene says; a solver's own damping comes on top."""
+    dt = positive("dt", scene.dt if dt is None else dt, "s")
+    substeps = whole_number("substeps", scene.substeps if substeps is None else substeps)
+    damping = one_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
+    quasistatic = scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic)
+    return Pace(dt, 1 if quasistatic else substeps, total_damping(solver, damping), quasistatic)
+
+
+def total_damping(solver: Solver, damping: float) -> float:
+    """The part of every velocity that is lost in a step: to the scene, and to a solver that damps too."""
+    own = getattr(solver, "damping", 0.0)
+    return 1 - (1 - damping) * (1 - own) if damping and own else damping or own
+
+
+class Stepping:
+    """A problem on its way from frame to frame; index: frames that are done.
+
+    Everything here is for all copies of the problem's state at once. What is recorded and watched is the
+    first.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        pace: Pace,
+        record: bool = False,
+        watch: Watcher | None = None,
+        began: float | None = None,
+    ) -> None:
+        self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
+        self._record, self._watch, self._began = record, watch, began
+        self._before = problem.zeros(problem.u.shape)
+        self._held: np.ndarray | None = None
+        limited = stop.tolerance is not None or stop.time_budget is not None
+        looks = limited or record or watch is not None
+        self._unseen = 0 if looks else pace.substeps - 1
+        if not pace.quasistatic:
+            refuse_beyond(problem.model, str(problem.dtype), pace.step)
+            problem.set_time_step(pace.step)
+        self.begin()
+
+    @property
+    def time(self) -> float:
+        """Of the last frame [s]."""
+        return self.index * self.pace.dt
+
+    def begin(self) -> None:
+        """Go on from what positions and velocities the problem has been given."""
+        self._held, self._settled = None, True
+
+    def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
+        """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.
+        pins (k, 3) [m]: where the pinned vertices arrive, at constant velocity, instead of where the model
+        has them."""
+        problem, pace = self.problem, self.pace
+        problem.assign(self._before, problem.u)
+        ticks = range(1, pace.substeps + 1)
+        times = [self.index * pace.dt + k * pace.step for k in ticks]
+        aims = [None] * pace.substeps if pins is None else self._ways(pins)
+        steps = list(zip(times, aims, strict=True))
+        reports = []
+        if self._unseen:
+            reports.append(self._iterate(steps[: self._unseen], forces))
+        for time, aim in steps[self._unseen :]:
+            self._begin_step(time, aim, forces)
+            limits = self._record, self._watch, self._take_began()
+            reports.append(solve_copies(problem, self.solver, self.stop, *limits))
+        self.index += 1
+        self._settled = False
+        merged = [_merge(list(of_copy)) for of_copy in zip(*reports, strict=True)]
+        if any(report.outcome is Outcome.FAILED for report in merged):
+            self._undo_lost()
+        return merged
+
+    def settle(self) -> np.ndarray:
+        """The velocities [m/s] at the end of the frame, rounded as the problem has them: what is kept of a
+        frame is then all that the next one depends on."""
+        if not self._settled:
+            self.problem.set_velocities(self._velocities())
+            self._settled = True
+        return self.problem._vectors(self.problem.velocity).astype(float)
+
+    def last_step(self) -> Step | None:
+        """What led to the frame; None where nothing but the model's constant forces did."""
+        p, pace = self.problem, self.pace
+        force = p.force if p.force is not p.model.force else None
+        if pace.quasistatic:
+            return None if force is None else Step(math.inf, p.positions, force)
+        return Step(pace.step, p.model.rest + p.vectors(p.anchor), force)
+
+    def _velocities(self) -> np.ndarray:
+        p, pace = self.problem, self.pace
+        if pace.quasistatic:
+            return (p.vectors(p.u).astype(float) - p.vectors(self._before)) / pace.dt
+        return p.velocities(pace.step, pace.damping)
+
+    def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
+        p, pace = self.problem, self.pace
+        p.load(time, forces)
+        pinned = p.model.prescribed(time) if aim is None else aim
+        if pace.quasistatic:
+            p.pin(pinned)
+        else:
+            p.coast(pace.step, pace.damping, pinned)
+        self._held = pinned
+
+    def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
+        """Where pinned vertices are after each substep on a straight way to positions [m]."""
+        if self.pace.substeps == 1:
+            return [pins]
+        p = self.problem
+        held = p.positions[..., p.model.pinned, :] if self._held is None else self._held
+        parts = np.arange(1, self.pace.substeps) / self.pace.substeps
+        return [*(held + part * (pins - held) for part in parts), pins]
+
+    def _iterate(self, steps: list, forces: np.ndarray | None) -> list[Report]:
+        """Steps that nobody looks at: the residual is evaluated only for methods that need it to stay stable.
+        What was rejected is counted when somebody looks."""
+        problem, solver, limit = self.problem, self.solver, self.stop.max_iterations
+        assert limit is not None
+        began = self._take_began()
+        with compilation() as compiled:
+            start, setup = perf_counter() if began is None else began, 0.0
+            for time, aim in steps:
+                self._begin_step(time, aim, forces)
+                run = solver.begin(problem)
+                if began is not None:
+                    setup, began = perf_counter() - began - compiled.seconds, None
+                every = run.check_every if run.guarded else limit
+                for done in range(0, limit, every):
+                    run.advance(min(every, limit - done))
+                    if run.guarded:
+                        for copy, balance in problem.balances().items():
+                            run.observe(balance, copy)
+            problem.wait()
+        return [
+            Report(
+                outcome=Outcome.COMPLETED,
+                solver=solver.name,
+                iterations=len(steps) * limit,
+                imbalance=np.nan,
+                reduction=np.nan,
+                residual=np.nan,
+                energy=np.nan,
+                seconds=perf_counter() - start - setup - compiled.seconds,
+                compile_seconds=compiled.seconds if copy == 0 else 0.0,
+                setup_seconds=setup if copy == 0 else 0.0,
+                rejected=0,
+                notes=run.notes(copy),
+            )
+            for copy in range(problem.copies)
+        ]
+
+    def _take_began(self) -> float | None:
+        """When the set-up began, for the first report."""
+        began, self._began = self._began, None
+        return began
+
+    def _undo_lost(self) -> None:
+        """Copies that are not finite, after substeps that nobody has looked at, go back to the frame before
+        and stop there."""
+        p = self.problem
+        moved = p.vectors(p.u)
+        lost = ~np.isfinite(moved.reshape(p.copies, -1)).all(axis=1)
+        if not lost.any():
+            return
+        velocities = self._velocities().reshape(p.copies, -1, 3)
+        velocities[lost] = 0
+        for copy in np.flatnonzero(lost):
+            p.assign(p.u, self._before, int(copy))
+        p.set_velocities(velocities.reshape(moved.shape))
+        self._settled = True
+
+
+def _merge(reports: list[Report]) -> Report:
+    """One report for a frame of several substeps: the last, with what adds up added up."""
+    last = reports[-1]
+    if len(reports) > 1:
+        last.iterations = sum(r.iterations for r in reports)
+        last.seconds = sum(r.seconds for r in reports)
+        last.compile_seconds = sum(r.compile_seconds for r in reports)
+        last.setup_seconds = sum(r.setup_seconds for r in reports)
+        last.rejected = sum(r.rejected for r in reports)
+        failed = [r for r in reports if not r.ok]
+        if failed:
+            last.outcome = failed[0].outcome
+    return last

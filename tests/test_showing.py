@@ -1,0 +1,193 @@
+"""Pictures, films, pages and saved runs from Python."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from problems import cantilever, material
+from typer.testing import CliRunner
+
+import supple
+from supple.cli import app
+from supple.view.fields import FIELDS, Field
+
+SMALL = (320, 240)
+
+
+@pytest.fixture(scope="module")
+def swing():
+    scene = cantilever(material("corotated"), cells=2)
+    scene.quasistatic, scene.dt = False, 0.02
+    return scene, list(supple.simulate(scene, supple.Newton(), frames=3, max_iterations=2))
+
+
+SCENE = """
+quasistatic = false
+dt = 0.05
+frames = 3
+title = "Swing"
+
+[[solid]]
+mesh = { block = { cells = [2, 2, 2] } }
+material = { corotated = { young = 1e3, poisson = 0.3 } }
+density = 10
+velocity = [0, 0.5, 0]
+
+[[force]]
+force = [0, 1, 0]
+ramp = { times = [0, 0.1], fractions = [0, 1] }
+
+[[pin]]
+where = { side = "x-" }
+
+[solver]
+method = "newton"
+
+[view]
+field = "volume_ratio"
+camera = [10, 5]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run")
+    (path / "swing.toml").write_text(SCENE)
+    arguments = [
+        "run",
+        str(path / "swing.toml"),
+        "--output",
+        str(path / "results"),
+        "--no-picture",
+        "--quiet",
+    ]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    return path / "results"
+
+
+def test_a_picture_is_a_file_or_an_image(swing, tmp_path):
+    scene, frames = swing
+    path = supple.picture(
+        frames[-1], tmp_path / "frame.png", size=SMALL, camera="front", theme="dark", title="A"
+    )
+    assert path == tmp_path / "frame.png"
+    stored = np.asarray(Image.open(path).convert("RGB"))
+    image = supple.picture(frames[-1], size=SMALL, camera=(0, 4), theme="dark", title="A")
+    assert image.shape == (240, 320, 3)
+    np.testing.assert_array_equal(stored, image)
+    light = supple.picture(frames[-1].positions, size=SMALL, model=scene, camera=(0, 4))
+    assert light.mean() > image.mean() + 50
+    rest = supple.picture(scene, size=SMALL, field="body")
+    assert np.ptp(rest) > 50
+
+
+def test_pictures_of_the_residual_know_inertia_and_loads(swing):
+    """A frame that was solved to rounding shows nothing but rounding, though it moves and is loaded."""
+    scene = cantilever(material("corotated"), cells=2)
+    scene.quasistatic, scene.dt, scene.substeps = False, 0.02, 2
+    scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.Ramp((0, 0.1), (0, 1)))
+    (frame,) = supple.simulate(scene, supple.Newton(), frames=1, tolerance=1e-12)
+    r = FIELDS["residual"].values(frame.model, frame.positions, frame.step)
+    assert np.nanmax(r) < 1e-9
+    assert np.nanmax(FIELDS["residual"].values(frame.model, frame.positions, None)) > 1e-2
+    scene.quasistatic = True
+    result = supple.equilibrium(scene, supple.Newton(), tolerance=1e-12)
+    r = FIELDS["residual"].values(result.model, result.positions, result.step)
+    assert np.nanmax(r) < 1e-9
+
+
+def test_a_field_of_ones_own(swing):
+    height = Field("y [m]", ("#ffffff", "#000000"), lambda model, positions, step: positions[:, 1])
+    assert supple.picture(swing[1][0], size=SMALL, field=height).shape == (240, 320, 3)
+
+
+def test_a_film_of_frames_as_they_come(swing, tmp_path):
+    frames, told = swing[1], []
+    path = supple.film(
+        iter(frames),
+        tmp_path / "swing.gif",
+        size=SMALL,
+        watch=lambda done, pictures: told.append((done, pictures)),
+    )
+    with Image.open(path) as film:
+        assert film.n_frames == 3
+    assert told[-1] == (3, 3)
+    turned = supple.film(frames[:1] * 2, tmp_path / "turned.webp", size=SMALL, turning=True, fps=10)
+    assert turned.stat().st_size > 1000
+
+
+def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
+    run = supple.open_run(folder)
+    assert len(run.frames) == 3
+    scene = supple.load_scene(folder / "scene.toml").scene
+    for saved, frame in zip(run.frames, supple.simulate(scene, supple.Newton(), tolerance=1e-4), strict=True):
+        np.testing.assert_allclose(saved.positions, frame.positions, atol=1e-12)
+        assert (saved.index, saved.report.outcome) == (frame.index, frame.report.outcome)
+        assert saved.report.iterations == frame.report.iterations
+        np.testing.assert_allclose(saved.step.anchor, frame.step.anchor, atol=1e-12)
+        np.testing.assert_allclose(saved.step.force, frame.step.force, atol=1e-12)
+    assert [frame.index for frame in run.frames[1:]] == [2, 3]
+    as_the_file_says = supple.picture(run, size=SMALL)
+    given = supple.picture(
+        run, size=SMALL, field="volume_ratio", camera=(10, 5), title="Swing", subtitle=run.caption(3)
+    )
+    np.testing.assert_array_equal(as_the_file_says, given)
+    assert supple.film(run, tmp_path / "run.mp4", size=SMALL).stat().st_size > 1000
+
+
+def test_a_page_of_a_run(folder, tmp_path):
+    path = supple.report_page(folder, tmp_path / "page.html")
+    assert "<title>Swing" in path.read_text(encoding="utf-8")
+    assert supple.report_page(supple.open_run(folder)) == folder / "report.html"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda f, p: supple.picture(None), "a picture is one of a result, a frame, a run, a scene"),
+        (lambda f, p: supple.picture(f[0], field="colour"), "field must be one of displacement"),
+        (lambda f, p: supple.picture(f[0], camera="above"), "camera must be one of corner"),
+        (lambda f, p: supple.picture(f[0], camera=3), "camera must be one of corner"),
+        (lambda f, p: supple.picture(f[0], theme="blue"), "theme"),
+        (lambda f, p: supple.picture(f[0], size=(10, 10)), "a size is dots across and up, such as"),
+        (lambda f, p: supple.picture(f[0], size="big"), "a size is dots across and up"),
+        (lambda f, p: supple.picture(f[0], p / "a.jpg"), "a picture is a file that ends with .png"),
+        (lambda f, p: supple.picture(f[0], p / "no" / "a.png"), "there is no folder"),
+        (lambda f, p: supple.picture(f[0].positions[1:], model=f[0].model), "positions must have the shape"),
+        (lambda f, p: supple.film([], p / "a.mp4"), "a film needs at least one frame"),
+        (lambda f, p: supple.film([1, 2], p / "a.mp4"), "a film needs at least one frame"),
+        (lambda f, p: supple.film(f, p / "a.avi"), "a film is a file that ends with .mp4 or .gif"),
+        (lambda f, p: supple.film(f, p / "a.mp4", fps=0), "fps must lie between"),
+        (lambda f, p: supple.open_run(p / "nowhere"), "there is no results folder"),
+        (lambda f, p: supple.report_page(p), "has no report.json"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(swing, tmp_path, wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        wrong(swing[1], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):
+    (tmp_path / "swing.toml").write_text(SCENE.replace("dt = 0.05", "dt = 0.05\nsubsteps = 2"))
+    arguments = [
+        "run",
+        str(tmp_path / "swing.toml"),
+        "--output",
+        str(tmp_path / "out"),
+        "--field",
+        "residual",
+    ]
+    ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 2
+    assert "cannot be coloured by residual" in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_importing_supple_imports_nothing_that_draws():
+    drawing = ("vtk", "pyvista", "matplotlib", "PIL", "jinja2", "typer", "supple.cli", "supple.view")
+    code = f"import sys, supple; print([name for name in {drawing!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
