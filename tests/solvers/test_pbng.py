@@ -335,7 +335,7 @@ def test_pinned_vertices_stay_where_they_are_put():
     ("options", "message"),
     [
         ({"acceleration": "cheby"}, "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson'"),
-        ({"acceleration": "anderson", "window": 0}, "window must lie between 1 and 30, got 0"),
+        ({"acceleration": "anderson", "window": 0}, "window must be a whole number from 1 to 30, got 0"),
         ({"omega": 2.0}, "omega must lie between 0 and 2"),
         ({"omega": 0.0}, "omega must lie between 0 and 2"),
         ({"rho": 1.0}, "rho must lie between 0 and 1"),
