@@ -175,7 +175,7 @@ def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
 def test_a_damaged_file_is_made_anew(tmp_path):
     script = tmp_path / "script.py"
     assert measured(script, HERE) == (True, 3.0)
-    (kept,) = (tmp_path / "cache").rglob("density.*")
+    (kept,) = (tmp_path / "cache").rglob("*density.*.nbc")
     kept.write_bytes(kept.read_bytes()[:100])
     assert measured(script, HERE) == (True, 3.0)
     assert measured(script, HERE) == (False, 3.0)
@@ -262,6 +262,44 @@ def test_nothing_is_said_where_stderr_is_no_terminal(tmp_path):
     seconds, log = printed_by(NOTE, tmp_path)
     assert seconds > 0
     assert log == ""
+
+
+def command(cache_home, *arguments):
+    """A run of `supple compile` with a cache of its own."""
+    code = "from supple.cli import main; main()"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache_home), "HOME": str(cache_home)}
+    return subprocess.run(
+        [sys.executable, "-c", code, "compile", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@needs_xdg
+def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
+    chosen = "--materials", "linear_elastic", "--solvers", "pbng", "--precisions", "float64,float32"
+    run = command(tmp_path, *chosen, "--processes", "2")
+    assert run.returncode == 0, run.stderr
+    assert "2/2 linear_elastic, float" in run.stderr
+    assert printed_by(SOLVE, tmp_path)[0] == 0
+    assert printed_by(SOLVE.replace("tolerance=", "precision='float32', tolerance="), tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--materials", "linear", "there is no material 'linear'; did you mean 'linear_elastic'?"),
+        ("--precisions", "float16", "float16"),
+        ("--processes", "0", "processes must be at least 1, got 0"),
+        ("--device", "gpu", "device must be 'cpu' or 'cuda', got 'gpu'"),
+    ],
+)
+def test_mistakes_are_refused_before_anything_is_compiled(tmp_path, option, value, sentence):
+    run = command(tmp_path, option, value)
+    assert run.returncode == 2
+    assert sentence in run.stderr
 
 
 @needs_xdg

@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 from supple.kernels.announcing import announce
 from supple.kernels.identity import tables
 from supple.kernels.inlining import IngredientCompiler, KernelCompiler
-from supple.kernels.keeping import cache_directory, can_keep, keep_classes_of_users
+from supple.kernels.keeping import cache_directory, can_keep, keep_in_files
 from supple.kernels.pack import FAST_FLAGS
 
 numba_config: Any = config
@@ -137,7 +137,7 @@ def kernel(function: Callable) -> Any:
     finally:
         numba_config.CACHE_DIR = previous
     if can_keep() and _is_compiled(dispatcher):
-        keep_classes_of_users(dispatcher._cache)
+        keep_in_files(dispatcher._cache)
     announce(function)
     return dispatcher
 

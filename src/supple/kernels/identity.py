@@ -50,6 +50,13 @@ def identity(cls: type) -> str:
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
+def code_identity(function: Callable) -> str:
+    """The name of one of supple's own functions; of others a hash of what they compute."""
+    if _package(function) == "supple":
+        return f"{function.__module__}.{function.__qualname__}"
+    return hashlib.sha256("".join(_describe(function, {})).encode()).hexdigest()
+
+
 def _implementations(cls: type) -> Iterator[Callable]:
     for _, table in tables:
         yield from (table[base] for base in cls.__mro__ if base in table)

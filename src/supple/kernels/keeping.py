@@ -1,8 +1,9 @@
 """Where compiled kernels are kept, and for how long.
 
-Kernels for supple's own classes are in Numba's cache. Its index names classes by their modules, which other
-programs do not have; so kernels for classes of users, such as a material in a script, are in files of their
-own, named by what these classes compute (see `identity`), in which classes are numbered and not named.
+Every kernel has a file for each choice of types, named by a hash of these. Numba's own index would not do: it
+loses or confuses entries when several processes compile at once, and it names classes by their modules, which
+other programs do not have. Here classes of users, such as a material in a script, are known by what they
+compute (see `identity`), and are numbered in the files rather than named.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from numba import types
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from supple.kernels.identity import UnknownError, identity, is_foreign
+from supple.kernels.identity import UnknownError, code_identity, identity, is_foreign
 
 log = logging.getLogger("supple")
 
@@ -63,15 +64,15 @@ def can_keep() -> bool:
 
 @cache
 def forget_unused() -> None:
-    """Remove what has not been used for a month: folders of other versions of the sources, and kernels of
-    users' classes. A process that still wants one of them compiles anew."""
+    """Remove what has not been used for a month: folders of other versions of the sources, and kernels. A
+    process that still wants one of them compiles anew."""
     if not can_keep():
         return
     now = time.time()
     for folder in _children(cache_directory().parent):
         if folder != cache_directory() and _is_old(folder, now):
             _remove(folder)
-    for file in _children(_folder_of_others()):
+    for file in cache_directory().glob("*.nbc"):
         if _is_old(file, now):
             with suppress(OSError):
                 file.unlink()
@@ -99,25 +100,14 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
 
 
-def _folder_of_others() -> Path:
-    return cache_directory() / "classes of users"
-
-
-def keep_classes_of_users(cache: Any, kind: str = "") -> None:
-    """Make a cache of Numba's keep what is compiled for classes from outside of supple in files of its own.
-    kind: tells caches of the same function apart."""
-    load, save = cache.load_overload, cache.save_overload
+def keep_in_files(cache: Any, kind: str = "") -> None:
+    """Make a cache of Numba's keep kernels so. kind: tells caches of the same function apart."""
 
     def load_overload(signature: Any, context: Any) -> Any:
-        if not _foreign_classes(signature):
-            return load(signature, context)
         path = _path(cache, kind, signature, context.codegen())
         return _read(path, cache, signature, context) if path is not None else None
 
     def save_overload(signature: Any, data: Any) -> None:
-        if not _foreign_classes(signature):
-            save(signature, data)
-            return
         path = _path(cache, kind, signature, data.codegen)
         if path is not None and cache._impl.check_cachable(data):
             _write(path, cache, signature, data)
@@ -141,14 +131,17 @@ def _classes(kinds: Any) -> Iterator[type]:
 
 def _path(cache: Any, kind: str, signature: Any, codegen: Any) -> Path | None:
     """The file of a kernel; None if it cannot be told what its classes compute."""
+    function = cache._py_func
     try:
-        described = "\n".join(_describe(argument) for argument in getattr(signature, "args", signature))
+        arguments = [_describe(argument) for argument in getattr(signature, "args", signature)]
+        described = "\n".join([kind, code_identity(function), *arguments])
     except UnknownError as why:
         _say_once(f"kernels are not kept on disk, and are compiled in every process: {why}")
         return None
     _, *where = cache._index_key((), codegen)
-    digest = hashlib.sha256(f"{kind}\n{described}\n{where}".encode()).hexdigest()
-    return _folder_of_others() / f"{cache._py_func.__qualname__}.{digest[:32]}"
+    digest = hashlib.sha256(f"{described}\n{where}".encode()).hexdigest()
+    name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
+    return cache_directory() / f"{name}.{digest[:32]}.nbc"
 
 
 @cache
