@@ -140,8 +140,7 @@ def _path(cache: Any, kind: str, signature: Any, codegen: Any) -> Path | None:
         return None
     _, *where = cache._index_key((), codegen)
     digest = hashlib.sha256(f"{described}\n{where}".encode()).hexdigest()
-    name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
-    return cache_directory() / f"{name}.{digest[:32]}.nbc"
+    return cache_directory() / f"{function.__name__}.{digest[:32]}.nbc"
 
 
 @cache
