@@ -1,48 +1,12 @@
 """Position-based simulation of hyperelastic solids: equilibria you can trust, at C++ speed, from pip."""
 
-from supple.compare import Comparison, Trial, compare
-from supple.embedding import Embedding, embed, surface_of
-from supple.equilibria import equilibria
-from supple.inspection import inspect
-from supple.io import export, save_frames
-from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
-from supple.meshes import (
-    MeshError,
-    TetMesh,
-    TriMesh,
-    ball,
-    bar,
-    block,
-    load_mesh,
-    load_surface,
-    save_mesh,
-    tetrahedralise,
-    torus,
-)
-from supple.report import History, Outcome, Report
-from supple.scene import (
-    Body,
-    Keyframes,
-    Ramp,
-    Rotate,
-    Scale,
-    Scene,
-    SceneError,
-    SceneFile,
-    SceneFileError,
-    Translate,
-    Twist,
-    Variation,
-    VertexSet,
-    build_model,
-    load_scene,
-    scene_schema,
-)
-from supple.showing import film, open_run, picture, report_page
-from supple.simulate import Frame, Result, equilibrium, simulate
-from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
-from supple.state import State
-from supple.stepper import Frames, Stepper
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from supple.public import *  # noqa: F403
 
 __version__ = "0.1.0"
 
@@ -113,3 +77,27 @@ __all__ = [
     "tetrahedralise",
     "torus",
 ]
+
+
+class _Package(ModuleType):
+    """Loads what users ask for when they first do: the command line's help needs none of it, and numerical
+    libraries take a second. Functions are found rather than modules of the same name, such as `compare`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # which Python itself asks for
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        public = import_module("supple.public")
+        self.__dict__.update({known: getattr(public, known) for known in __all__})
+        if name not in self.__dict__:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return self.__dict__[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *__all__})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -108,3 +108,27 @@ def test_help_loads_nothing_that_draws():
 def test_a_written_frame_is_a_mesh_that_loads(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     assert load_mesh(tmp_path / "results" / "scene" / "frame_0001.vtu").n_tets == 135
+
+
+def test_help_loads_no_numerical_library():
+    code = "import sys, supple.cli; print([m for m in ('numba', 'numpy', 'pydantic') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
+def test_what_users_import_is_found_however_it_is_first_asked_for():
+    """Also where a module of the same name as a function has been loaded before."""
+    code = """
+from supple.compare import Trial
+import supple, types
+found = {name: getattr(supple, name) for name in supple.__all__}
+assert not any(isinstance(thing, types.ModuleType) for thing in found.values()), found
+assert set(supple.__all__) <= set(dir(supple))
+assert supple.materials.MATERIALS
+try:
+    supple.blok
+except AttributeError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "module 'supple' has no attribute 'blok'\n"

@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import supple
-from supple.kernels import cache_directory
+from supple.algebra.matrix3 import det
+from supple.kernels import cache_directory, kernel
 
 SOLVE = """
 import json, logging, sys
@@ -85,11 +88,218 @@ class Mine(supple.LinearElastic):
 
 
 @needs_xdg
-def test_a_class_of_a_script_does_not_spoil_the_cache(tmp_path):
+def test_a_material_of_a_script_is_compiled_once_and_does_not_spoil_the_cache(tmp_path):
     """The index of a kernel names the classes it was compiled for; another program has no such class."""
     assert printed_by(SOLVE, tmp_path)[0] > 0
     assert printed_by(OWN_MATERIAL, tmp_path)[0] > 0
+    assert printed_by(OWN_MATERIAL, tmp_path)[0] == 0
     assert printed_by(SOLVE, tmp_path)[0] == 0
+
+
+DENSITY = """
+import json, logging, multiprocessing, sys
+logging.basicConfig(level=logging.INFO, format="LOG %(message)s", stream=sys.stderr)
+import numpy as np, supple
+from supple.kernels import compilation, kernel, physics
+from supple.materials.material import psi
+
+FACTOR = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+
+class Mine(supple.LinearElastic):
+    __slots__ = ()
+
+@physics
+def three(x):
+    return 3.0 * x
+
+@psi.of(Mine)
+def _psi(material, F):
+    return FACTOR * three(material.mu) * F[0]
+
+@kernel
+def density(material, F, out):
+    out[0] = psi(material, F)
+
+def measure():
+    out = np.zeros(1)
+    with compilation() as compiled:
+        density(Mine(young=2.6, poisson=0.3), (1.0,) * 9, out)
+    return bool(compiled.seconds), round(out[0], 9)
+"""
+HERE = (
+    DENSITY
+    + """
+if __name__ == "__main__":
+    print(json.dumps(measure()))
+"""
+)
+SPAWNED = (
+    DENSITY
+    + """
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(json.dumps(pool.apply(measure)))
+"""
+)
+
+
+def run_file(path, text, *arguments):
+    """What a script in a file prints, with a cache beside it, and its log."""
+    path.write_text(text)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(path.parent / "cache")}
+    command = [sys.executable, str(path), *arguments]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+    return run.stdout, run.stderr
+
+
+def measured(path, text, *arguments):
+    return tuple(json.loads(run_file(path, text, *arguments)[0]))
+
+
+@needs_xdg
+def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
+    script = tmp_path / "script.py"
+    assert measured(script, HERE) == (True, 3.0)
+    assert measured(script, HERE) == (False, 3.0)
+    assert measured(script, SPAWNED) == (False, 3.0)  # where __main__ is __mp_main__
+    assert measured(tmp_path / "another.py", HERE) == (False, 3.0)
+    assert measured(script, HERE + "# a remark") == (False, 3.0)
+    edited = HERE.replace("3.0 * x", "4.0 * x")
+    assert measured(script, edited) == (True, 4.0)  # in what the implementation calls
+    assert measured(script, edited, "2") == (True, 8.0)  # in a global that it reads
+    assert measured(script, edited, "2") == (False, 8.0)
+    assert measured(script, HERE) == (False, 3.0)
+
+
+@needs_xdg
+def test_a_damaged_file_is_made_anew(tmp_path):
+    script = tmp_path / "script.py"
+    assert measured(script, HERE) == (True, 3.0)
+    (kept,) = (tmp_path / "cache").rglob("density.*.nbc")
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert measured(script, HERE) == (True, 3.0)
+    assert measured(script, HERE) == (False, 3.0)
+
+
+@needs_xdg
+def test_the_log_says_what_cannot_be_kept(tmp_path):
+    text = HERE.replace("class Mine", "class Kind(__import__('enum').Enum):\n    ONE = 1\n\nclass Mine")
+    text = text.replace("FACTOR * three", "Kind.ONE.value * three")
+    for _ in range(2):
+        printed, log = run_file(tmp_path / "script.py", text)
+        assert json.loads(printed) == [True, 3.0]
+        assert "LOG kernels are not kept on disk, and are compiled in every process: " in log
+        assert "__main__._psi reads Kind, a Enum" in log
+
+
+@needs_xdg
+def test_a_material_can_print(tmp_path):
+    """Which takes something of Python that is not part of the machine code."""
+    text = HERE.replace("    return FACTOR", "    print('seen', 1)\n    return FACTOR")
+    for _ in range(2):
+        assert run_file(tmp_path / "script.py", text)[0].startswith("seen 1\n")
+
+
+def test_a_function_of_kernels_can_be_called_from_python_as_well():
+    @kernel
+    def corner(x, out):
+        out[0] = det(x)
+
+    out, x = np.zeros(1), (2.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 4.0)
+    corner(x, out)
+    assert out[0] == det(x) == 24
+
+
+@needs_xdg
+def test_folders_of_other_sources_are_removed_when_nobody_has_used_them_for_a_month(tmp_path):
+    kernels = tmp_path / "supple" / "kernels"
+    for name, days in [("old", 31), ("recent", 29)]:
+        (kernels / name / "inside").mkdir(parents=True)
+        (kernels / name / "inside" / "kernel.nbc").write_text("")
+        os.utime(kernels / name, times=(time.time() - days * 86400,) * 2)
+    assert printed_by(COLOUR, tmp_path)[0] > 0
+    left = {folder.name for folder in kernels.iterdir()}
+    assert len(left) == 2
+    assert "recent" in left
+    assert "old" not in left
+
+
+NOTE = COLOUR.replace(
+    "with compilation",
+    """
+import supple.kernels.announcing
+supple.kernels.announcing.LONG = 0.0
+with compilation""",
+)
+
+
+@needs_xdg
+@pytest.mark.parametrize(
+    ("setting", "silent"), [("", False), ("SUPPLE_QUIET", True), ("level", True), ("log", True)]
+)
+def test_a_person_at_a_terminal_is_told_once(tmp_path, setting, silent):
+    script = NOTE
+    if setting == "level":
+        script = "import logging; logging.getLogger('supple').setLevel('WARNING')" + script
+    if setting == "log":
+        script = "import logging; logging.basicConfig(level='INFO', filename='/dev/null')" + script
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "SUPPLE_QUIET": ""}
+    if setting == "SUPPLE_QUIET":
+        environment[setting] = "1"
+    screen, stderr = os.openpty()
+    command = [sys.executable, "-c", script]
+    subprocess.run(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr, timeout=300, check=True
+    )
+    os.set_blocking(screen, False)
+    os.write(stderr, b"end")
+    said = os.read(screen, 10_000).decode()
+    assert said.count("supple: compiling kernels (once on this machine, then cached) ...") == (not silent)
+
+
+@needs_xdg
+def test_nothing_is_said_where_stderr_is_no_terminal(tmp_path):
+    seconds, log = printed_by(NOTE, tmp_path)
+    assert seconds > 0
+    assert log == ""
+
+
+def command(cache_home, *arguments):
+    """A run of `supple compile` with a cache of its own."""
+    code = "from supple.cli import main; main()"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache_home), "HOME": str(cache_home)}
+    return subprocess.run(
+        [sys.executable, "-c", code, "compile", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@needs_xdg
+def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
+    chosen = "--materials", "linear_elastic", "--solvers", "pbng", "--precisions", "float64,float32"
+    run = command(tmp_path, *chosen, "--processes", "2")
+    assert run.returncode == 0, run.stderr
+    assert "2/2 linear_elastic, float" in run.stderr
+    assert printed_by(SOLVE, tmp_path)[0] == 0
+    assert printed_by(SOLVE.replace("tolerance=", "precision='float32', tolerance="), tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--materials", "linear", "there is no material 'linear'; did you mean 'linear_elastic'?"),
+        ("--precisions", "float16", "float16"),
+        ("--processes", "0", "processes must be at least 1, got 0"),
+        ("--device", "gpu", "device must be 'cpu' or 'cuda', got 'gpu'"),
+    ],
+)
+def test_mistakes_are_refused_before_anything_is_compiled(tmp_path, option, value, sentence):
+    run = command(tmp_path, option, value)
+    assert run.returncode == 2
+    assert sentence in run.stderr
 
 
 @needs_xdg

@@ -1,12 +1,22 @@
 """Threads share the chunks of a phase: each is done once, and a phase starts when the one before is over."""
 
+import os
 import threading
 
 import numpy as np
 import pytest
 from numba import njit
 
-from supple.kernels import counters_for, default_threads, finish_chunk, run, take_chunk, wait_for_phase
+from supple.kernels import (
+    counters_for,
+    default_threads,
+    finish_chunk,
+    run,
+    take_chunk,
+    threads,
+    wait_for_phase,
+)
+from supple.kernels.quota import cpu_quota
 
 PHASES, CHUNKS = 40, 57
 
@@ -112,3 +122,51 @@ def test_a_wrong_number_of_threads_is_refused(monkeypatch, wrong):
     monkeypatch.setenv("SUPPLE_THREADS", wrong)
     with pytest.raises(ValueError, match=r"SUPPLE_THREADS must be a whole number of threads, at least 1"):
         default_threads()
+
+
+def groups(tmp_path, memberships, files):
+    """A folder with control groups, and the file that says which of them a process is in."""
+    mount, said = tmp_path / "cgroup", tmp_path / "memberships"
+    said.write_text(memberships)
+    for name, text in files.items():
+        (mount / name).parent.mkdir(parents=True, exist_ok=True)
+        (mount / name).write_text(text)
+    return said, mount
+
+
+@pytest.mark.parametrize(
+    ("memberships", "files", "quota"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, None),
+        ("0::/\n", {}, None),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "50000 100000\n"}, 0.5),
+        ("0::/a/b\n", {"a/b/cpu.max": "200000 100000\n", "a/cpu.max": "400000 100000\n"}, 2.0),
+        (
+            "5:memory:/a\n4:cpu,cpuacct:/a\n",
+            {"cpu,cpuacct/a/cpu.cfs_quota_us": "300000\n", "cpu,cpuacct/a/cpu.cfs_period_us": "100000\n"},
+            3.0,
+        ),
+        (
+            "4:cpu,cpuacct:/outside\n0::/\n",  # the container does not see the folder of its own name
+            {"cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            1.0,
+        ),
+        ("4:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ("nonsense\n", {"cpu.max": "nonsense"}, None),
+    ],
+)
+def test_the_quota_of_a_container_is_read(tmp_path, memberships, files, quota):
+    assert cpu_quota(*groups(tmp_path, memberships, files)) == quota
+
+
+def test_where_there_are_no_control_groups_there_is_no_quota(tmp_path):
+    assert cpu_quota(tmp_path / "missing", tmp_path) is None
+
+
+@pytest.mark.parametrize(("quota", "expected"), [(0.5, 1), (1.5, 2), (3.0, 3), (None, 8), (100.0, 8)])
+def test_threads_respect_the_quota(monkeypatch, quota, expected):
+    monkeypatch.delenv("SUPPLE_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(threads, "cpu_quota", lambda: quota)
+    assert default_threads() == expected

@@ -10,6 +10,7 @@ import typer
 from supple.cli.bench import bench
 from supple.cli.catalogue import list_names
 from supple.cli.compare import compare
+from supple.cli.compile import compile_kernels
 from supple.cli.export import export
 from supple.cli.inspect import inspect
 from supple.cli.mesh import mesh
@@ -36,6 +37,7 @@ app.command("inspect")(inspect)
 app.command("list")(list_names)
 app.command("mesh")(mesh)
 app.add_typer(bench, name="bench")
+app.command("compile")(compile_kernels)
 app.command("schema")(schema)
 app.command("view")(view)
 

@@ -14,15 +14,9 @@ from supple.kernels.access import (
     store,
     stream,
 )
-from supple.kernels.compile import (
-    cache_directory,
-    chosen_by_type,
-    compilation,
-    generic,
-    kernel,
-    like,
-    physics,
-)
+from supple.kernels.announcing import compilation
+from supple.kernels.compile import chosen_by_type, generic, kernel, like, physics
+from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
     Threads,

@@ -8,6 +8,7 @@ never changes a result.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -21,6 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from supple.kernels.compile import physics
+from supple.kernels.quota import cpu_quota
 
 _yield_core = types.ExternalFunction(
     "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
@@ -86,15 +88,15 @@ def counters_for(phases: int) -> np.ndarray:
 
 
 def default_threads() -> int:
-    """The cores this process may use, or SUPPLE_THREADS."""
+    """The cores this process may use, also by the quota of a container, or SUPPLE_THREADS."""
     wanted = os.environ.get("SUPPLE_THREADS")
     if wanted:
         if not wanted.isdigit() or int(wanted) < 1:
             raise ValueError(f"SUPPLE_THREADS must be a whole number of threads, at least 1, got {wanted!r}")
         return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = cpu_quota()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 _pool: ThreadPoolExecutor | None = None

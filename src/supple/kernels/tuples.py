@@ -8,9 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba.extending import overload
-
-from supple.kernels.compile import INLINED
+from supple.kernels.compile import let_choose
 
 Count = Callable[[Any], int]
 
@@ -64,5 +62,5 @@ def unrolled(
 
     for function in (call, choose):
         function.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    overload(call, jit_options=INLINED, strict=False)(choose)
+    let_choose(call, choose)
     return call

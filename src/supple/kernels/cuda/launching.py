@@ -23,10 +23,10 @@ from numba.cuda.core import config
 from numba.np.numpy_support import from_dtype
 
 from supple.kernels.access import WARP
-from supple.kernels.compile import cache_directory, can_keep, keep_only_own_types
 from supple.kernels.cuda.grid import Copies, Grid
 from supple.kernels.cuda.memory import Mirror, check
 from supple.kernels.device import same
+from supple.kernels.keeping import cache_directory, can_keep, keep_in_files
 
 
 class Shape(NamedTuple):
@@ -162,7 +162,7 @@ def _dispatcher(kernel: Callable, registers: int) -> Any:
     with _cached_in(f"cuda {registers}"):
         dispatcher = cuda.jit(kernel.py_func, **options)  # type: ignore[attr-defined]
     if can_keep():
-        keep_only_own_types(dispatcher._cache)
+        keep_in_files(dispatcher._cache, f"cuda {registers}")
     return dispatcher
 
 

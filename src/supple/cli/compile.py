@@ -1,0 +1,62 @@
+"""supple compile: kernels for images and containers, before anybody waits for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supple.cli.speech import Json, errors, refusing, say_seconds
+
+
+def compile_kernels(
+    materials: Annotated[
+        str, typer.Option(help="Names of `supple list materials`, separated by commas; all unless given.")
+    ] = "",
+    solvers: Annotated[
+        str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
+    ] = "pbng:acceleration=anderson,newton",
+    precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    processes: Annotated[
+        int | None, typer.Option(help="Processes that compile at the same time; one per core unless given.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile kernels ahead of their first use, for example into the image of a container."""
+    with refusing(json):
+        from supple.solver_text import parse_solvers
+        from supple.io.results import to_json
+        from supple.kernels import cache_directory
+        from supple.kernels.device import check_device
+        from supple.kernels.keeping import can_keep
+        from supple.materials import MATERIALS
+        from supple.precompile import precompile
+        from supple.scene.checks import closest
+        from supple.solvers.problem import check_precision
+
+        names = _words(materials) or list(MATERIALS)
+        for name in names:
+            if name not in MATERIALS:
+                raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
+        for precision in _words(precisions):
+            check_precision(precision)
+        check_device(device)
+        if processes is not None and processes < 1:
+            raise ValueError(f"processes must be at least 1, got {processes}")
+        if not can_keep():
+            raise ValueError(f"compiled kernels cannot be kept: {cache_directory()} cannot be written")
+        kinds = len(names) * len(_words(precisions))
+        figures = {}
+        compiled = precompile(names, parse_solvers(solvers), _words(precisions), device, processes)
+        for done, ready in enumerate(compiled, 1):
+            figures[f"{ready.material} {ready.precision}"] = ready.seconds
+            errors.print(f"{done}/{kinds} {ready.material}, {ready.precision}: {say_seconds(ready.seconds)}")
+        if json:
+            typer.echo(to_json({"folder": str(cache_directory()), "seconds": figures}))
+        else:
+            typer.echo(f"Kernels are in {cache_directory()}")
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

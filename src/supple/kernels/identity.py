@@ -1,0 +1,153 @@
+"""What the classes of users compute, as a text that is the same in every process and changes when they do.
+
+Not their source is looked at but what the compiler sees: the code of all implementations for a class (see
+`generic`), of the functions these call, and the values of the globals they read, which are constants in
+compiled kernels. It does not matter where a class is defined: in a module, a script or a notebook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+tables: list[tuple[str, dict[type, Callable]]] = []
+"""The name of every generic function, and its implementations by class."""
+
+_KNOWN = {"supple", "numba", "numpy", "builtins"} | set(sys.stdlib_module_names) - {"__main__"}
+"""Packages whose functions are what their names say: supple's sources and the versions of Numba and Python
+are in the name of the cache folder."""
+
+
+class UnknownError(Exception):
+    """It cannot be told whether something will be the same in another process."""
+
+
+def is_foreign(cls: type) -> bool:
+    """Whether a class, or an implementation for it, is from outside of supple."""
+    if _package(cls) not in ("supple", "builtins"):
+        return True
+    return any(_package(implementation) != "supple" for implementation in _implementations(cls))
+
+
+def identity(cls: type) -> str:
+    """A hash of all that can change what is compiled for a class."""
+    parts = [f"{'.'.join(cls._fields)}\n"]  # type: ignore[attr-defined]
+    seen: dict[int, int] = {}
+    for base in cls.__mro__:
+        parts.append(f"{base.__qualname__}\n")
+        if _package(base) not in _KNOWN:
+            parts += [f"{name} {_constant(value)}\n" for name, value in _settings(base)]
+    for name, table in sorted(tables, key=lambda entry: entry[0]):
+        implementation = next((table[base] for base in cls.__mro__ if base in table), None)
+        if implementation is not None:
+            parts.append(f"{name} ")
+            parts += _describe(implementation, seen)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def code_identity(function: Callable) -> str:
+    """The name of one of supple's own functions; of others a hash of what they compute."""
+    if _package(function) == "supple":
+        return f"{function.__module__}.{function.__qualname__}"
+    return hashlib.sha256("".join(_describe(function, {})).encode()).hexdigest()
+
+
+def _implementations(cls: type) -> Iterator[Callable]:
+    for _, table in tables:
+        yield from (table[base] for base in cls.__mro__ if base in table)
+
+
+def _package(thing: Any) -> str:
+    return (getattr(thing, "__module__", None) or "").split(".")[0]
+
+
+def _settings(cls: type) -> Iterator[tuple[str, Any]]:
+    """Class variables such as `barrier`, which decide what is compiled."""
+    for name, value in sorted(vars(cls).items()):
+        if not name.startswith("_") and isinstance(value, (bool, int, float, str)):
+            yield name, value
+
+
+def _describe(thing: Any, seen: dict[int, int]) -> Iterable[str]:
+    """Lines that tell a function, or something that one reads, from every other."""
+    if hasattr(thing, "py_func"):  # compiled by Numba
+        return [f"{_options(thing.targetoptions)} ", *_describe(thing.py_func, seen)]
+    if id(thing) in seen:
+        return [f"again {seen[id(thing)]}\n"]
+    if isinstance(thing, ModuleType):
+        return [f"module {thing.__name__}\n"]
+    if _package(thing) in _KNOWN and hasattr(thing, "__qualname__"):
+        return [f"{thing.__module__}.{thing.__qualname__}\n"]
+    if isinstance(thing, (BuiltinFunctionType, np.ufunc)):
+        return [f"{thing.__name__}\n"]
+    if isinstance(thing, FunctionType):
+        seen[id(thing)] = len(seen)
+        return _describe_function(thing, seen)
+    if isinstance(thing, type) and hasattr(thing, "_fields"):
+        return [f"class {thing.__qualname__} {thing._fields}\n"]
+    return [f"{_constant(thing)}\n"]
+
+
+def _describe_function(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
+    reader = f"{function.__module__}.{function.__qualname__}"
+    yield f"function {_code(function.__code__)} "
+    yield from _of(reader, "its defaults", function.__defaults__, seen)
+    names = sorted(_names(function.__code__))
+    read = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
+    read += [
+        (name, cell.cell_contents)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    ]
+    for name, value in read:
+        yield f"{name} "
+        yield from _of(reader, name, value, seen)
+        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in _KNOWN:
+            for attribute in names:
+                if hasattr(value, attribute):
+                    yield f"{name}.{attribute} "
+                    yield from _of(value.__name__, attribute, getattr(value, attribute), seen)
+
+
+def _of(reader: str, name: str, value: Any, seen: dict[int, int]) -> Iterable[str]:
+    try:
+        return list(_describe(value, seen))
+    except UnknownError:
+        raise UnknownError(
+            f"{reader} reads {name}, a {type(value).__name__}, which may be another one next time"
+        ) from None
+
+
+def _options(options: dict[str, Any]) -> str:
+    """Those of `njit`, some of which are sets."""
+    plain = {name: sorted(o) if isinstance(o, (set, frozenset)) else o for name, o in options.items()}
+    return str(sorted(plain.items()))
+
+
+def _names(code: CodeType) -> set[str]:
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*(_names(inner) for inner in nested))
+
+
+def _code(code: CodeType) -> str:
+    constants = [_code(c) if isinstance(c, CodeType) else _constant(c) for c in code.co_consts]
+    return f"{code.co_code.hex()} {constants} {code.co_names} {code.co_varnames} {code.co_freevars}"
+
+
+def _constant(value: Any) -> str:
+    """A value that compiled code may hold."""
+    if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return repr(value)
+    if isinstance(value, (np.generic, np.ndarray)) and value.dtype != object:
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    if isinstance(value, np.dtype):
+        return str(value)
+    if isinstance(value, tuple):
+        return f"{type(value).__qualname__}({', '.join(map(_constant, value))})"
+    if isinstance(value, frozenset):
+        return f"frozenset({', '.join(sorted(map(_constant, value)))})"
+    raise UnknownError

@@ -1,0 +1,107 @@
+"""How Numba compiles supple's functions: those that are always inlined only as far as kernels need them.
+
+By itself Numba makes of every function a library with two wrappers, optimises it and translates it to machine
+code. For what is always inlined the kernel does all of that again, and nothing else uses the first result.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, DefaultPassBuilder, PassManager, _LowerResult
+from numba.core.compiler_machinery import register_pass
+from numba.core.environment import lookup_environment
+from numba.core.typed_passes import NativeLowering
+
+
+class _Ingredient(JITCodeLibrary):
+    """Code that is linked into kernels and optimised there."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerIngredient(NativeLowering):
+    """To LLVM's intermediate language, without wrappers, and not to machine code."""
+
+    _name = "lower_ingredient"
+
+    def run_pass(self, state: Any) -> bool:
+        library = state.library = _Ingredient(state.targetctx.codegen(), state.func_id.func_qualname)
+        flags = state.flags
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        super().run_pass(state)
+        library.finalize()
+        lowered = state["cr"]
+        module, name = lowered.fndesc.lookup_module(), state.func_id.func_name
+        entry = _dynfunc.make_function(module, name, name, 0, lowered.env, (library,))
+        state.targetctx.insert_user_function(entry, lowered.fndesc, [library])
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=entry, env=lowered.env)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerKernel(NativeLowering):
+    """To machine code; what its ingredients need of Python, such as a `print` in one, is given to it."""
+
+    _name = "lower_kernel"
+
+    def run_pass(self, state: Any) -> bool:
+        super().run_pass(state)
+        for variable in state.library._final_module.global_variables:
+            environment = lookup_environment(variable.name)
+            if environment is not None:
+                state.library.codegen.set_env(variable.name, environment)
+        return True
+
+
+def _pipeline(state: Any, lowering: type) -> list[PassManager]:
+    manager = DefaultPassBuilder.define_nopython_pipeline(state)
+    manager.passes = [(lowering if kind is NativeLowering else kind, why) for kind, why in manager.passes]
+    manager.finalize()
+    return [manager]
+
+
+class IngredientCompiler(Compiler):
+    """For functions that are always inlined."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        return _pipeline(self.state, _LowerIngredient)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Within it Python does not look for garbage: the compiler makes many objects and little garbage, and one
+    eighth of its time would go into the search."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class KernelCompiler(Compiler):
+    """For kernels. Numba counts functions to tell their machine code apart, in every process anew; what comes
+    from the disk could then be taken for something else of the same name, so here the number is random."""
+
+    def compile_extra(self, function: Callable) -> Any:
+        with _without_collection():
+            return super().compile_extra(function)
+
+    def define_pipelines(self) -> list[PassManager]:
+        self.state.func_id.unique_id = uuid4().int >> 65
+        return _pipeline(self.state, _LowerKernel)

@@ -1,0 +1,59 @@
+"""Compiling kernels ahead of their first use, in several processes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from time import perf_counter
+from typing import Any
+
+from supple.kernels import default_threads
+from supple.materials import MATERIALS
+from supple.meshes import block
+from supple.scene import Scene
+from supple.simulate import equilibrium, simulate
+from supple.solvers import Newton, Solver
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """seconds: what the kernels of a material in one precision took, nearly nothing where they were there."""
+
+    material: str
+    precision: str
+    seconds: float
+
+
+def precompile(
+    materials: Sequence[str],
+    solvers: Sequence[Solver],
+    precisions: Sequence[str],
+    device: str = "cpu",
+    processes: int | None = None,
+) -> Iterator[Compiled]:
+    """Compile what equilibria and motions of pinned bodies under gravity need; each material and precision is
+    reported as it is ready. Scenes with attachments need further kernels."""
+    tasks = list(product(materials, precisions))
+    workers = min(len(tasks), processes or default_threads())
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(_compile, *task, tuple(solvers), device) for task in tasks]
+        for ready in as_completed(waiting):
+            yield ready.result()
+
+
+def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> Compiled:
+    began = perf_counter()
+    scene = Scene(gravity=(0, -1, 0))
+    body = scene.add_solid(block(2), MATERIALS[material](young=1e3, poisson=0.3), density=1)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    for solver in solvers:
+        if precision == "float32" and isinstance(solver, Newton):
+            continue
+        options: Any = {"precision": precision, "device": device, "threads": 1}
+        equilibrium(scene, solver, max_iterations=30, **options)
+        for _ in simulate(scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, **options):
+            pass
+    return Compiled(material, precision, perf_counter() - began)

@@ -1,0 +1,45 @@
+"""What users get from supple, loaded when it is first asked for."""
+
+from supple.compare import Comparison, Trial, compare
+from supple.embedding import Embedding, embed, surface_of
+from supple.equilibria import equilibria
+from supple.inspection import inspect
+from supple.io import export, save_frames
+from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
+from supple.meshes import (
+    MeshError,
+    TetMesh,
+    TriMesh,
+    ball,
+    bar,
+    block,
+    load_mesh,
+    load_surface,
+    save_mesh,
+    tetrahedralise,
+    torus,
+)
+from supple.report import History, Outcome, Report
+from supple.scene import (
+    Body,
+    Keyframes,
+    Ramp,
+    Rotate,
+    Scale,
+    Scene,
+    SceneError,
+    SceneFile,
+    SceneFileError,
+    Translate,
+    Twist,
+    Variation,
+    VertexSet,
+    build_model,
+    load_scene,
+    scene_schema,
+)
+from supple.showing import film, open_run, picture, report_page
+from supple.simulate import Frame, Result, equilibrium, simulate
+from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
+from supple.state import State
+from supple.stepper import Frames, Stepper
