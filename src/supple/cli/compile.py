@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, errors, refusing, say_seconds
+from supple.cli.speech import Json, answer, errors, refusing, say, say_seconds
 
 
 def compile_kernels(
@@ -15,7 +15,7 @@ def compile_kernels(
     ] = "",
     solvers: Annotated[
         str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
-    ] = "pbng:acceleration=anderson,newton",
+    ] = "pbng,newton",
     precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     processes: Annotated[
@@ -25,14 +25,13 @@ def compile_kernels(
 ) -> None:
     """Compile kernels ahead of their first use, for example into the image of a container."""
     with refusing(json):
-        from supple.solver_text import parse_solvers
-        from supple.io.results import to_json
+        from supple.checks import closest, whole_number
         from supple.kernels import cache_directory
         from supple.kernels.device import check_device
         from supple.kernels.keeping import can_keep
         from supple.materials import MATERIALS
         from supple.precompile import precompile
-        from supple.scene.checks import closest
+        from supple.solver_text import parse_solver, words
         from supple.solvers.problem import check_precision
 
         names = _words(materials) or list(MATERIALS)
@@ -42,20 +41,21 @@ def compile_kernels(
         for precision in _words(precisions):
             check_precision(precision)
         check_device(device)
-        if processes is not None and processes < 1:
-            raise ValueError(f"processes must be at least 1, got {processes}")
+        if processes is not None:
+            whole_number("processes", processes)
         if not can_keep():
             raise ValueError(f"compiled kernels cannot be kept: {cache_directory()} cannot be written")
         kinds = len(names) * len(_words(precisions))
         figures = {}
-        compiled = precompile(names, parse_solvers(solvers), _words(precisions), device, processes)
+        methods = [parse_solver(word) for word in words(solvers)]
+        compiled = precompile(names, methods, _words(precisions), device, processes)
         for done, ready in enumerate(compiled, 1):
             figures[f"{ready.material} {ready.precision}"] = ready.seconds
             errors.print(f"{done}/{kinds} {ready.material}, {ready.precision}: {say_seconds(ready.seconds)}")
         if json:
-            typer.echo(to_json({"folder": str(cache_directory()), "seconds": figures}))
+            answer({"folder": str(cache_directory()), "seconds": figures})
         else:
-            typer.echo(f"Kernels are in {cache_directory()}")
+            say(f"Kernels are in {cache_directory()}")
 
 
 def _words(text: str) -> list[str]:
