@@ -11,6 +11,7 @@ import supple
 from supple.materials import MATERIALS, Isotropic
 from supple.model import Model
 from supple.solvers.problem import Problem
+from supple.terms import Springs, TriangleElasticity
 
 YOUNG, POISSON = 1e3, 0.3
 
@@ -133,3 +134,49 @@ def deformations(count: int = 20, seed: int = 0, inverted: bool = False) -> np.n
     if inverted:
         values[:, 2] = -random.uniform(0.1, 0.2, count)
     return rotations(count, seed + 1) @ (values[:, :, None] * rotations(count, seed + 2))
+
+
+THICKNESS = 0.01
+
+
+def sheet(cells=4):
+    """Points (n, 3) of a unit square in the plane z = 0, and its triangles (m, 3)."""
+    line = np.linspace(0, 1, cells + 1)
+    points = np.stack([*np.meshgrid(line, line, indexing="ij"), np.zeros((cells + 1,) * 2)], axis=-1)
+    corner = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).ravel()
+    step = cells + 1
+    lower = np.stack([corner, corner + step, corner + step + 1], axis=1)
+    upper = np.stack([corner, corner + step + 1, corner + 1], axis=1)
+    return points.reshape(-1, 3), np.concatenate([lower, upper])
+
+
+def model_of(points, *terms, pinned=(), stretch=1.0, gravity=(0, 0, -10)):
+    """A model of terms on some points, whose pinned ones are pulled apart in the plane."""
+    n, pinned = len(points), np.asarray(pinned, int)
+    mass = np.full(n, 1.0 / n)
+    targets = points[pinned] * [stretch, stretch, 1]
+    no_tets = np.empty((0, 4), int)
+    return Model(points, mass, mass[:, None] * gravity, pinned, lambda t: targets, terms, no_tets)
+
+
+def edges_of(triangles):
+    pairs = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def border(points):
+    return np.flatnonzero((points[:, :2] == 0).any(axis=1) | (points[:, :2] == 1).any(axis=1))
+
+
+def net(stiffness=300.0, **changes):
+    """A square net of springs, held at its border and stretched, so that it resists its weight."""
+    points, triangles = sheet()
+    springs = Springs.between(points, edges_of(triangles), stiffness)
+    return model_of(points, springs, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+def membrane(name="corotated", young=1e5, **changes):
+    """A drum: a membrane, held at its border and stretched."""
+    points, triangles = sheet()
+    term = TriangleElasticity.from_mesh(points, triangles, material(name, young=young), THICKNESS)
+    return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from lanewise import LanewiseProblem
+from problems import membrane, net
 
 import supple
 from supple.kernels.device import check_device
@@ -11,6 +12,7 @@ from supple.solvers import SOLVERS
 from supple.solvers.evaluation import evaluate_balance
 from supple.solvers.problem import Problem
 from supple.solvers.sums import PARTS
+from supple.solving import make_problem
 
 
 def card() -> str | None:
@@ -104,6 +106,20 @@ def test_materials_agree_with_the_cpu(material):
         for device in ("cpu", "cuda")
     }
     assert np.abs(frames["cpu"].positions - frames["cuda"].positions).max() < 1e-12
+
+
+@on_a_card
+@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@pytest.mark.parametrize("solver", METHODS, ids=str)
+def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
+    if (solver.name, make) == ("fpxpbd", net):
+        pytest.skip("fpxpbd has no springs")
+    found = []
+    for device in ("cpu", "cuda"):
+        problem = make_problem(make(), False, "float64", device, None)
+        found.append(after_sweeps(problem, solver, 6)[0])
+    assert np.abs(found[0] - problem.model.rest).max() > 1e-4
+    np.testing.assert_allclose(found[0], found[1], atol=1e-11)
 
 
 @on_a_card
