@@ -1,7 +1,7 @@
 """How Numba compiles supple's functions: those that are always inlined only as far as kernels need them.
 
-By itself Numba makes of every function a library with two wrappers, optimises it and translates it to machine
-code. For what is always inlined the kernel does all of that again, and nothing else uses the first result.
+By itself Numba gives every function two wrappers and translates all of it to machine code. Of what is always
+inlined nobody uses these.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _Ingredient(JITCodeLibrary):
-    """Code that is linked into kernels and optimised there."""
-
-    def _optimize_final_module(self) -> None:
-        pass
+    """Code that is linked into kernels. It is optimised before, so that it rounds alike in all of them."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
