@@ -164,10 +164,11 @@ def cube_row(solver: supple.Solver) -> dict:
     problem = CudaProblem(supple.build_model(scene), "float32")
     problem.set_time_step(scene.dt)
     run = solver.begin(problem)
+    held = problem.model.prescribed(0.0)
 
     def frames() -> None:
         for _ in range(100):
-            problem.coast(scene.dt, 0.0, 0.0)
+            problem.coast(scene.dt, 0.0, held)
             solver.begin(problem).advance(1)
 
     return {

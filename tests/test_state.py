@@ -99,8 +99,8 @@ def test_what_happens_to_a_frame_does_not_change_the_motion():
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        (State(np.zeros((4, 3)), np.zeros((4, 3))), r"\(64, 3\), got \(4, 3\)"),
-        (State(np.zeros((64, 3)), np.zeros(64)), r"\(64, 3\), got \(64,\)"),
+        (State(np.zeros((4, 3)), np.zeros((4, 3))), r"\(64, 3\).* got shape \(4, 3\)"),
+        (State(np.zeros((64, 3)), np.zeros(64)), r"\(64, 3\).* got shape \(64,\)"),
         (State(np.zeros((64, 3)), np.full((64, 3), np.inf)), "NaN or infinite values"),
     ],
     ids=["another scene", "no vectors", "infinite"],
@@ -121,5 +121,5 @@ def test_velocities_beyond_float32_do_not_end_a_motion():
     scene = cantilever(material("corotated"))
     fast = np.zeros((64, 3))
     fast[-1] = 1e30
-    options = {"dt": 1e-12, "frames": 2, "quasistatic": False, "precision": "float32", "max_iterations": 2}
+    options = {"dt": 1e-6, "frames": 2, "quasistatic": False, "precision": "float32", "max_iterations": 2}
     assert len(list(supple.simulate(scene, velocities=fast, **options))) == 2

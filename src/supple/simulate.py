@@ -201,15 +201,10 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
 def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
     """Begin from positions (n, 3) [m], at rest, or from a state; False where neither call nor file says."""
     if isinstance(start, State):
-        if start.displacements.shape != problem.model.rest.shape:
-            raise ValueError(
-                f"the state is one of {len(start.displacements)} vertices; "
-                f"the scene has {problem.model.vertices}"
-            )
         finite_rows("displacements of the state", start.displacements, problem.model.vertices)
         finite_rows("velocities of the state", start.velocities, problem.model.vertices, limit=LARGEST)
         problem.state = start
         return True
     if (begin := asked.start(start, problem.model)) is not None:
-        problem.positions = begin
+        problem.positions = finite_rows("start", begin, problem.model.vertices)
     return begin is not None

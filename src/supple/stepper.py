@@ -37,7 +37,7 @@ Pins = ArrayLike | Mapping[Vertices, Any]
 @dataclass(frozen=True, eq=False)
 class Frames:
     """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report for each.
-    `frames[k]` is that of the k-th copy."""
+    index it by k for that of the k-th copy."""
 
     positions: np.ndarray
     velocities: np.ndarray

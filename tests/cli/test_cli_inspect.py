@@ -126,7 +126,10 @@ def size_of(values) -> int:
 
 def test_bad_input_is_refused(tmp_path):
     scene = write_scene(tmp_path, SAG)
-    assert "cluster_size must be at least 1" in supple("inspect", scene, "--cluster-size", "0").stderr
+    assert (
+        "cluster_size must be a whole number of at least 1"
+        in supple("inspect", scene, "--cluster-size", "0").stderr
+    )
     missing = supple("inspect", "scen.toml")
     assert missing.exit_code == 2
     assert "did you mean 'scene.toml'?" in missing.stderr

@@ -49,7 +49,7 @@ def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
     assert written["scene"]["vertices"] == 64
-    assert written["solver"]["options"]["acceleration"] == "none"
+    assert written["solver"]["options"]["acceleration"] == "anderson"
     assert written["solver"]["tolerance"] == 1e-8
     assert written["versions"].keys() == {"supple", "numpy", "numba", "python"}
     assert written["machine"]["cores"] >= 1

@@ -292,7 +292,7 @@ def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
     [
         ("--materials", "linear", "there is no material 'linear'; did you mean 'linear_elastic'?"),
         ("--precisions", "float16", "float16"),
-        ("--processes", "0", "processes must be at least 1, got 0"),
+        ("--processes", "0", "processes must be a whole number of at least 1, got 0"),
         ("--device", "gpu", "device must be 'cpu' or 'cuda', got 'gpu'"),
     ],
 )

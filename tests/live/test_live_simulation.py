@@ -274,15 +274,13 @@ def test_it_begins_with_the_settings_that_it_is_given(tmp_path):
 @pytest.mark.parametrize("young", [1e300, 1e-300])
 def test_a_stiffness_beyond_the_precision_is_refused_by_its_name(tmp_path, precision, young):
     live = simulation(tmp_path)
-    with pytest.raises(
-        ValueError, match=rf"Young's modulus must lie .* in {precision}, got {young:g}$".replace("+", r"\+")
-    ):
+    with pytest.raises(ValueError, match=rf"[Yy]oung.* must lie .*, got {young:g}".replace("+", r"\+")):
         replace(live.settings, precision=precision, materials=(supple.Corotated(young=young, poisson=0.3),))
 
 
 def test_infinite_forces_are_blamed_on_a_barrier_only_where_there_is_one(tmp_path):
     for material, cause in ((supple.Corotated, "too large for float32"), (supple.LogNeoHookean, "barrier")):
-        live = simulation(tmp_path, materials=(material(young=1e30, poisson=0.3),))
+        live = simulation(tmp_path, materials=(material(young=1e14, poisson=0.3),))
         live.tracks[0].positions[live.model.free] *= -1e20
         with pytest.raises(DivergedError, match=rf"forces became infinite, .*{cause}"):
             live.update()

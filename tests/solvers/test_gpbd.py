@@ -256,7 +256,7 @@ def test_pinned_elements_beside_inverted_ones_stay_finite():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GPBD(newton_steps=0), "newton_steps must be at least 1, got 0"),
+        (lambda: GPBD(newton_steps=0), "newton_steps must be a whole number of at least 1, got 0"),
         (lambda: GPBD(sweep="sor"), "sweep must be 'gauss_seidel' or 'jacobi', got 'sor'"),
         (lambda: GPBD(omega=2.0), "omega must lie between 0 and 2, got 2.0"),
         (lambda: GPBD(omega=0.0), "omega must lie between 0 and 2, got 0.0"),

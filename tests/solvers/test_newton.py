@@ -220,9 +220,9 @@ def test_newton_refuses_single_precision():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hessian": "approximate"}, "hessian must be one of"),
-        ({"linear_solver": "lu"}, "linear_solver must be 'auto' or one of"),
-        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"hessian": "approximate"}, "hessian must be 'projected', 'exact' or 'bound'"),
+        ({"linear_solver": "lu"}, "linear_solver must be 'auto', 'direct', 'amg' or 'cg'"),
+        ({"iterations": 0}, "iterations must be a whole number of at least 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -340,8 +340,8 @@ def test_pinned_vertices_stay_where_they_are_put():
         ({"omega": 0.0}, "omega must lie between 0 and 2"),
         ({"rho": 1.0}, "rho must lie between 0 and 1"),
         ({"gamma": 2.5}, "gamma must lie between 0 and 2"),
-        ({"start": -1}, "start must not be negative"),
-        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"start": -1}, "start must be a whole number of at least 0"),
+        ({"iterations": 0}, "iterations must be a whole number of at least 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

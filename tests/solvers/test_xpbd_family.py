@@ -461,14 +461,14 @@ def test_materials_without_a_pair_are_refused(solver, name):
     [
         (lambda: XPBD(constraints="triple"), "constraints must be 'auto', 'pair' or 'root', got 'triple'"),
         (lambda: XPBD(ordering="random"), "ordering must be 'colours' or 'clusters', got 'random'"),
-        (lambda: BlockXPBD(cluster_size=0), "cluster_size must be at least 1, got 0"),
-        (lambda: XPBD(sweeps_per_step=0), "sweeps_per_step must be at least 1, got 0"),
+        (lambda: BlockXPBD(cluster_size=0), "cluster_size must be a whole number of at least 1, got 0"),
+        (lambda: XPBD(sweeps_per_step=0), "sweeps_per_step must be a whole number of at least 1, got 0"),
         (lambda: XPBD(pseudo_dt=0.0), "pseudo_dt must be positive"),
         (lambda: XPBD(pseudo_dt=float("nan")), "pseudo_dt must be positive"),
-        (lambda: XPBD(iterations=0), "iterations must be at least 1, got 0"),
+        (lambda: XPBD(iterations=0), "iterations must be a whole number of at least 1, got 0"),
         (lambda: BPXPBD(zeta=1.5), "zeta must lie between 0 and 1, got 1.5"),
         (lambda: BPXPBD(zeta=-0.1), "zeta must lie between 0 and 1, got -0.1"),
-        (lambda: FPXPBD(newton_steps=0), "newton_steps must be at least 1, got 0"),
+        (lambda: FPXPBD(newton_steps=0), "newton_steps must be a whole number of at least 1, got 0"),
     ],
 )
 def test_options_out_of_range_are_refused(make, message):

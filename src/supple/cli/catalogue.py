@@ -47,7 +47,7 @@ def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers with their options, motions, selections, meshes, files, exports and scenes."""
+    """List materials, solvers with their options, motions, selections, meshes, files, fields, exports and scenes."""
     with refusing(json):
         from supple.checks import closest
 
@@ -69,6 +69,7 @@ def catalogue() -> dict[str, Entries]:
     from supple.meshes.surfaces import SURFACES
     from supple.scene import schema
     from supple.solvers import SOLVERS
+    from supple.view.fields import FIELDS
 
     solvers: dict[str, Any] = SOLVERS
     return {
@@ -86,6 +87,7 @@ def catalogue() -> dict[str, Entries]:
         "meshes": [entry for entry in _kinds(schema.Mesh) if entry["name"] != "file"],
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
+        "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],
         "exports": [{"name": name, "description": format.description} for name, format in FORMATS.items()],
         "scenes": _scenes(),
     }

@@ -8,14 +8,13 @@ from typing import Annotated
 import typer
 
 from supple.cli.speech import Json, answer, errors, folder, refusing, stdout
-from supple.io.formats import FORMATS
 
 
 def export(
     results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
     to: Annotated[
         str,
-        typer.Option(help=f"Formats, separated by commas: {', '.join(FORMATS)}.", show_default=False),
+        typer.Option(help="Formats of `supple list exports`, separated by commas.", show_default=False),
     ],
     output: Annotated[
         Path | None, typer.Option(parser=folder, help="Folder to write to; the results folder unless given.")

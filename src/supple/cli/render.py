@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from supple.cli.speech import INTERRUPTED, Json, answer, errors, folder, note, refusing, say
-from supple.view.fields import FIELDS
 
 if TYPE_CHECKING:
     from supple.cli.saved import SavedRun
@@ -19,7 +18,9 @@ def render(
     results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
     field: Annotated[
         str | None,
-        typer.Option(help=f"What to colour by: {', '.join(FIELDS)}; what the scene file says unless given."),
+        typer.Option(
+            help="What to colour by, of `supple list fields`; what the scene file says unless given."
+        ),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
     size: Annotated[str | None, typer.Option(help="Dots across and up, e.g. 1920x1080.")] = None,
