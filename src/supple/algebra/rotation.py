@@ -4,7 +4,7 @@ import math
 
 from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
-from supple.kernels import all_lanes, physics, rounding, select
+from supple.kernels import perhaps, physics, rounding, select
 
 NEWTON_STEPS = 4
 """Enough for float64 from the starts used here."""
@@ -26,8 +26,8 @@ def stretch_trace(I1, II, J):
     """
     b = math.sqrt(3.0 * I1)
     t = math.sqrt(I1 + 2.0 * math.sqrt(max(II + 2.0 * J * b, 0.0 * b)))
-    if not all_lanes(J >= 0.0):
-        t = select(J >= 0.0, t, _inverted_trace(I1, II, J))
+    if perhaps(J < 0.0):
+        t = select(J < 0.0, _inverted_trace(I1, II, J), t)
     constant = I1 * I1 - 4.0 * II
     flat = 4.0 * _degenerate(I1, t)
     for _ in range(NEWTON_STEPS):

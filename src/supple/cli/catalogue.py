@@ -47,7 +47,7 @@ def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers with options, motions, selections, meshes, files, fields, exports and scenes."""
+    """List materials, solvers and options, motions, selections, meshes, files, fields, exports and scenes."""
     with refusing(json):
         from supple.checks import closest
 
