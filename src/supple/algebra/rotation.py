@@ -1,13 +1,11 @@
 """The rotation of the polar decomposition in closed form, without an SVD."""
 
 import math
+from typing import Any
 
 from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
-from supple.kernels import perhaps, physics, rounding, select
-
-NEWTON_STEPS = 4
-"""Enough for float64 from the starts used here."""
+from supple.kernels import PackType, all_lanes, chosen_by_type, physics, rounding, select
 
 DEGENERATE = 4.0
 """(σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is taken as not unique. I₁, II and J carry
@@ -16,45 +14,67 @@ R only up to an error of ε over the square of this ratio."""
 
 @physics
 def stretch_trace(I1, II, J):
-    """t = tr S = σ₁ + σ₂ + σ₃ (σ₃ signed), the largest root of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0.
-
-    I₁ = |F|², II = |cof F|², J = det F. Newton descends monotonically from a start above the root. With
-    e = σ₁σ₂ + σ₂σ₃ + σ₃σ₁, t² = I₁ + 2 e and e² = II + 2 J t, so t ≤ √(3 I₁) = b bounds e and with it t from
-    above; the start is exact for F of rank 1 or 2 and for rotations. The slope is 8 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) at
-    the root; where it vanishes, R is not unique and Newton stops early. It can vanish for inverted F only,
-    where Newton would be slow; they have a start of their own.
+    """t = tr S = σ₁ + σ₂ + σ₃ (σ₃ signed), the largest root of t⁴ - 2 I₁ t² - 8 J t + I₁² - 4 II = 0, by
+    Newton; I₁ = |F|², II = |cof F|², J = det F. The slope is 8 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) at the root; where it
+    vanishes, R is not unique and t stays.
     """
-    b = math.sqrt(3.0 * I1)
-    t = math.sqrt(I1 + 2.0 * math.sqrt(max(II + 2.0 * J * b, 0.0 * b)))
-    if perhaps(J < 0.0):
-        t = select(J < 0.0, _inverted_trace(I1, II, J), t)
+    t, steps = start_of_trace(I1, II, J)
     constant = I1 * I1 - 4.0 * II
     flat = 4.0 * _degenerate(I1, t)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(steps):
         value = ((t * t - 2.0 * I1) * t - 8.0 * J) * t + constant
         slope = 4.0 * (t * t - I1) * t - 8.0 * J
         t = select(slope > flat, t - value / max(slope, flat), t)
     return t
 
 
-@physics
-def _inverted_trace(I1, II, J):
-    """t of an inverted F to four digits: σ₁ + √(I₁ - σ₁² + 2 J/σ₁), whose second part is σ₂ + σ₃.
+def start_of_trace(I1: Any, II: Any, J: Any) -> Any:
+    """Where Newton starts, and how many steps float64 needs from there. On the CPU that is a bound for all
+    but inverted F, which are rare. A thread of a device has no branch, which would keep it from loading
+    ahead: it always computes the other start, and needs fewer steps."""
+    return _bounded_start(I1, II, J), 4
 
-    σ₁² = (I₁ + 2 √(I₁² - 3 II) c)/3 is the largest eigenvalue of FᵀF; c = cos(⅓ arccos x) is the largest root
-    of 4 c³ - 3 c = x, here by one Newton step from a start that is exact for x = ±1. Where σ₁ is ill
-    determined, at σ₁ = σ₂, t does not depend on it.
-    """
+
+@chosen_by_type(start_of_trace)
+def _start_of_trace(I1, II, J):
+    if isinstance(I1, PackType) and I1.lanes == 1:
+        return lambda I1, II, J: (_closed_start(I1, II, J), 2)
+    return lambda I1, II, J: (_bounded_start(I1, II, J), 4)
+
+
+@physics
+def _bounded_start(I1, II, J):
+    """With e = σ₁σ₂ + σ₂σ₃ + σ₃σ₁, t² = I₁ + 2 e and e² = II + 2 J t, so t ≤ √(3 I₁) = b bounds e and with it
+    t from above for J ≥ 0, from where Newton descends monotonically; it is exact for F of rank 1 or 2 and for
+    rotations. For J < 0, where Newton would be slow from there, the start is closer."""
+    b = math.sqrt(3.0 * I1)
+    t = math.sqrt(I1 + 2.0 * math.sqrt(max(II + 2.0 * J * b, 0.0 * b)))
+    if not all_lanes(J >= 0.0):
+        t = select(J >= 0.0, t, _closed_start(I1, II, J))
+    return t
+
+
+@physics
+def _closed_start(I1, II, J):
+    """σ₁ + √(I₁ - σ₁² + 2 J/σ₁) to four digits, whose second part is σ₂ + σ₃; where σ₁ is ill determined, at
+    σ₁ = σ₂, that does not depend on it."""
+    largest = _largest_stretch_squared(I1, II, J)
+    first = math.sqrt(largest)
+    return first + math.sqrt(max(I1 - largest + 2.0 * J / (first + 1e-30), 0.0 * I1))
+
+
+@physics
+def _largest_stretch_squared(I1, II, J):
+    """σ₁² = I₁/3 + 2 √p c, the largest eigenvalue of FᵀF, with p = (I₁/3)² - II/3 and c = cos(⅓ arccos x).
+    In y = cos(½ arccos x), c = cos(⅔ arccos y) is smooth; the polynomial is exact at both ends and off by
+    3e-5 at most."""
     third = I1 / 3.0
     p = max(third * third - II / 3.0, 0.0 * I1)
     root = math.sqrt(p)
-    x = (third * third * third - 0.5 * third * II + 0.5 * J * J) / (p * root + 1e-30)
-    x = min(max(x, 0.0 * x - 1.0), 0.0 * x + 1.0)
-    c = 0.5 + math.sqrt(0.125 * (1.0 + x))
-    c = c - ((4.0 * c * c - 3.0) * c - x) / (12.0 * c * c - 3.0 + 1e-4)
-    largest = third + 2.0 * root * c
-    s1 = math.sqrt(largest)
-    return s1 + math.sqrt(max(I1 - largest + 2.0 * J / (s1 + 1e-30), 0.0 * I1))
+    x = (third * third * third - 0.5 * third * II + 0.5 * J * J) / (p * root + 1e-36)
+    y = math.sqrt(max(0.5 + 0.5 * min(x, 0.0 * x + 1.0), 0.0 * x))
+    c = 0.5 + 0.5 * y + y * (1.0 - y) * (0.07719368 + y * (0.00909724 * y - 0.03061448))
+    return third + 2.0 * root * c
 
 
 @physics

@@ -17,7 +17,7 @@ from supple.kernels.access import (
 from supple.kernels.announcing import compilation
 from supple.kernels.compile import chosen_by_type, generic, kernel, like, physics
 from supple.kernels.keeping import cache_directory
-from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, perhaps, rounding, select
+from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
     Threads,
     copy_of,
@@ -86,7 +86,6 @@ __all__ = [
     "numbers_at",
     "offset_of",
     "pack_like",
-    "perhaps",
     "physics",
     "proceed",
     "put_number",

@@ -268,30 +268,6 @@ def _overload_all_lanes(condition):
     return lambda condition: condition
 
 
-def perhaps(condition: Any) -> bool:
-    """Whether a condition may hold in some lane, so that work for it can be left out where it does not. A
-    thread of a device always does it: a branch would keep it from loading ahead, which costs more."""
-    return bool(condition)
-
-
-@overload(perhaps, jit_options={"forceinline": True})
-def _overload_perhaps(condition):
-    if not isinstance(condition, MaskType):
-        return lambda condition: condition
-    if condition.lanes == 1:
-        return lambda condition: True
-    return lambda condition: _any_lane(condition)
-
-
-@intrinsic
-def _any_lane(typingctx, mask):
-    def codegen(context, builder, sig, args):
-        bits = builder.bitcast(args[0], ir.IntType(mask.lanes))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-
-    return types.boolean(mask), codegen
-
-
 def rounding(example: Any) -> float:
     """The relative rounding error ε of numbers like the example: 1.2e-7 in float32, 2.2e-16 in float64."""
     return float(np.finfo(np.float32 if isinstance(example, np.float32) else np.float64).eps)
