@@ -25,8 +25,8 @@ from PIL import Image
 
 import supple
 from supple.cli.job import make_solver
-from supple.cli.saved import SavedRun, open_run
-from supple.cli.summary import solver_name
+from supple.runs.saved import SavedRun, open_run
+from supple.runs.text import solver_name
 from supple.view import Shape, film, picture
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -17,7 +17,7 @@ from supple.scene.checks import shown
 from supple.simulate import Frame, Result
 
 if TYPE_CHECKING:
-    from supple.cli.saved import SavedRun
+    from supple.runs.saved import SavedRun
     from supple.view.camera import Angles
     from supple.view.fields import Field
     from supple.view.picture import Shape
@@ -101,7 +101,7 @@ def film(
 def open_run(path: PathLike) -> SavedRun:
     """The run in a results folder of `supple run`: its record, its scene and its `frames`, each read when it
     is asked for. Nothing is simulated."""
-    from supple.cli.saved import open_run as opened
+    from supple.runs.saved import open_run as opened
 
     return opened(Path(path))
 
@@ -109,7 +109,7 @@ def open_run(path: PathLike) -> SavedRun:
 def report_page(results: Any, path: PathLike | None = None) -> Path:
     """One HTML page that holds everything in itself, of a results folder of `supple run` or `supple compare`,
     or of a run of `open_run`; returns its path, report.html in the results folder unless given."""
-    from supple.cli.pages import write_page
+    from supple.runs.pages import write_page
 
     run = _run(results)
     folder = Path(results) if run is None else run.folder.path
@@ -118,7 +118,7 @@ def report_page(results: Any, path: PathLike | None = None) -> Path:
 
 def _run(source: Any) -> SavedRun | None:
     """The source if it is a run, of which there is none before `open_run` has imported its class."""
-    saved = sys.modules.get("supple.cli.saved")
+    saved = sys.modules.get("supple.runs.saved")
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
 

@@ -6,3 +6,14 @@ from __future__ import annotations
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """1 iteration, 1,234 iterations; plural: where it is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def say_seconds(seconds: float) -> str:
+    """0.037 s, 42 s, 3 min, 2.5 h"""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

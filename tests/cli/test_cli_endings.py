@@ -14,10 +14,10 @@ from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 
 import supple as supple_library
 from supple import memory
-from supple.cli import saved
 from supple.cli.plain import plain
 from supple.io.lock import locked
 from supple.io.replacing import replacing
+from supple.runs import saved
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "from supple_command import main; main()"]

@@ -11,12 +11,13 @@ from matplotlib.image import imread
 from PIL import Image
 
 import supple as library
-from supple.cli.illustrate import pace, parse_size
 from supple.cli.progress import FilmProgress
-from supple.cli.saved import open_run
+from supple.cli.render import parse_size
 from supple.io import FORMATS, read_frame
+from supple.runs.saved import open_run
 from supple.solvers.problem import Problem
 from supple.view.fields import FIELDS
+from supple.view.film import pace
 
 SMALL = ("--size", "320x240")
 
@@ -113,7 +114,7 @@ def test_frames_that_are_not_there_are_refused(results, text):
 def test_one_frame_gives_a_picture_and_a_turntable_a_film(results, tmp_path, monkeypatch):
     supple_json("render", results, *SMALL, "--frames", "3")
     assert not (tmp_path / "film.mp4").exists()
-    monkeypatch.setattr("supple.cli.illustrate.TURNTABLE", 4)
+    monkeypatch.setattr("supple.runs.pictures.TURNTABLE", 4)
     supple_json("render", results, *SMALL, "--frames", "3", "--turntable", "--fps", "10")
     assert pictures_in(tmp_path / "film.mp4") == 4
 

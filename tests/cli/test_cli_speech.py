@@ -1,11 +1,11 @@
-"""Times in words, and forecasts."""
+"""Times that are read, and forecasts."""
 
 import math
 
 import pytest
 
 from supple.cli.forecast import Forecast
-from supple.cli.speech import parse_seconds, say_seconds
+from supple.cli.speech import parse_seconds
 from supple.solving import Stop
 
 
@@ -21,11 +21,6 @@ def test_times_are_read_with_or_without_unit(text, seconds):
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(ValueError, match="a time is a number of seconds"):
         parse_seconds(text)
-
-
-def test_times_are_said_briefly():
-    said = [say_seconds(s) for s in (0.0371, 2.345, 42.4, 200, 9000)]
-    assert said == ["0.037 s", "2.3 s", "42 s", "3 min", "2.5 h"]
 
 
 def forecast(stop: Stop, rate: float, until: int) -> Forecast:

@@ -70,11 +70,11 @@ def compare(
     written. Others as of `supple run`.
     """
     with refusing(json):
-        from supple.cli.compare_record import new_record
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import check_threads, load_file, make_solver
-        from supple.cli.saved import begin_results
         from supple.io import ComparisonFolder
+        from supple.runs.comparison_record import new_record
+        from supple.runs.saved import begin_results
         from supple.solver_text import words
         from supple.solvers import SOLVERS
         from supple.solving import Stop
@@ -201,7 +201,7 @@ def _illustrate(
     pictures: bool,
 ) -> None:
     """Four plots and, if wanted, a picture for each solver; their names go into the record."""
-    from supple.cli.compare_pictures import draw_pictures, draw_plots
+    from supple.runs.comparison_pictures import draw_pictures, draw_plots
 
     if not any(trial.report for trial in comparison.trials):
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from supple.cli.speech import stdout
+from supple.runs.comparison_text import COLUMNS, Entry
 
-Trial = dict[str, Any]
-
-COLUMNS: dict[str, Callable[[Trial], str]] = {
-    "outcome": lambda trial: trial["outcome"].replace("_", " "),
-    "iterations": lambda trial: f"{trial['iterations']:,}",
-    "seconds": lambda trial: f"{trial['seconds']:.3g}",
-    "ms/iteration": lambda trial: f"{trial['ms_per_iteration']:.3g}" if trial["iterations"] else "",
-    "imbalance": lambda trial: f"{trial['imbalance']:.1e}",
-    "reduction": lambda trial: f"{trial['reduction']:.1e}",
-    "energy [J]": lambda trial: f"{trial['energy']:.6g}",
-    "inverted": lambda trial: f"{trial['inverted']:,}",
-    "colours": lambda trial: f"{trial['colours'] or ''}",
-}
 FIRST_HALF = 4
 """Columns that come first where a terminal is too narrow for all of them."""
 
@@ -38,7 +25,7 @@ def print_comparison(record: dict[str, Any], folder: Path) -> None:
     console.print(f"Results are in {folder}.", soft_wrap=True)
 
 
-def print_table(console: Console, trials: list[Trial]) -> None:
+def print_table(console: Console, trials: list[Entry]) -> None:
     """One table, or two where one would not fit."""
     names = list(COLUMNS)
     whole = _table(trials, names)
@@ -50,7 +37,7 @@ def print_table(console: Console, trials: list[Trial]) -> None:
         console.print()
 
 
-def _table(trials: list[Trial], columns: list[str]) -> Table:
+def _table(trials: list[Entry], columns: list[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("solver", style="cyan")
     for name in columns:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.speech import Json, answer, errors, refusing, say, say_seconds
+from supple.cli.speech import Json, answer, errors, refusing, say
+from supple.words import say_seconds
 
 
 def compile_kernels(

@@ -9,7 +9,8 @@ from time import perf_counter
 
 from rich.status import Status
 
-from supple.cli.speech import errors, hearing, note, say_seconds
+from supple.cli.speech import errors, hearing, note
+from supple.words import say_seconds
 
 
 class ShowTetrahedralisation(logging.Handler):

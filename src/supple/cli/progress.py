@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 from rich.progress import BarColumn, Progress, TextColumn
 
 from supple.cli.forecast import Forecast
-from supple.cli.speech import errors, say_seconds
-from supple.words import counted
+from supple.cli.speech import errors
+from supple.words import counted, say_seconds
 
 if TYPE_CHECKING:
     from supple.compare import Trial

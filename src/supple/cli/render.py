@@ -11,7 +11,7 @@ import typer
 from supple.cli.speech import INTERRUPTED, Json, answer, errors, folder, note, refusing, say
 
 if TYPE_CHECKING:
-    from supple.cli.saved import SavedRun
+    from supple.runs.saved import SavedRun
 
 
 def render(
@@ -47,14 +47,15 @@ def render(
 ) -> None:
     """Draw results again: a picture of the last frame chosen and, of several frames, a film."""
     with refusing(json):
-        from supple.cli.illustrate import draw_film, draw_picture, make_look
-        from supple.cli.saved import open_run
+        from supple.cli.progress import FilmProgress
         from supple.io.lock import locked
+        from supple.runs.pictures import draw_film, draw_picture, make_look
+        from supple.runs.saved import open_run
 
         if fps is not None and not 0.1 <= fps <= 240:
             raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
         run = open_run(results)
-        look = make_look(run.file, field, camera, theme, size)
+        look = make_look(run.file, field, camera, theme, None if size is None else parse_size(size))
         chosen = _chosen(frames, run)
         place = results if output is None else output
         place.mkdir(parents=True, exist_ok=True)
@@ -64,7 +65,8 @@ def render(
                 problem = draw_picture(run, look, chosen[-1], written[0])
                 if film and (turntable or len(chosen) > 1):
                     films = [place / "film.mp4", place / "film.gif"] if gif else [place / "film.mp4"]
-                    problem = draw_film(run, look, chosen, films, fps, turntable, quiet)
+                    with FilmProgress(quiet) as progress:
+                        problem = draw_film(run, look, chosen, films, fps, turntable, progress.watch)
                     written += films
         except KeyboardInterrupt:
             errors.print(f"Interrupted; films in {place} are as they were.")
@@ -76,6 +78,16 @@ def render(
         elif not quiet:
             for path in written:
                 say(path)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Dots across and up from text such as 1920x1080."""
+    from supple.view.picture import check_size
+
+    parts = text.lower().split("x")
+    if len(parts) == 2 and all(part.strip().isdecimal() for part in parts):
+        return check_size([int(part) for part in parts], text)
+    return check_size(text)
 
 
 def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:

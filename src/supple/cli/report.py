@@ -25,7 +25,7 @@ def report(
     It holds everything in itself and needs no other file.
     """
     with refusing(json):
-        from supple.cli.pages import write_page
+        from supple.runs.pages import write_page
 
         path, page = write_page(results, output)
         if json:

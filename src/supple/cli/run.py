@@ -23,10 +23,10 @@ from supple.cli.speech import (
 )
 
 if TYPE_CHECKING:
-    from supple.cli.illustrate import Look
     from supple.cli.job import Job
-    from supple.cli.saved import SavedRun
     from supple.io import ResultsFolder, SavedFrame
+    from supple.runs.pictures import Look
+    from supple.runs.saved import SavedRun
 
 
 def run(
@@ -76,11 +76,11 @@ def run(
     with --resume goes on.
     """
     with refusing(json):
-        from supple.cli.illustrate import make_look
         from supple.cli.job import Job, check_threads, load_file, make_solver, make_stop
-        from supple.cli.record import new_record
         from supple.io import ResultsFolder
         from supple.io.export import export_own, parse_formats
+        from supple.runs.pictures import make_look
+        from supple.runs.record import new_record
 
         formats = [f.name for f in parse_formats(write)] if write else []
         file = load_file(scene)
@@ -94,7 +94,7 @@ def run(
         look = make_look(file, field)
         job = Job(file, method, stop, count, precision, device, threads, history)
         results = ResultsFolder(output or Path("results") / scene.stem)
-        record = new_record(job)
+        record = new_record(file, count, job.settings)
         results.create()
         with results.locked():
             last = _prepare(results, record, resume, overwrite)
@@ -115,8 +115,8 @@ def _prepare(
     folder: ResultsFolder, record: dict[str, Any], resume: bool, overwrite: bool
 ) -> SavedFrame | None:
     """See what is in the folder; the last whole frame of a run to be resumed, which goes into the record."""
-    from supple.cli.record import complete_frames, set_totals
     from supple.io import ResultsError, read_frame
+    from supple.runs.record import complete_frames, set_totals
 
     if resume and overwrite:
         raise ResultsError(
@@ -128,7 +128,7 @@ def _prepare(
             "or name another folder with --output."
         )
     if resume and folder.has_results:
-        record["frames"] = complete_frames(folder, record)
+        record["frames"] = complete_frames(folder, record, note)
         set_totals(record)
     done, scene = len(record["frames"]), record["scene"]
     folder.refuse_without_room(scene["frames"] - done, scene["vertices"])
@@ -142,10 +142,10 @@ def _perform(
     import numpy as np
 
     from supple.cli.progress import RunProgress
-    from supple.cli.record import Looks, add_frame
-    from supple.cli.saved import SavedRun
     from supple.io import SavedFrame, joined, write_frame, write_pvd
     from supple.io.frames import frame_path
+    from supple.runs.record import Looks, add_frame
+    from supple.runs.saved import SavedRun
 
     _say_if_long(record["scene"]["tets"], quiet)
     mesh, body = joined(job.file.scene.bodies)
@@ -179,7 +179,7 @@ def _perform(
 
 def _say_if_long(tets: int, quiet: bool) -> None:
     from supple.cli.forecast import setup_seconds
-    from supple.cli.speech import say_seconds
+    from supple.words import say_seconds
 
     seconds = setup_seconds(tets)
     if seconds > 10 and not quiet:
@@ -188,8 +188,8 @@ def _say_if_long(tets: int, quiet: bool) -> None:
 
 def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
     """Replace old results by the scene, its render surfaces and a report without frames."""
-    from supple.cli.saved import begin_results
     from supple.io import write_skins
+    from supple.runs.saved import begin_results
 
     begin_results(folder, job.file)
     write_skins(folder.path, job.file.scene.bodies)
@@ -198,7 +198,8 @@ def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
 
 def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool, quiet: bool) -> None:
     """Draw picture.png of the last frame, film.mp4 and, where a history was recorded, its plots."""
-    from supple.cli.illustrate import draw_film, draw_picture, draw_plots
+    from supple.cli.progress import FilmProgress
+    from supple.runs.pictures import draw_film, draw_picture, draw_plots
 
     record, path = run.record, run.folder.path
     frames = run.indices
@@ -210,7 +211,9 @@ def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool,
     run.folder.write_report(record)
     if picture and film:
         names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
-        problem = draw_film(run, look, frames, [path / name for name in names], None, False, quiet)
+        films = [path / name for name in names]
+        with FilmProgress(quiet) as progress:
+            problem = draw_film(run, look, frames, films, watch=progress.watch)
         record["film"] = {"files": names, "note": problem}
         run.folder.write_report(record)
     if problem and not quiet:
@@ -235,7 +238,8 @@ def _say_interrupted(done: int, frames: int, folder: Path) -> None:
 
 
 def _report(record: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
-    from supple.cli.summary import inversion_warning, print_summary
+    from supple.cli.summary import print_summary
+    from supple.runs.text import inversion_warning
 
     if as_json:
         answer({**record, "output": str(folder.path), "exit_code": code})

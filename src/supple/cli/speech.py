@@ -170,16 +170,6 @@ def parse_seconds(text: str) -> float:
     )
 
 
-def say_seconds(seconds: float) -> str:
-    if seconds < 10:
-        return f"{seconds:.2g} s"
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from supple.cli import illustrate
-from supple.cli.compare_pictures import QUANTITIES, setting
-from supple.cli.compare_table import COLUMNS
-from supple.cli.illustrate import AGAINST, draw_picture, make_look
-from supple.cli.saved import SCENE, SavedRun, open_run
-from supple.cli.speech import say_seconds
-from supple.cli.summary import has_inverted, inversion_warning, inverted, outcome, solver_name
-from supple.compare import Trial
 from supple.io import ResultsError
 from supple.io.replacing import replacing
-from supple.report import History, Outcome, Report
-from supple.solvers import SOLVERS
+from supple.report import History
+from supple.runs import comparison_pictures
+from supple.runs.comparison_record import read_comparison, trial_of
+from supple.runs.comparison_text import COLUMNS, setting
+from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_look
+from supple.runs.saved import SCENE, SavedRun, open_run
+from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.view import comparison_plot, frames_plot, history_plot
 from supple.view.page import Figure, Page, Table, drawn, film_uri, picture_uri
 from supple.view.style import THEMES, Theme
-from supple.words import counted
+from supple.words import counted, say_seconds
 
 PLOT_SIZE = (1200, 780)
 NO_HISTORY = "Curves of the energy need every iteration to be recorded: `supple run SCENE --history`."
@@ -103,7 +99,7 @@ def _plots(record: dict[str, Any]) -> list[Figure]:
     histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
     plots = []
     if histories:
-        for quantity, against in product(illustrate.QUANTITIES, AGAINST):
+        for quantity, against in product(QUANTITIES, AGAINST):
             caption = f"{quantity.capitalize()} against {against}"
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
             plots.append(drawn(caption, history_plot, histories, quantity, against, **options))
@@ -153,11 +149,11 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
 
 
 def _page_of_comparison(folder: Path) -> Page:
-    record = _read_comparison(folder)
+    record = read_comparison(folder)
     ran = [entry for entry in record["trials"] if entry["error"] is None]
     if not ran:
         raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
-    trials = [_trial(entry) for entry in ran]
+    trials = [trial_of(entry) for entry in ran]
     best = min(ran, key=lambda entry: entry["imbalance"])
     plots = [
         drawn(
@@ -169,7 +165,7 @@ def _page_of_comparison(folder: Path) -> Page:
             size=PLOT_SIZE,
             quantity=quantity,
         )
-        for quantity, against in product(QUANTITIES, AGAINST)
+        for quantity, against in product(comparison_pictures.QUANTITIES, AGAINST)
     ]
     return Page(
         title=f"{record['scene']['title']}: {counted(len(ran), 'solver')} compared",
@@ -185,36 +181,6 @@ def _page_of_comparison(folder: Path) -> Page:
         circumstances=_circumstances(record),
         remarks=[f"{e['label']} was not run: {e['error']}." for e in record["trials"] if e["error"]],
     )
-
-
-def _read_comparison(folder: Path) -> dict[str, Any]:
-    path = folder / "comparison.json"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        record["scene"], record["trials"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResultsError(f"{path} is not a comparison of supple; `supple compare` writes one.") from error
-    for entry in record["trials"]:  # JSON has no infinity
-        if entry["error"] is None:
-            _restore(entry, ("imbalance", "reduction", "residual", "energy"))
-            for values in entry["history"].values():
-                values[:] = [np.inf if value is None else value for value in values]
-    return record
-
-
-def _restore(entry: dict[str, Any], names: tuple[str, ...]) -> None:
-    entry.update({name: np.inf for name in names if entry[name] is None})
-
-
-def _trial(entry: dict[str, Any]) -> Trial:
-    """A trial as it was before it was written."""
-    figures = ("solver", "iterations", "imbalance", "reduction", "residual", "energy", "seconds")
-    report = Report(
-        outcome=Outcome[entry["outcome"].upper()],
-        history=History(**entry["history"]),
-        **{name: entry[name] for name in figures},
-    )
-    return Trial(SOLVERS[entry["solver"]](**entry["options"]), entry["label"], None, report)
 
 
 def _stored(path: Path, caption: str) -> Figure:

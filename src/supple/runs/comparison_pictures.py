@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from supple.cli.compare_record import picture_name
-from supple.cli.illustrate import AGAINST, make_look
-from supple.cli.speech import say_seconds
 from supple.compare import Comparison
 from supple.io.replacing import replacing
+from supple.runs.comparison_record import picture_name
+from supple.runs.comparison_text import caption, setting
+from supple.runs.pictures import AGAINST, make_look
 from supple.scene import SceneFile
 from supple.view import comparison_plot, picture, shared_view
-from supple.words import counted
 
 QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
@@ -56,7 +55,7 @@ def draw_pictures(
                     comparison.model,
                     shapes[label],
                     title=f"{record['scene']['title']}: {label}",
-                    subtitle=_caption(entry) + ("" if label in near else " · to its own scale"),
+                    subtitle=caption(entry) + ("" if label in near else " · to its own scale"),
                     view=view if label in near else None,
                     **look.options,
                 )
@@ -67,26 +66,3 @@ def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:
     """The labels of the shapes that are no farther from the best one than it is large."""
     reach = float(np.linalg.norm(np.ptp(best, axis=0)))
     return [label for label, x in shapes.items() if np.linalg.norm(x - best, axis=1).max() <= reach]
-
-
-def _caption(entry: dict[str, Any]) -> str:
-    """40 iterations, 0.12 s · residual × 2.9e-02 · 3 inverted elements"""
-    parts = [
-        f"{counted(entry['iterations'], 'iteration')}, {say_seconds(entry['seconds'])}",
-        f"residual × {entry['reduction']:.1e}",
-        f"imbalance {entry['imbalance']:.1e}",
-    ]
-    if entry["inverted"]:
-        parts.append(f"{entry['inverted']:,} inverted elements")
-    return " · ".join(parts)
-
-
-def setting(record: dict[str, Any]) -> str:
-    """4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
-    scene, frame = record["scene"], record["warmup"]["frames"] + 1
-    step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
-    threads = max((entry["threads"] for entry in record["trials"] if entry["error"] is None), default=1)
-    return (
-        f"{scene['vertices']:,} vertices, {scene['tets']:,} tetrahedra · {step} · "
-        f"{record['precision']}, {threads} thread" + ("s" if threads > 1 else "")
-    )

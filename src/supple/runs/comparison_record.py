@@ -1,15 +1,20 @@
-"""comparison.json: what was compared, how each solver did, and all curves."""
+"""comparison.json: what was compared, how each solver did, and all curves; written and read back."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from supple.cli.record import circumstances, scene_facts
 from supple.compare import Comparison, Trial
+from supple.io import ResultsError
 from supple.report import Report
+from supple.runs.record import circumstances, report_of, restore_infinities, scene_facts
 from supple.scene import SceneFile
+from supple.solvers import SOLVERS
 from supple.solving import Stop
 
 
@@ -60,3 +65,24 @@ def _pace(report: Report) -> float | None:
 def picture_name(label: str) -> str:
     """picture_pbng_chebyshev.png"""
     return f"picture_{re.sub(r'[^A-Za-z0-9.]+', '_', label).strip('_')}.png"
+
+
+def read_comparison(folder: Path) -> dict[str, Any]:
+    """The record in a results folder of `supple compare`."""
+    path = folder / "comparison.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record["scene"], record["trials"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path} is not a comparison of supple; `supple compare` writes one.") from error
+    ran = [entry for entry in record["trials"] if entry["error"] is None]
+    restore_infinities(ran)
+    for entry in ran:
+        for values in entry["history"].values():
+            values[:] = [math.inf if value is None else value for value in values]
+    return record
+
+
+def trial_of(entry: dict[str, Any]) -> Trial:
+    """A trial as it was before it was written."""
+    return Trial(SOLVERS[entry["solver"]](**entry["options"]), entry["label"], None, report_of(entry))

@@ -1,15 +1,16 @@
-"""report.json: what was run, with what, and how every frame ended."""
+"""report.json: what was run, with what, and how every frame ended; written and read back."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
-from supple.cli.job import Job
-from supple.cli.speech import note
 from supple.io import ResultsError, ResultsFolder, machine, versions
+from supple.report import History, Outcome, Report
 from supple.scene import SceneFile
 from supple.simulate import Frame
 from supple.words import counted
@@ -17,10 +18,12 @@ from supple.words import counted
 FIGURES = ("imbalance", "reduction", "residual", "energy")
 
 
-def new_record(job: Job) -> dict[str, Any]:
+def new_record(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run before its first frame. frames: how many there will be. settings: solver, options
+    and limits, which a resumed run must have in common with the interrupted one."""
     return {
-        "scene": {**scene_facts(job.file), "frames": job.frames},
-        "solver": job.settings,
+        "scene": {**scene_facts(file), "frames": frames},
+        "solver": settings,
         "frames": [],
         "totals": {},
         "looks": None,
@@ -96,9 +99,11 @@ def set_totals(record: dict[str, Any]) -> None:
     }
 
 
-def complete_frames(folder: ResultsFolder, record: dict[str, Any]) -> list[dict[str, Any]]:
+def complete_frames(
+    folder: ResultsFolder, record: dict[str, Any], note: Callable[[str], None]
+) -> list[dict[str, Any]]:
     """The frames that are whole in a folder, whose looks go into the record; refuses to mix those of another
-    scene or other settings."""
+    scene or other settings. note: called with a sentence where a frame is damaged."""
     old = folder.read_report()
     if old["scene"]["sha256"] != record["scene"]["sha256"]:
         raise ResultsError(
@@ -132,3 +137,10 @@ def restore_infinities(frames: list[dict[str, Any]]) -> None:
     """JSON has no infinity: figures that are missing in frames were infinite or NaN."""
     for frame in frames:
         frame.update({name: math.inf for name in FIGURES if frame[name] is None})
+
+
+def report_of(entry: dict[str, Any]) -> Report:
+    """The report of a frame, or of a trial, as it was before it was written."""
+    values = {field.name: entry[field.name] for field in fields(Report) if field.name in entry}
+    history = None if entry["history"] is None else History(**entry["history"])
+    return Report(**values | {"outcome": Outcome[entry["outcome"].upper()], "history": history})

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from supple.cli.progress import FilmProgress
-from supple.cli.saved import SavedRun
 from supple.io.replacing import replacing
 from supple.report import History
+from supple.runs.saved import SavedRun
 from supple.scene import SceneFile
 from supple.view import film, history_plot, picture, shared_view
 from supple.view.camera import Angles, check_angles, parse_camera
@@ -50,9 +49,9 @@ def make_look(
     field: str | None = None,
     camera: str | None = None,
     theme: str = "light",
-    size: str | None = None,
+    size: tuple[int, int] | None = None,
 ) -> Look:
-    """What the command line asks for, else what the scene file says; refuses what there is not."""
+    """What is asked for, else what the scene file says; refuses what there is not."""
     chosen = file.view.field if field is None else field
     field_named(chosen)
     if chosen == "residual" and not file.scene.quasistatic and file.scene.substeps > 1:
@@ -60,15 +59,7 @@ def make_look(
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
-    return Look(chosen, angles, theme, None if size is None else parse_size(size))
-
-
-def parse_size(text: str) -> tuple[int, int]:
-    """Dots across and up from text such as 1920x1080."""
-    parts = text.lower().split("x")
-    if len(parts) == 2 and all(part.strip().isdecimal() for part in parts):
-        return check_size([int(part) for part in parts], text)
-    return check_size(text)
+    return Look(chosen, angles, theme, None if size is None else check_size(size))
 
 
 def draw_picture(run: SavedRun, look: Look, index: int, path: Path) -> str | None:
@@ -86,17 +77,20 @@ def draw_film(
     look: Look,
     indices: Sequence[int],
     paths: Sequence[Path],
-    fps: float | None,
-    turning: bool,
-    quiet: bool,
+    fps: float | None = None,
+    turning: bool = False,
+    watch: Callable[[int, int], None] | None = None,
 ) -> str | None:
-    """Draw frames one after the other into all of the paths; a sentence where VTK could not."""
+    """Draw frames one after the other into all of the paths; a sentence where VTK could not.
+
+    fps: pictures per second; the pace of the run unless given. watch: called as watch(done, pictures).
+    """
     shapes = run.shapes(indices)
     size = look.size or FILM_SIZE
     view = shared_view(run.model, shapes, size=size, **look.options)
     if turning and len(indices) == 1:
         shapes, fps = run.shapes(list(indices) * TURNTABLE), fps or 30.0
-    with FilmProgress(quiet) as progress, ExitStack() as stack:
+    with ExitStack() as stack:
         return film(
             [stack.enter_context(replacing(path)) for path in paths],
             run.model,
@@ -107,7 +101,7 @@ def draw_film(
             turning=turning,
             fps=fps or pace(run.record["scene"]["dt"]),
             view=view,
-            watch=progress.watch,
+            watch=watch,
             **look.options,
         )
 

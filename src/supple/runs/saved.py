@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from supple.cli.record import fingerprint, restore_infinities, set_totals
-from supple.cli.summary import solver_name
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model, Step
-from supple.report import History, Outcome, Report
+from supple.runs.record import fingerprint, report_of, restore_infinities, set_totals
+from supple.runs.text import solver_name
 from supple.scene import SceneFile, build_model, load_scene
 from supple.simulate import Frame
 from supple.view.picture import Shape
@@ -151,13 +150,6 @@ class SavedFrames(_Saved[Frame]):
         report = report_of(run.record["frames"][index - 1])
         where = saved.index, saved.time
         return Frame(saved.positions, report, run.model, saved.velocities, *where, step=run.step(index))
-
-
-def report_of(entry: dict[str, Any]) -> Report:
-    """The report of a frame as it was before it was written."""
-    values = {field.name: entry[field.name] for field in fields(Report) if field.name in entry}
-    history = None if entry["history"] is None else History(**entry["history"])
-    return Report(**values | {"outcome": Outcome[entry["outcome"].upper()], "history": history})
 
 
 def open_run(path: Path) -> SavedRun:

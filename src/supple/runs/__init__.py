@@ -1,0 +1,18 @@
+"""What a run is once it is on disk: its record, the saved run, its pictures, and the page that shows it."""
+
+from supple.runs.pages import write_page
+from supple.runs.pictures import Look, draw_film, draw_picture, draw_plots, make_look
+from supple.runs.saved import SavedFrames, SavedRun, SavedShapes, open_run
+
+__all__ = [
+    "Look",
+    "SavedFrames",
+    "SavedRun",
+    "SavedShapes",
+    "draw_film",
+    "draw_picture",
+    "draw_plots",
+    "make_look",
+    "open_run",
+    "write_page",
+]
