@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from numba import types
+
 from supple.algebra.isotropic import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
 from supple.kernels import PackType, all_lanes, chosen_by_type, physics, rounding, select
@@ -29,16 +31,17 @@ def stretch_trace(I1, II, J):
 
 
 def start_of_trace(I1: Any, II: Any, J: Any) -> Any:
-    """Where Newton starts, and how many steps float64 needs from there. On the CPU that is a bound for all
-    but inverted F, which are rare. A thread of a device has no branch, which would keep it from loading
-    ahead: it always computes the other start, and needs fewer steps."""
+    """Where Newton starts, and how many steps it needs from there. On the CPU that is a bound for all but
+    inverted F, which are rare. A thread of a device has no branch, which would keep it from loading ahead: it
+    always computes the other start, from which float32 needs one step and float64 two."""
     return _bounded_start(I1, II, J), 4
 
 
 @chosen_by_type(start_of_trace)
 def _start_of_trace(I1, II, J):
     if isinstance(I1, PackType) and I1.lanes == 1:
-        return lambda I1, II, J: (_closed_start(I1, II, J), 2)
+        steps = 1 if I1.dtype == types.float32 else 2
+        return lambda I1, II, J: (_closed_start(I1, II, J), steps)
     return lambda I1, II, J: (_bounded_start(I1, II, J), 4)
 
 
