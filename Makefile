@@ -18,7 +18,7 @@ demo: $(VENV)/.installed
 	$(BIN)/supple run scenes/twist.toml --overwrite
 
 test: $(VENV)/.installed_dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/.installed_dev
 	$(BIN)/ruff format --check .
