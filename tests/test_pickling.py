@@ -194,7 +194,7 @@ def test_what_is_printed_is_short():
         assert len(repr(thing)) < 160
     assert repr(result).startswith("<Result: converged, 54 vertices")
     assert repr(frame).startswith("<Frame 2 at 0.02 s: completed")
-    assert str(frame).startswith("Frame 2 at 0.02 s: Ran the iterations asked for")
+    assert str(frame).startswith("Frame 2 at 0.02 s: Ran as long as was asked for")
     assert "'solid0', 'solid1'" in repr(scene)
 
 

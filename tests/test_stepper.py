@@ -5,7 +5,8 @@ import pytest
 from problems import cantilever, face, material
 
 import supple
-from supple import PBD, PBNG, XPBD, Newton, Outcome
+from supple import PBD, PBNG, XPBD, Newton, Outcome, Report
+from supple.stepping import _merge
 
 DT = 0.02
 LIMITS = {"max_iterations": 8}
@@ -245,3 +246,33 @@ def test_nothing_is_rebuilt_from_step_to_step(monkeypatch):
     arrays = [id(a) for a in (sim._problem.u, sim._problem.vertices.force, sim._problem.anchor)]
     sim.step(forces=pushes(scene, 2), pins=scene.pins[0].on.points)
     assert arrays == [id(a) for a in (sim._problem.u, sim._problem.vertices.force, sim._problem.anchor)]
+
+
+def test_an_interrupted_step_is_not_gone_on_from():
+    """Where it has led nobody knows; a state or a reset does."""
+    scene = cantilever(material("corotated"))
+    scene.quasistatic = False
+    sim = supple.Stepper(scene, 0.01, max_iterations=5)
+    sim.step()
+    state, solver = sim.state, sim._stepping.solver
+
+    class Interrupting:
+        name, iterations = solver.name, None
+
+        def begin(self, problem):
+            raise KeyboardInterrupt
+
+    sim._stepping.solver = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        sim.step()
+    sim._stepping.solver = solver
+    with pytest.raises(ValueError, match="interrupted"):
+        sim.step()
+    sim.state = state
+    assert np.isfinite(sim.step().positions).all()
+
+
+def test_a_failed_substep_is_what_a_frame_reports():
+    outcomes = [Outcome.BUDGET_ITERATIONS, Outcome.FAILED, Outcome.BUDGET_ITERATIONS]
+    reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
+    assert _merge(reports).outcome is Outcome.FAILED

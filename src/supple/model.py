@@ -47,7 +47,7 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
         bare = tuple(
-            _Bare(term.vertices, term.material) if isinstance(term, TetElasticity) else term
+            _Bare(term.vertices, term.material) if type(term) is TetElasticity else term
             for term in self.terms
         )
         return self.__dict__ | {"terms": bare}

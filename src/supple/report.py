@@ -15,7 +15,7 @@ class Outcome(Enum):
     CONVERGED = "Converged: the imbalance is below the tolerance."
     BUDGET_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
     BUDGET_TIME = "Stopped when the time budget ran out, before the tolerance was reached."
-    COMPLETED = "Ran the iterations asked for; no tolerance was set."
+    COMPLETED = "Ran as long as was asked for; no tolerance was set."
     STAGNATED = (
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
         "Another solver or acceleration may get further."

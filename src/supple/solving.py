@@ -22,6 +22,9 @@ from supple.solvers.problem import Balance, Problem, check_precision
 DEFAULT_ITERATIONS = 20_000
 """Iterations allowed to a solve that has a tolerance and no other limit."""
 
+NO_LIMIT = 2**62
+"""Iterations allowed to a solve that has a time budget only."""
+
 PROGRESS = 0.99
 """A figure counts as reduced when it falls below this part of the lowest seen."""
 
@@ -56,7 +59,8 @@ class Progress:
     and the energy [J] when the figures had not for long; it may fall for thousands of iterations before they
     do."""
 
-    lowest: Balance
+    residual: float = np.inf
+    imbalance: float = np.inf
     at: int = 0
     energy: float = np.inf
 
@@ -64,12 +68,10 @@ class Progress:
         """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
         vanish together; the imbalance, while forces build up from rest under a load and the residual
         rises."""
-        fell = (
-            balance.residual < PROGRESS * self.lowest.residual
-            or balance.imbalance < PROGRESS * self.lowest.imbalance
-        )
-        if fell or not self.lowest.finite:
-            self.lowest, self.at = balance, iteration
+        if balance.residual < PROGRESS * self.residual:
+            self.residual, self.at = balance.residual, iteration
+        if balance.imbalance < PROGRESS * self.imbalance:
+            self.imbalance, self.at = balance.imbalance, iteration
 
     def outcome(
         self, problem: Problem, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
@@ -108,12 +110,13 @@ def solve_copies(
 ) -> list[Report]:
     """The same for all copies of a problem's state together, each of which stops when it should. What is
     recorded and watched is the first."""
-    limit = stop.max_iterations or DEFAULT_ITERATIONS
+    limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
+    problem.active = np.arange(problem.copies, dtype=np.int32)  # all, also after a solve that was interrupted
     history = History() if record else None
     copies = range(problem.copies)
     with compilation() as compiled:
         first = problem.balances()
-        latest, progress = dict(first), {copy: Progress(first[copy]) for copy in copies}
+        latest, progress = dict(first), {copy: Progress() for copy in copies}
         ended: dict[int, tuple[Outcome, int, float]] = {}
         clock, iteration = 0.0, 0
         good = problem.zeros(problem.u.shape)
@@ -183,7 +186,7 @@ def solve_copies(
             energy=float(energies[copy]),
             seconds=seconds,
             tolerance=stop.tolerance,
-            max_iterations=limit,
+            max_iterations=None if limit == NO_LIMIT else limit,
             compile_seconds=compiled.seconds if copy == 0 else 0.0,
             setup_seconds=setup if copy == 0 else 0.0,
             precision=str(problem.dtype),

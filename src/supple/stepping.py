@@ -77,7 +77,6 @@ class Stepping:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
         self._record, self._watch, self._began = record, watch, began
         self._before = problem.zeros(problem.u.shape)
-        self._held: np.ndarray | None = None
         limited = stop.tolerance is not None or stop.time_budget is not None
         looks = limited or record or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
@@ -93,13 +92,18 @@ class Stepping:
 
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
-        self._held, self._settled = None, True
+        self._settled, self._interrupted = True, False
 
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
         """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.
         pins (k, 3) [m]: where the pinned vertices arrive, at constant velocity, instead of where the model
         has them."""
+        if self._interrupted:
+            raise ValueError(
+                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
+            )
         problem, pace = self.problem, self.pace
+        self._interrupted = True
         problem.assign(self._before, problem.u)
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
@@ -113,7 +117,7 @@ class Stepping:
             limits = self._record, self._watch, self._take_began()
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
-        self._settled = False
+        self._settled = self._interrupted = False
         merged = [_merge(list(of_copy)) for of_copy in zip(*reports, strict=True)]
         if any(report.outcome is Outcome.FAILED for report in merged):
             self._undo_lost()
@@ -149,14 +153,13 @@ class Stepping:
             p.pin(pinned)
         else:
             p.coast(pace.step, pace.damping, pinned)
-        self._held = pinned
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
         """Where pinned vertices are after each substep on a straight way to positions [m]."""
         if self.pace.substeps == 1:
             return [pins]
         p = self.problem
-        held = p.positions[..., p.model.pinned, :] if self._held is None else self._held
+        held = p.positions[..., p.model.pinned, :]
         parts = np.arange(1, self.pace.substeps) / self.pace.substeps
         return [*(held + part * (pins - held) for part in parts), pins]
 
@@ -228,7 +231,7 @@ def _merge(reports: list[Report]) -> Report:
         last.compile_seconds = sum(r.compile_seconds for r in reports)
         last.setup_seconds = sum(r.setup_seconds for r in reports)
         last.rejected = sum(r.rejected for r in reports)
-        failed = [r for r in reports if not r.ok]
+        failed = [r.outcome for r in reports if not r.ok]
         if failed:
-            last.outcome = failed[0].outcome
+            last.outcome = Outcome.FAILED if Outcome.FAILED in failed else failed[0]
     return last

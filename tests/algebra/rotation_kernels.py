@@ -1,9 +1,11 @@
 """The rotation of many matrices on packs."""
 
+import numpy as np
 from numba import njit
 
 from supple.algebra.rotation import rotation
 from supple.kernels import load, store
+from supple.kernels.lanewise import LanePlace
 
 
 @njit
@@ -25,3 +27,26 @@ def rotations_of(F, out):
         )
         for field in range(9):
             store(out, row, field, R[field])
+
+
+@njit
+def rotations_lane_by_lane(F, out):
+    """The same as a device's threads do it, one lane at a time; F, out (rows, 9, 32)."""
+    for row in range(len(F)):
+        for lane in range(32):
+            place = LanePlace(np.int64(row), lane, 32, 0, np.int64(0), np.int64(0))
+            R = rotation(
+                (
+                    load(F, place, 0),
+                    load(F, place, 1),
+                    load(F, place, 2),
+                    load(F, place, 3),
+                    load(F, place, 4),
+                    load(F, place, 5),
+                    load(F, place, 6),
+                    load(F, place, 7),
+                    load(F, place, 8),
+                )
+            )
+            for field in range(9):
+                store(out, place, field, R[field])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from problems import deformations, flat, matrix, rotations, stretches
-from rotation_kernels import rotations_of
+from rotation_kernels import rotations_lane_by_lane, rotations_of
 
 from supple.algebra.rotation import rotation, rotation_differential
 from supple.kernels import lanes_of
@@ -90,6 +90,18 @@ def test_rotation_of_packs_in_single_precision(values):
     rotations_of(np.ascontiguousarray(F.transpose(0, 2, 1), np.float32), R)
     for F_lane, R_lane in zip(F[0], R[0].T, strict=True):
         np.testing.assert_allclose(matrix(R_lane), polar(matrix(F_lane)), atol=2e-3)
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(np.float64, 1e-11), (np.float32, 2e-3)])
+@pytest.mark.parametrize(
+    "values", [*NOT_INVERTED[:9], *FLAT, *INVERTED[:4], (100, 100, 100), (1e3, 1e3, 1e3)], ids=str
+)
+def test_rotation_as_a_thread_of_a_device_finds_it(values, dtype, near):
+    F = stretches(values, 32).reshape(1, 32, 9)
+    R = np.empty((1, 9, 32), dtype)
+    rotations_lane_by_lane(np.ascontiguousarray(F.transpose(0, 2, 1), dtype), R)
+    for F_lane, R_lane in zip(F[0], R[0].T, strict=True):
+        np.testing.assert_allclose(matrix(R_lane), polar(matrix(F_lane)), atol=near)
 
 
 def test_rotation_turns_with_the_matrix():

@@ -172,6 +172,27 @@ def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
 
 
 @needs_xdg
+def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
+    """So are implementations that are chosen by type."""
+    three = "@physics\ndef three(x):\n    return 3.0 * x\n"
+    assert three in HERE
+    unrolled = HERE.replace(
+        three, "from supple.kernels import total\nthrice = total('v', '3.0 * v[i]', over='v')\n"
+    )
+    unrolled = unrolled.replace("three(material.mu)", "thrice((material.mu,))")
+    chosen = HERE.replace(
+        three,
+        "from supple.kernels import chosen_by_type\ndef three(x): pass\n"
+        "@chosen_by_type(three)\ndef _three(x):\n    return lambda x: 3.0 * x\n",
+    )
+    for name, text in (("unrolled", unrolled), ("chosen", chosen)):
+        script = tmp_path / f"{name}.py"
+        assert measured(script, text) == (True, 3.0)
+        assert measured(script, text) == (False, 3.0)
+        assert measured(script, text.replace("3.0 *", "4.0 *")) == (True, 4.0)
+
+
+@needs_xdg
 def test_a_damaged_file_is_made_anew(tmp_path):
     script = tmp_path / "script.py"
     assert measured(script, HERE) == (True, 3.0)

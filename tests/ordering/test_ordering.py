@@ -21,6 +21,11 @@ _scene = supple.Scene(gravity=(0, 0, 0))
 _scene.add_solid(supple.ball(1.0, 3), material("corotated"))
 MODELS["ball"] = build_model(_scene)
 
+_tied = tied_blocks(material("corotated"), material("corotated"))
+_other = _tied.add_solid(supple.block(2, origin=(5, 5, 5)), material("stvk"))  # of which no link knows
+_tied.pin(_other.where(lambda X: X[:, 0] <= 5))
+MODELS["tied beside another"] = build_model(_tied)
+
 EVERY = pytest.mark.parametrize("name", MODELS)
 
 

@@ -11,7 +11,8 @@ import supple
 from supple import PBNG, Newton, Outcome
 from supple.materials import MATERIALS
 from supple.scene import build_model
-from supple.solvers.problem import Problem
+from supple.solvers.problem import Balance, Problem
+from supple.solving import Progress
 
 SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}
 EVERY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
@@ -152,6 +153,25 @@ def test_iterations_that_are_asked_for_are_done():
     asked = supple.equilibrium(scene, solver, tolerance=1e-8, max_iterations=more).report
     assert (asked.outcome, asked.iterations) == (Outcome.BUDGET_ITERATIONS, more)
     assert f"{more:,} allowed" in str(asked)
+
+
+def test_a_time_budget_alone_is_used_up():
+    """And not cut at the iterations that a tolerance would allow."""
+    scene = cantilever(material("corotated"), cells=1)
+    supple.equilibrium(scene, tolerance=None, max_iterations=1)
+    report = supple.equilibrium(scene, "xpbd", tolerance=None, time_budget=1.0).report
+    assert report.outcome is Outcome.COMPLETED
+    assert report.seconds >= 1.0
+    assert report.max_iterations is None
+
+
+def test_figures_that_take_turns_are_no_progress():
+    """Each has its own lowest value."""
+    progress = Progress()
+    states = [Balance(1.0, 1.0 / 2, 0.0, False), Balance(2.0, 2.0, 0.0, False)]
+    for iteration in range(10):
+        progress.see(states[iteration % 2], iteration)
+    assert progress.at <= 1
 
 
 def test_there_is_one_default():

@@ -123,6 +123,12 @@ def test_equilibria_of_pbng_and_newton_agree(make):
     np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5 * abs(sag))
 
 
+def test_newton_survives_a_collapsed_membrane():
+    model = membrane()
+    report = supple.equilibrium(model, "newton", start=model.rest * [1, 0, 1], max_iterations=3).report
+    assert report.iterations > 0
+
+
 def stepped(model, solver, sweeps=400, dt=0.02):
     """Positions after one backward Euler step from rest with some velocity."""
     problem = Problem(model, "float64")

@@ -75,7 +75,7 @@ def _largest_stretch_squared(I1, II, J):
     p = max(third * third - II / 3.0, 0.0 * I1)
     root = math.sqrt(p)
     x = (third * third * third - 0.5 * third * II + 0.5 * J * J) / (p * root + 1e-36)
-    y = math.sqrt(max(0.5 + 0.5 * min(x, 0.0 * x + 1.0), 0.0 * x))
+    y = math.sqrt(max(0.5 + 0.5 * min(x, 0.0 * I1 + 1.0), 0.0 * I1))  # x may be infinite at p = 0
     c = 0.5 + 0.5 * y + y * (1.0 - y) * (0.07719368 + y * (0.00909724 * y - 0.03061448))
     return third + 2.0 * root * c
 

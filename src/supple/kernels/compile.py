@@ -97,6 +97,7 @@ def chosen_by_type(function: Callable) -> Any:
     have it inlined, and the two would round differently."""
 
     def decorate(choose: Callable) -> Callable:
+        function.chosen_by = choose  # type: ignore[attr-defined]
         let_choose(function, choose, {"forceinline": True}, True)
         return choose
 

@@ -79,6 +79,9 @@ def _describe(thing: Any, seen: dict[int, int]) -> Iterable[str]:
         return [f"{_options(thing.targetoptions)} ", *_describe(thing.py_func, seen)]
     if id(thing) in seen:
         return [f"again {seen[id(thing)]}\n"]
+    if hasattr(thing, "unrolled"):  # by `each` and the like
+        arguments, texts, using = thing.unrolled
+        return [f"unrolled {arguments} {texts} ", *(line for f in using for line in _describe(f, seen))]
     if isinstance(thing, ModuleType):
         return [f"module {thing.__name__}\n"]
     if _package(thing) in _KNOWN and hasattr(thing, "__qualname__"):
@@ -96,6 +99,8 @@ def _describe(thing: Any, seen: dict[int, int]) -> Iterable[str]:
 def _describe_function(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
     reader = f"{function.__module__}.{function.__qualname__}"
     yield f"function {_code(function.__code__)} "
+    if hasattr(function, "chosen_by"):
+        yield from _describe(function.chosen_by, seen)
     yield from _of(reader, "its defaults", function.__defaults__, seen)
     names = sorted(_names(function.__code__))
     read = [(name, function.__globals__[name]) for name in names if name in function.__globals__]

@@ -60,6 +60,7 @@ def unrolled(
     def choose(*kinds):
         return implementation(count(kinds[position]))
 
+    call.unrolled = (arguments, tuple(map(body, (1, 2, 3))), using)  # type: ignore[attr-defined]
     for function in (call, choose):
         function.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
     let_choose(call, choose)

@@ -110,9 +110,13 @@ class NewtonRun:
             self._move(self.problem.u.copy(), step, 1.0)
 
     def _direction(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
-        """The solution of H Δu = f. Libraries may crash on a matrix that is not finite; there, no step."""
+        """The solution of H Δu = f; no step where there is none. Libraries may crash on a matrix that is not
+        finite."""
         H = self.assembly.hessian(kind)
-        return self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else np.zeros_like(force)
+        try:
+            return self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+        except np.linalg.LinAlgError:
+            return np.zeros_like(force)
 
     def _move(self, start: np.ndarray, step: np.ndarray, t: float) -> None:
         self.problem.u[:] = start

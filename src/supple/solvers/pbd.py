@@ -137,4 +137,4 @@ def _single(method: PBD, term: Term, places: Places) -> list:
 
 @projects(PBD, WeakRows)
 def _weak(method: PBD, term: Term, places: Places) -> list:
-    return [HardWeak(places)]
+    return [HardWeak(places, options=(method.stiffness,))]

@@ -17,7 +17,8 @@ class CompliantWeak(Projection):
 
 
 class HardWeak(Projection):
-    """Weak constraints as position-based dynamics sees them: the energy ½ Cᵀ K C is to vanish."""
+    """Weak constraints as position-based dynamics sees them: the energy ½ Cᵀ K C is to vanish. options: how
+    much of each correction is made."""
 
     __slots__ = ()
 
@@ -82,9 +83,9 @@ def _exert_multipliers(projection, row, u):
 @project.of(HardWeak)
 def _project_hard(projection, row, u):
     """Δxⱼ = -E/(Σ Wⱼ |∂E/∂xⱼ|²) Wⱼ ∂E/∂xⱼ with ∂E/∂xⱼ = wⱼ K C [PBCM eq. 3]."""
-    places = projection.places
+    places, (stiffness,) = projection.places, projection.options
     C, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
     square = _mobility(places, row) * dot(KC, KC)
     moves = square > 0.0
-    s = -0.5 * dot(C, KC) / select(moves, square, 0.0 * square + 1.0)
+    s = -0.5 * stiffness * dot(C, KC) / select(moves, square, 0.0 * square + 1.0)
     _move(places, row, u, scale(select(moves, s, 0.0 * s), KC))

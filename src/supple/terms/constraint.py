@@ -69,21 +69,29 @@ class Constraint:
         return self.kind(
             start,
             visits.place_ids(ids),
-            visits.place(offsets.reshape(len(element), -1)),
+            visits.place(offsets.reshape(len(element), 3 * ids.shape[1])),
             visits.place(self.stiffness[element, None]),
             visits.place(self.rest[element]),
         )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite part, or without its second half."""
+        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite part, or the bound that sweeps use: without what is
+        negative in C, and with a little stiffness in all directions."""
         x = self.positions[self.vertices] + u[self.vertices, :3]
         C, gradient, curvature = self.derivatives(x)
         k = self.stiffness[:, None, None, None, None]
         blocks = k * np.einsum("eai,ebj->eabij", gradient, gradient)
         if kind == "bound":
-            return blocks
+            C = np.maximum(C, 0)
         blocks = blocks + k * C[:, None, None, None, None] * curvature
-        return positive_part(blocks) if kind == "projected" else blocks
+        if kind == "exact":
+            return blocks
+        blocks = positive_part(blocks)
+        if kind == "bound":
+            least = LEAST_STIFFNESS * self.stiffness[:, None] * (gradient**2).sum(axis=2)
+            for corner in range(blocks.shape[1]):
+                blocks[:, corner, corner] += least[:, corner, None, None] * np.eye(3)
+        return blocks
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """C (m,), ∇C (m, k, 3) and ∇²C (m, k, k, 3, 3) for corners at x (m, k, 3)."""

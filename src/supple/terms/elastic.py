@@ -72,7 +72,9 @@ class Elastic:
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
         element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
         ids = np.take_along_axis(self.vertices[element], others, axis=1)
-        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(len(element), -1)
+        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(
+            len(element), 3 * others.shape[1]
+        )
         volume = self.volume[element, None].astype(visits.dtype)
         material = type(self.material)._make(
             visits.place(np.asarray(p)[element, None], padding=p[0]) if np.ndim(p) else float(p)

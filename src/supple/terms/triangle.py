@@ -71,7 +71,7 @@ class TriangleElasticity(Elastic):
         now *= np.sign(np.einsum("ei,ei->e", np.cross(tangents[:, :, 0], tangents[:, :, 1]), normal))[:, None]
         now /= np.maximum(np.linalg.norm(now, axis=1, keepdims=True), 1e-300)
         F += np.einsum("ei,ej->eij", now, normal)
-        dual = np.einsum("eij,ebj->ebi", np.linalg.inv(F).transpose(0, 2, 1), g)
+        dual = np.einsum("eij,ebj->ebi", np.linalg.pinv(F).transpose(0, 2, 1), g)
         return np.einsum("ebk,em,el->eklbm", dual, now, normal)
 
 
