@@ -90,6 +90,7 @@ def compare(
     model = build_model(scene)
     if start is None and file is not None:
         start = file.start_positions(model)
+        velocities = file.start_velocities(model) if velocities is None else velocities
     x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
@@ -125,8 +126,10 @@ def _run(
     report = solve(
         problem, trial.solver, replace(stop, tolerance=ROUNDING) if open_ended else stop, True, watch
     )
-    if open_ended and report.outcome in (Outcome.BUDGET_ITERATIONS, Outcome.BUDGET_TIME):
-        report.outcome, report.tolerance = Outcome.COMPLETED, None
+    if open_ended:
+        report.tolerance = None
+        if report.outcome not in (Outcome.STAGNATED, Outcome.FAILED):
+            report.outcome = Outcome.COMPLETED
     report.compile_seconds += compiled.seconds
     trial.positions, trial.report = problem.positions, report
 

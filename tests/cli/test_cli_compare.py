@@ -9,6 +9,7 @@ from cli_scenes import supple, supple_json, write_scene
 from matplotlib.image import imread
 from rich.console import Console
 
+import supple as library
 from supple.cli.progress import TrialProgress
 from supple.solvers import SOLVERS
 
@@ -156,6 +157,34 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     found = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
     first = [record["trials"][0]["history"]["residual"][0] for record in found]
     assert first[0] > 2 * first[1]
+
+
+def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
+    scene = write_scene(tmp_path, FALL + "[stop]\ntolerance = 1e-3\nmax_iterations = 9\n")
+    options = ("compare", scene, "--solvers", "newton", "--no-pictures")
+    found = supple_json(*options)
+    (called,) = library.compare(library.load_scene(scene), "newton").trials
+    assert found["stop"] == {"tolerance": 1e-3, "max_iterations": 9, "time_budget": None}
+    assert found["trials"][0]["outcome"] == "converged"
+    assert found["trials"][0]["iterations"] == called.report.iterations
+    finer = supple_json(*options, "--tolerance", "1e-9", "--overwrite")
+    assert finer["stop"]["tolerance"] == 1e-9
+    assert finer["trials"][0]["imbalance"] < 1e-9
+
+
+@pytest.mark.parametrize("warmup", ["0", "1"])
+def test_the_velocities_that_a_file_starts_with_are_used(tmp_path, warmup):
+    rest = library.build_model(library.load_scene(write_scene(tmp_path, FALL)).scene).rest
+    first = []
+    for name, speed in (("still", 0.0), ("moving", 1.0)):
+        np.savez(tmp_path / f"{name}.npz", positions=rest, velocities=np.full_like(rest, speed))
+        scene = write_scene(tmp_path, FALL + f"[start]\nfile = '{name}.npz'\n", f"{name}.toml")
+        found = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", warmup)
+        first.append(found["trials"][0]["history"]["residual"][0])
+        if warmup == "0":
+            called = library.compare(library.load_scene(scene), "pbng", max_iterations=2)
+            assert called["pbng"].report.history.residual[0] == pytest.approx(first[-1])
+    assert abs(first[1] / first[0] - 1) > 0.01
 
 
 def refused(*arguments: str) -> str:
