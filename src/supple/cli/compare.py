@@ -71,18 +71,19 @@ def compare(
     written. Others as of `supple run`.
     """
     with refusing(json):
+        from supple.asking import check_circumstances
         from supple.cli.compare_table import print_comparison
-        from supple.cli.job import check_threads, load_file, make_solver
+        from supple.cli.job import load_file, make_solver
         from supple.io import ComparisonFolder
         from supple.runs.comparison_record import new_record
         from supple.runs.saved import begin_results
         from supple.solver_text import words
         from supple.solvers import SOLVERS
 
+        check_circumstances(precision, device, threads)
         file = load_file(scene)
         methods = [make_solver(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
         stop = _stop(file, tolerance, iterations, None if budget is None else parse_seconds(budget))
-        check_threads(threads)
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()

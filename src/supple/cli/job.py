@@ -119,11 +119,6 @@ def make_solver(file: SceneFile, text: str | None) -> Solver:
     return parse_solver(text)
 
 
-def check_threads(threads: int | None) -> None:
-    if threads is not None and threads < 1:
-        raise ValueError(f"--threads must be at least 1, got {threads}.")
-
-
 def make_stop(
     file: SceneFile,
     solver: Solver,
