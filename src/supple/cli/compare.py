@@ -115,8 +115,9 @@ def _stop(file: SceneFile, tolerance: float | None, iterations: int | None, seco
     from supple.asking import UNSAID, limits
     from supple.solving import Stop
 
-    until, *others = limits(file, UNSAID if tolerance is None else tolerance, iterations, seconds)
-    return Stop(None if until is UNSAID else until, *others)
+    said = UNSAID if tolerance is None else tolerance
+    until, iterations, seconds = limits(file, said, iterations, seconds)
+    return Stop(None if until is UNSAID else until, iterations, seconds)
 
 
 def _check_warmup(warmup: int, file: SceneFile) -> None:
