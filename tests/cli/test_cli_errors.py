@@ -33,7 +33,16 @@ def test_with_json_a_mistake_is_one_object_too(tmp_path):
 def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
     write_scene(tmp_path, SAG, "sagging.toml")
     assert "did you mean 'sagging.toml'?" in refused("run", "saging.toml")
-    assert "there is no such scene file" in refused("run", "nowhere/sagging.toml")
+    assert "there is no scene file nowhere/sagging.toml; known here:" in refused(
+        "run", "nowhere/sagging.toml"
+    )
+
+
+@pytest.mark.parametrize("neighbours", [False, True])
+def test_a_mistyped_name_suggests_a_scene_that_comes_with_supple(tmp_path, neighbours):
+    if neighbours:
+        write_scene(tmp_path, SAG, "sagging.toml")
+    assert "did you mean 'twist_small'?" in refused("run", "twist_smal")
 
 
 @pytest.mark.parametrize(
