@@ -137,6 +137,13 @@ def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
     assert supple.film(run, tmp_path / "run.mp4", size=SMALL).stat().st_size > 1000
 
 
+def test_a_saved_run_is_one_line(folder):
+    shown = str(supple.open_run(folder))
+    assert shown.startswith(f"<SavedRun {str(folder)!r}: 3 of 3 frames, newton, <Scene: dynamic, ")
+    assert "\n" not in shown
+    assert len(shown) < 200 + len(str(folder))
+
+
 def test_a_page_of_a_run(folder, tmp_path):
     path = supple.report_page(folder, tmp_path / "page.html")
     assert "<title>Swing" in path.read_text(encoding="utf-8")
@@ -148,9 +155,12 @@ def test_a_page_of_a_run(folder, tmp_path):
     [
         (lambda f, p: supple.picture(None), "a picture is one of a result, a frame, a run, a scene"),
         (lambda f, p: supple.picture(f[0], field="colour"), "field must be one of displacement"),
+        (lambda f, p: supple.picture(f[0], field=0), "field must be one of displacement"),
         (lambda f, p: supple.picture(f[0], camera="above"), "camera must be one of corner"),
         (lambda f, p: supple.picture(f[0], camera=3), "camera must be one of corner"),
+        (lambda f, p: supple.picture(f[0], field=["body"]), "field must be one of displacement"),
         (lambda f, p: supple.picture(f[0], theme="blue"), "theme"),
+        (lambda f, p: supple.picture(f[0], theme=["dark"]), "theme must be light or dark"),
         (lambda f, p: supple.picture(f[0], size=(10, 10)), "a size is dots across and up, such as"),
         (lambda f, p: supple.picture(f[0], size="big"), "a size is dots across and up"),
         (lambda f, p: supple.picture(f[0], p / "a.jpg"), "a picture is a file that ends with .png"),

@@ -144,7 +144,8 @@ def _look(source: Any, field: Any, camera: Any, title: str | None) -> dict[str, 
                 f"(45, 30); got {shown(camera)}"
             ) from None
         angles = check_angles((azimuth, elevation))
-    field = field or ("displacement" if run is None else run.file.view.field)
+    if field is None:
+        field = "displacement" if run is None else run.file.view.field
     return {
         "field": field,
         "camera": angles,
