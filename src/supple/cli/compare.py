@@ -67,6 +67,8 @@ def compare(
 ) -> None:
     """Run several solvers from the same start and compare residual, energy and time.
 
+    Limits that are not given are those of the scene file.
+
     Exit code 0: done. 1: no solver reached the tolerance, or one that was named could not be run; results are
     written. Others as of `supple run`.
     """
