@@ -137,6 +137,13 @@ def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
     assert supple.film(run, tmp_path / "run.mp4", size=SMALL).stat().st_size > 1000
 
 
+def test_a_saved_run_is_one_line(folder):
+    shown = str(supple.open_run(folder))
+    assert shown.startswith(f"<SavedRun {str(folder)!r}: 3 of 3 frames, newton, <Scene: dynamic, ")
+    assert "\n" not in shown
+    assert len(shown) < 200 + len(str(folder))
+
+
 def test_a_page_of_a_run(folder, tmp_path):
     path = supple.report_page(folder, tmp_path / "page.html")
     assert "<title>Swing" in path.read_text(encoding="utf-8")
@@ -148,14 +155,36 @@ def test_a_page_of_a_run(folder, tmp_path):
     [
         (lambda f, p: supple.picture(None), "a picture is one of a result, a frame, a run, a scene"),
         (lambda f, p: supple.picture(f[0], field="colour"), "field must be one of displacement"),
+        (lambda f, p: supple.picture(f[0], field=0), "field must be one of displacement"),
         (lambda f, p: supple.picture(f[0], camera="above"), "camera must be one of corner"),
         (lambda f, p: supple.picture(f[0], camera=3), "camera must be one of corner"),
+        (lambda f, p: supple.picture(f[0], field=["body"]), "field must be one of displacement"),
         (lambda f, p: supple.picture(f[0], theme="blue"), "theme"),
+        (lambda f, p: supple.picture(f[0], theme=["dark"]), "theme must be light or dark"),
         (lambda f, p: supple.picture(f[0], size=(10, 10)), "a size is dots across and up, such as"),
         (lambda f, p: supple.picture(f[0], size="big"), "a size is dots across and up"),
         (lambda f, p: supple.picture(f[0], p / "a.jpg"), "a picture is a file that ends with .png"),
         (lambda f, p: supple.picture(f[0], p / "no" / "a.png"), "there is no folder"),
-        (lambda f, p: supple.picture(f[0].positions[1:], model=f[0].model), "positions must have the shape"),
+        (lambda f, p: supple.picture(f[0].positions[1:], model=f[0].model), "positions must have shape"),
+        (lambda f, p: supple.picture("hello", model=f[0].model), "positions must have shape .* got 'hello'"),
+        (lambda f, p: supple.picture(f[0].positions * np.nan, model=f[0].model), "positions has NaN"),
+        (lambda f, p: supple.picture(f[0].positions, model=5), "a scene is needed.* got 5"),
+        (lambda f, p: supple.picture(f[0], 5), "the path of a picture is needed as text .* got 5"),
+        (lambda f, p: supple.picture(None, p / "a.jpg"), "a picture is a file that ends with .png"),
+        (lambda f, p: supple.picture(f[0], camera=(np.nan, 3)), "a camera's azimuth must be a finite number"),
+        (lambda f, p: supple.picture(f[0], camera=(3, np.nan)), "a camera's elevation must lie between"),
+        (lambda f, p: supple.picture(f[0], size=0), "a size is dots across and up"),
+        (lambda f, p: supple.picture(f[0], title=5), "title must be text, got 5"),
+        (lambda f, p: supple.picture(f[0], subtitle=5), "subtitle must be text, got 5"),
+        (lambda f, p: supple.film(5, p / "a.mp4"), "a film needs at least one frame.* got 5"),
+        (lambda f, p: supple.film(f, 5), "the path of a film is needed as text .* got 5"),
+        (lambda f, p: supple.film(f, p / "a.mp4", size=0), "a size is dots across and up"),
+        (lambda f, p: supple.film(f, p / "a.mp4", fps="x"), "fps must lie between 0.1 and 240, got 'x'"),
+        (lambda f, p: supple.film(f, p / "a.mp4", watch=5), "watch must be a function to call, got 5"),
+        (lambda f, p: supple.film(f, p / "a.mp4", turning=5), "turning must be True or False, got 5"),
+        (lambda f, p: supple.open_run(5), "a results folder is needed as text .* got 5"),
+        (lambda f, p: supple.report_page(None), "a results folder is needed as text .* got None"),
+        (lambda f, p: supple.report_page(p, 5), "the path of a page is needed as text .* got 5"),
         (lambda f, p: supple.film([], p / "a.mp4"), "a film needs at least one frame"),
         (lambda f, p: supple.film([1, 2], p / "a.mp4"), "a film needs at least one frame"),
         (lambda f, p: supple.film(f, p / "a.avi"), "a film is a file that ends with .mp4 or .gif"),
@@ -165,9 +194,15 @@ def test_a_page_of_a_run(folder, tmp_path):
     ],
 )
 def test_what_cannot_be_shown_is_said(swing, tmp_path, wrong, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
         wrong(swing[1], tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_the_way_of_a_film_is_said_before_it_is_drawn(swing, tmp_path):
+    (tmp_path / "a.mp4").mkdir()
+    with pytest.raises(ValueError, match=r"a\.mp4 is a folder; name a file for a film"):
+        supple.film(swing[1], tmp_path / "a.mp4")
 
 
 def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):

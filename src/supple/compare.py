@@ -19,6 +19,7 @@ from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, solve
+from supple.words import counted
 
 DEFAULT_ITERATIONS = 40
 """Iterations of every solver where nothing says when to stop."""
@@ -38,6 +39,15 @@ class Trial:
     report: Report | None = None
     error: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<Trial {self.label!r}: {self._ending()}>"
+
+    def _ending(self) -> str:
+        if self.report is None:
+            return "not run yet" if self.error is None else f"not run, {self.error}"
+        done = counted(self.report.iterations, "iteration")
+        return f"{self.report.outcome.name.lower()}, imbalance {self.report.imbalance:.2e} after {done}"
+
 
 @dataclass
 class Comparison:
@@ -46,6 +56,10 @@ class Comparison:
     model: Model
     start: np.ndarray = field(repr=False)
     trials: list[Trial]
+
+    def __repr__(self) -> str:
+        """One line, whatever the number of trials; each of them has one of its own."""
+        return f"<Comparison: {', '.join(trial.label for trial in self.trials)} on {self.model!r}>"
 
     def __getitem__(self, name: str) -> Trial:
         """The trial with this label, or the only one of the solver with this name."""
@@ -90,6 +104,7 @@ def compare(
     model = build_model(scene)
     if start is None and file is not None:
         start = file.start_positions(model)
+        velocities = file.start_velocities(model) if velocities is None else velocities
     x = model.rest.copy() if start is None else finite_rows("start", start, model.vertices).copy()
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
@@ -125,8 +140,10 @@ def _run(
     report = solve(
         problem, trial.solver, replace(stop, tolerance=ROUNDING) if open_ended else stop, True, watch
     )
-    if open_ended and report.outcome in (Outcome.BUDGET_ITERATIONS, Outcome.BUDGET_TIME):
-        report.outcome, report.tolerance = Outcome.COMPLETED, None
+    if open_ended:
+        report.tolerance = None
+        if report.outcome not in (Outcome.STAGNATED, Outcome.FAILED):
+            report.outcome = Outcome.COMPLETED
     report.compile_seconds += compiled.seconds
     trial.positions, trial.report = problem.positions, report
 

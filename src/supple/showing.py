@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supple.checks import a_path, each, finite_rows, flag, one_number, shown
 from supple.model import Model
 from supple.scene import Scene, SceneFile, build_model
-from supple.scene.checks import shown
 from supple.simulate import Frame, Result
 
 if TYPE_CHECKING:
@@ -49,19 +49,20 @@ def picture(
     from supple.io.replacing import replacing
     from supple.view.picture import SIZE, Artist, save_image, shared_view
 
+    file = None if path is None else _file(path, (".png",), "a picture")
+    look, size = _look(result, field, camera, title), _checked(SIZE if size is None else size)
+    subtitle = _text("subtitle", subtitle)
     shape, of = _shape_and_model(result, model)
-    look = _look(result, field, camera, title)
-    size = _checked(size or SIZE)
     shape = shape if subtitle is None else type(shape)(shape.positions, subtitle, shape.step)
     view = shared_view(of, [shape], look["field"], size, look["camera"])
     with Artist(of, view, look["field"], look["title"], size, theme) as artist:
         image = artist.draw(shape)
         _warn(artist.note)
-    if path is None:
+    if file is None:
         return image
-    with replacing(_file(path, (".png",), "a picture")) as unfinished:
+    with replacing(file) as unfinished:
         save_image(unfinished, image)
-    return Path(path)
+    return file
 
 
 def film(
@@ -88,10 +89,12 @@ def film(
     from supple.view.film import film as draw
 
     file = _file(path, tuple(ENCODINGS), "a film")
-    look, size = _look(frames, field, camera, title), _checked(size or SIZE)
+    look, size = _look(frames, field, camera, title), _checked(SIZE if size is None else size)
+    fps = None if fps is None else one_number("fps", fps, at_least=0.1, at_most=240)
+    flag("turning", turning)
+    if watch is not None and not callable(watch):
+        raise TypeError(f"watch must be a function to call, got {shown(watch)}")
     shapes, model, dt = _shapes(frames)
-    if fps is not None and not 0.1 <= fps <= 240:
-        raise ValueError(f"fps must lie between 0.1 and 240, got {fps}")
     with replacing(file) as unfinished:
         options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "watch": watch}
         _warn(draw(unfinished, model, shapes, fps=fps or pace(dt), **look, **options))
@@ -103,7 +106,7 @@ def open_run(path: PathLike) -> SavedRun:
     is asked for. Nothing is simulated."""
     from supple.runs.saved import open_run as opened
 
-    return opened(Path(path))
+    return opened(a_path(path, "a results folder"))
 
 
 def report_page(results: Any, path: PathLike | None = None) -> Path:
@@ -111,9 +114,10 @@ def report_page(results: Any, path: PathLike | None = None) -> Path:
     or of a run of `open_run`; returns its path, report.html in the results folder unless given."""
     from supple.runs.pages import write_page
 
+    file = None if path is None else a_path(path, "the path of a page")
     run = _run(results)
-    folder = Path(results) if run is None else run.folder.path
-    return write_page(folder, None if path is None else Path(path))[0]
+    folder = a_path(results, "a results folder") if run is None else run.folder.path
+    return write_page(folder, file)[0]
 
 
 def _run(source: Any) -> SavedRun | None:
@@ -140,8 +144,13 @@ def _look(source: Any, field: Any, camera: Any, title: str | None) -> dict[str, 
                 f"(45, 30); got {shown(camera)}"
             ) from None
         angles = check_angles((azimuth, elevation))
-    field = field or ("displacement" if run is None else run.file.view.field)
-    return {"field": field, "camera": angles, "title": title or ("" if run is None else run.title)}
+    if field is None:
+        field = "displacement" if run is None else run.file.view.field
+    return {
+        "field": field,
+        "camera": angles,
+        "title": _text("title", title) or ("" if run is None else run.title),
+    }
 
 
 def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, Model]:
@@ -161,10 +170,7 @@ def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, M
             f"got {shown(result)}"
         )
     of = model if isinstance(model, Model) else build_model(model, quasistatic=False)
-    positions = np.asarray(result, float)
-    if positions.shape != of.rest.shape:
-        raise ValueError(f"positions must have the shape {of.rest.shape} of the model, got {positions.shape}")
-    return Shape(positions), of
+    return Shape(finite_rows("positions", result, of.vertices)), of
 
 
 def _shape(result: Result) -> Shape:
@@ -200,11 +206,10 @@ def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
     """What a film shows one after the other, of which model, and the time [s] in between."""
     if (run := _run(frames)) is not None:
         return run.shapes(), run.model, run.file.scene.dt
-    several = frames if isinstance(frames, Sequence) else list(frames)
+    wanted = "a film needs at least one frame, such as supple.simulate(scene) gives"
+    several = frames if isinstance(frames, Sequence) else list(each(frames, wanted))
     if not several or not all(isinstance(frame, Result) for frame in several):
-        raise ValueError(
-            f"a film needs at least one frame, such as supple.simulate(scene) gives; got {shown(frames)}"
-        )
+        raise ValueError(f"{wanted}; got {shown(frames)}")
     if any(len(frame.positions) != len(several[0].positions) for frame in several):
         raise ValueError("all frames of a film must be of the same scene")
     times = [frame.time for frame in several[:2] if isinstance(frame, Frame)]
@@ -219,12 +224,20 @@ def _checked(size: Any) -> tuple[int, int]:
 
 
 def _file(path: PathLike, suffixes: tuple[str, ...], what: str) -> Path:
-    file = Path(path)
+    file = a_path(path, f"the path of {what}")
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{what} is a file that ends with {' or '.join(suffixes)}, got {str(path)!r}")
     if not file.parent.is_dir():
         raise ValueError(f"there is no folder {file.parent} for {what}")
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder; name a file for {what}")
     return file
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {shown(value)}")
+    return value
 
 
 def _warn(sentence: str | None) -> None:

@@ -9,6 +9,7 @@ from cli_scenes import supple, supple_json, write_scene
 from matplotlib.image import imread
 from rich.console import Console
 
+import supple as library
 from supple.cli.progress import TrialProgress
 from supple.solvers import SOLVERS
 
@@ -158,6 +159,34 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     assert first[0] > 2 * first[1]
 
 
+def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
+    scene = write_scene(tmp_path, FALL + "[stop]\ntolerance = 1e-3\nmax_iterations = 9\n")
+    options = ("compare", scene, "--solvers", "newton", "--no-pictures")
+    found = supple_json(*options)
+    (called,) = library.compare(library.load_scene(scene), "newton").trials
+    assert found["stop"] == {"tolerance": 1e-3, "max_iterations": 9, "time_budget": None}
+    assert found["trials"][0]["outcome"] == "converged"
+    assert found["trials"][0]["iterations"] == called.report.iterations
+    finer = supple_json(*options, "--tolerance", "1e-9", "--overwrite")
+    assert finer["stop"]["tolerance"] == 1e-9
+    assert finer["trials"][0]["imbalance"] < 1e-9
+
+
+@pytest.mark.parametrize("warmup", ["0", "1"])
+def test_the_velocities_that_a_file_starts_with_are_used(tmp_path, warmup):
+    rest = library.build_model(library.load_scene(write_scene(tmp_path, FALL)).scene).rest
+    first = []
+    for name, speed in (("still", 0.0), ("moving", 1.0)):
+        np.savez(tmp_path / f"{name}.npz", positions=rest, velocities=np.full_like(rest, speed))
+        scene = write_scene(tmp_path, FALL + f"[start]\nfile = '{name}.npz'\n", f"{name}.toml")
+        found = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", warmup)
+        first.append(found["trials"][0]["history"]["residual"][0])
+        if warmup == "0":
+            called = library.compare(library.load_scene(scene), "pbng", max_iterations=2)
+            assert called["pbng"].report.history.residual[0] == pytest.approx(first[-1])
+    assert abs(first[1] / first[0] - 1) > 0.01
+
+
 def refused(*arguments: str) -> str:
     result = supple(*arguments)
     assert result.exit_code == 2, result.output
@@ -182,7 +211,8 @@ def refused(*arguments: str) -> str:
         (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
         (("--iterations", "0"), "max_iterations must be a whole number of at least 1"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),
-        (("--threads", "0"), "--threads must be at least 1"),
+        (("--threads", "0"), "threads must be a whole number from 1 to"),
+        (("--threads", "99999"), "threads must be a whole number from 1 to"),
         (("--warmup", "-1"), "--warmup must not be negative"),
         (("--precision", "float16"), "precision must be 'float32' or 'float64'"),
         (("--output", "scene.toml"), "is a file"),

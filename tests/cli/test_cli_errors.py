@@ -33,7 +33,16 @@ def test_with_json_a_mistake_is_one_object_too(tmp_path):
 def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
     write_scene(tmp_path, SAG, "sagging.toml")
     assert "did you mean 'sagging.toml'?" in refused("run", "saging.toml")
-    assert "there is no such scene file" in refused("run", "nowhere/sagging.toml")
+    assert "there is no scene file nowhere/sagging.toml; known here:" in refused(
+        "run", "nowhere/sagging.toml"
+    )
+
+
+@pytest.mark.parametrize("neighbours", [False, True])
+def test_a_mistyped_name_suggests_a_scene_that_comes_with_supple(tmp_path, neighbours):
+    if neighbours:
+        write_scene(tmp_path, SAG, "sagging.toml")
+    assert "did you mean 'twist_small'?" in refused("run", "twist_smal")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +54,8 @@ def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
         (("--time-budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
         (("--time-budget", "0"), "time_budget must be positive"),
         (("--frames", "0"), "--frames must be at least 1"),
-        (("--threads", "0"), "--threads must be at least 1"),
+        (("--threads", "0"), "threads must be a whole number from 1 to"),
+        (("--threads", "99999"), "threads must be a whole number from 1 to"),
         (("--precision", "float16"), "precision must be 'float32' or 'float64'"),
         (("--device", "gpu"), "device must be 'cpu'"),
         (("--solver", "newton", "--precision", "float32"), "float64"),
@@ -58,6 +68,15 @@ def test_bad_options(tmp_path, options, sentence):
     scene = write_scene(tmp_path, SAG)
     assert sentence in " ".join(refused("run", scene, *options).split())
     assert not list(tmp_path.glob("results/**/*.*"))
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize(
+    "options", [("--precision", "float16"), ("--device", "gpu"), ("--threads", "99999"), ("--threads", "0")]
+)
+def test_what_cannot_be_computed_leaves_no_folder(tmp_path, command, options):
+    refused(command, write_scene(tmp_path, SAG), *options)
+    assert not (tmp_path / "results").exists()
 
 
 def test_results_are_not_overwritten_unless_asked(tmp_path):

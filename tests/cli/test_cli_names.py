@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from cli_scenes import SAG, supple, supple_json, write_scene
+from rich.text import Text
 
 import supple as library
+from supple.cli import app
 from supple.materials import MATERIALS
 from supple.meshes import load_mesh
 from supple.solvers import SOLVERS
@@ -97,6 +100,25 @@ def visits_of_a_face(cells: int) -> int:
 
 def test_version():
     assert supple("--version").stdout == f"supple {library.__version__}\n"
+
+
+def help_texts(command) -> list[str]:
+    """All that a command and those below it say of themselves and of their options."""
+    texts = [command.help, *(getattr(option, "help", None) for option in command.params)]
+    below = getattr(command, "commands", {}).values()
+    return [text for text in texts if text] + [text for other in below for text in help_texts(other)]
+
+
+def test_help_shows_all_that_it_says():
+    """Rich takes what is in square brackets for markup."""
+    texts = help_texts(typer.main.get_command(app))
+    assert len(texts) > 60
+    for text in texts:
+        shown = Text.from_markup(text).plain
+        assert shown == text.replace("\\[", "[")
+        assert not any("  " in line.strip() for line in shown.splitlines())
+    said = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
+    assert "Edges of the tetrahedra [m]" in said
 
 
 def test_help_loads_nothing_that_draws():

@@ -45,10 +45,11 @@ def test_frames_without_a_report_are_refused(tmp_path):
 
 
 def test_clearing_deletes_nothing_that_is_not_ours(tmp_path):
-    for name in ("frame_0001.npz", "animation.pvd", "report.json", "thesis.tex", "frame.png"):
+    mine = {"thesis.tex", "frame.png", "residual_of_my_thesis.png", "energy_landscape.png"}
+    for name in ("frame_0001.npz", "animation.pvd", "report.json", "energy_seconds.png", *mine):
         (tmp_path / name).touch()
     ResultsFolder(tmp_path).clear()
-    assert {file.name for file in tmp_path.iterdir()} == {"thesis.tex", "frame.png"}
+    assert {file.name for file in tmp_path.iterdir()} == mine
     assert not ResultsFolder(tmp_path).has_results
 
 

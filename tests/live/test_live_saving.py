@@ -164,3 +164,22 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     start = {"start": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
     (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)
     np.testing.assert_array_equal(run.positions, frame.positions)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "kept"),
+    [("$MM/b.mesh", "{folder}/meshes", True), ("$MM/b.mesh", "meshes", False), ("~/b.mesh", "", True)],
+)
+def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, value, kept):
+    meshes = tmp_path / "meshes"
+    meshes.mkdir()
+    supple.save_mesh(supple.block(2), meshes / "b.mesh")
+    monkeypatch.setenv("MM", value.format(folder=tmp_path))
+    for home in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(home, str(meshes))
+    file = scene_file(tmp_path, SWING.replace("{ block = { cells = [3, 3, 3] } }", f'{{ file = "{text}" }}'))
+    (tmp_path / "saved").mkdir()
+    path = save_scene(Simulation(file), tmp_path / "saved")
+    (solid,) = tomllib.loads(path.read_text(encoding="utf-8"))["solid"]
+    assert (solid["mesh"]["file"] == text) is kept
+    assert supple.load_scene(path).scene.bodies[0].mesh.n_tets == file.scene.bodies[0].mesh.n_tets

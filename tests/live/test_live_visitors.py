@@ -9,10 +9,11 @@ from live_scenes import scene_file
 from typer.testing import CliRunner
 
 from supple.cli import app
-from supple.live.address import LOCAL, free_port
+from supple.live.address import free_port
 from supple.live.door import guarded
 from supple.live.visitors import visitors
 
+LOCAL = "127.0.0.1"
 FOREIGN = "http://evil.example"
 PROXY = "https://box.example.org"
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from supple.compare import Comparison
     from supple.io import ComparisonFolder
     from supple.scene import SceneFile
+    from supple.solving import Stop
 
 NOT_AS_ASKED = NOT_CONVERGED
 WARMUP_TOLERANCE = 1e-5
@@ -66,23 +67,25 @@ def compare(
 ) -> None:
     """Run several solvers from the same start and compare residual, energy and time.
 
+    Limits that are not given are those of the scene file.
+
     Exit code 0: done. 1: no solver reached the tolerance, or one that was named could not be run; results are
     written. Others as of `supple run`.
     """
     with refusing(json):
+        from supple.asking import check_circumstances
         from supple.cli.compare_table import print_comparison
-        from supple.cli.job import check_threads, load_file, make_solver
+        from supple.cli.job import load_file, make_solver
         from supple.io import ComparisonFolder
         from supple.runs.comparison_record import new_record
         from supple.runs.saved import begin_results
         from supple.solver_text import words
         from supple.solvers import SOLVERS
-        from supple.solving import Stop
 
+        check_circumstances(precision, device, threads)
         file = load_file(scene)
         methods = [make_solver(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
-        stop = Stop(tolerance, iterations, None if budget is None else parse_seconds(budget))
-        check_threads(threads)
+        stop = _stop(file, tolerance, iterations, None if budget is None else parse_seconds(budget))
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()
@@ -107,6 +110,16 @@ def compare(
         else:
             print_comparison(record, results.path)
     raise typer.Exit(code)
+
+
+def _stop(file: SceneFile, tolerance: float | None, iterations: int | None, seconds: float | None) -> Stop:
+    """The file's limits with those given here in their place."""
+    from supple.asking import UNSAID, limits
+    from supple.solving import Stop
+
+    said = UNSAID if tolerance is None else tolerance
+    until, iterations, seconds = limits(file, said, iterations, seconds)
+    return Stop(None if until is UNSAID else until, iterations, seconds)
 
 
 def _check_warmup(warmup: int, file: SceneFile) -> None:
@@ -138,9 +151,12 @@ def _warm_up(
     from supple.solvers import PBNG
     from supple.solving import Stop
 
-    start = None if file.start is None else file.start_positions(build_model(file.scene))
+    start = velocities = None
+    if file.start is not None:
+        model = build_model(file.scene)
+        start, velocities = file.start_positions(model), file.start_velocities(model)
     if not frames:
-        return start, None, True
+        return start, velocities, True
     settled = True
     with RunProgress(frames, 0, Stop(WARMUP_TOLERANCE), quiet=False) as progress:
         for frame in simulate(
@@ -149,6 +165,7 @@ def _warm_up(
             frames=frames,
             tolerance=WARMUP_TOLERANCE,
             start=start,
+            velocities=velocities,
             threads=threads,
             watch=progress.watch,
         ):
@@ -164,7 +181,7 @@ def _warm_up(
 def _run(
     file: SceneFile,
     methods: list[Any],
-    stop: Any,
+    stop: Stop,
     precision: str,
     device: str,
     threads: int | None,

@@ -100,13 +100,13 @@ class Job:
 
 def load_file(path: Path) -> SceneFile:
     """A scene file, or one that comes with supple, by its name; where there is neither, neighbours of the
-    file are suggested."""
-    if not path.exists() and str(path) in (shipped := shipped_scenes()):
-        path = shipped[str(path)]
-    if not path.exists() and path.parent.is_dir():
-        known = [str(other) for other in sorted(path.parent.glob("*.toml"))]
-        if known:
+    file and scenes that come with supple are suggested."""
+    if not path.exists():
+        shipped = shipped_scenes()
+        if str(path) not in shipped:
+            known = [*(str(other) for other in sorted(path.parent.glob("*.toml"))), *shipped]
             raise FileNotFoundError(f"there is no scene file {path}; {closest(str(path), known)}")
+        path = shipped[str(path)]
     with showing_tetrahedralisation():
         return load_scene(path)
 
@@ -117,11 +117,6 @@ def make_solver(file: SceneFile, text: str | None) -> Solver:
     if text is None or text == file.solver.method:
         return SOLVERS[file.solver.method](**file.solver.options)
     return parse_solver(text)
-
-
-def check_threads(threads: int | None) -> None:
-    if threads is not None and threads < 1:
-        raise ValueError(f"--threads must be at least 1, got {threads}.")
 
 
 def make_stop(

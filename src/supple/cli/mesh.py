@@ -17,7 +17,9 @@ def mesh(
     ],
     edge_length: Annotated[
         float | None,
-        typer.Option(help="Edges of the tetrahedra [m] after scaling, for a surface; 1/20 of its diagonal."),
+        typer.Option(
+            help="Edges of the tetrahedra \\[m] after scaling, for a surface; 1/20 of its diagonal."
+        ),
     ] = None,
     scale: Annotated[float, typer.Option(help="A factor for all lengths.")] = 1.0,
     repair: Annotated[

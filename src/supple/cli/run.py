@@ -76,13 +76,15 @@ def run(
     with --resume goes on.
     """
     with refusing(json):
-        from supple.cli.job import Job, check_threads, load_file, make_solver, make_stop
+        from supple.asking import check_circumstances
+        from supple.cli.job import Job, load_file, make_solver, make_stop
         from supple.io import ResultsFolder
         from supple.io.export import export_own, parse_formats
         from supple.runs.pictures import make_look
         from supple.runs.record import new_record
 
         formats = [f.name for f in parse_formats(write)] if write else []
+        check_circumstances(precision, device, threads)
         file = load_file(scene)
         method = make_solver(file, solver)
         budget = None if time_budget is None else parse_seconds(time_budget)
@@ -90,7 +92,6 @@ def run(
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
-        check_threads(threads)
         look = make_look(file, field)
         job = Job(file, method, stop, count, precision, device, threads, history)
         results = ResultsFolder(output or Path("results") / scene.stem)

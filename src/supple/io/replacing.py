@@ -16,7 +16,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which takes the place of `path` once all is written."""
     temporary = _unfinished(path)
     try:
-        with naming(path):
+        with naming(path, temporary):
             yield temporary
             os.replace(temporary, path)
     finally:
@@ -29,7 +29,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     temporary = _unfinished(path)
     shutil.rmtree(temporary, ignore_errors=True)
     try:
-        with naming(path):
+        with naming(path, temporary):
             yield temporary
             if path.exists():
                 shutil.rmtree(path)

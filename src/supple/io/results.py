@@ -21,6 +21,8 @@ from supple.memory import say_bytes, say_count
 SMALLEST_FRAME = 2000
 """Bytes of a frame's files without positions."""
 
+PLOTS = ("residual_iterations.png", "residual_seconds.png", "energy_iterations.png", "energy_seconds.png")
+
 
 class ResultsFolder:
     """Frames, animation.pvd, report.json and pictures of one run, and its exports."""
@@ -35,8 +37,7 @@ class ResultsFolder:
         "picture.png",
         "film.mp4",
         "film.gif",
-        "residual_*.png",
-        "energy_*.png",
+        *PLOTS,
         "report.html",
         "skins.npz",
         ".unfinished_*",
@@ -138,8 +139,7 @@ class ComparisonFolder(ResultsFolder):
     ours = (
         "comparison.json",
         "scene.toml",
-        "residual_*.png",
-        "energy_*.png",
+        *PLOTS,
         "picture_*.png",
         "report.html",
         ".unfinished_*",

@@ -6,7 +6,6 @@ import errno
 import ipaddress
 import socket
 
-LOCAL = "127.0.0.1"
 TRIES = 100
 
 

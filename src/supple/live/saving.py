@@ -16,6 +16,7 @@ from supple.live.settings import changed_options, elasticity, material_name
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.scene import SceneFile
+from supple.scene.paths import located
 
 Table = dict[str, Any]
 
@@ -161,5 +162,12 @@ def _moved_paths(value: Any, old: Path, new: Path) -> Any:
         return deepcopy(value)
     moved = {key: _moved_paths(item, old, new) for key, item in value.items()}
     if isinstance(moved.get("file"), str):
-        moved["file"] = os.path.relpath((old / moved["file"]).resolve(), new.resolve())
+        moved["file"] = _moved_path(moved["file"], old, new)
     return moved
+
+
+def _moved_path(text: str, old: Path, new: Path) -> str:
+    """The path of a file from another folder; an absolute one that begins with ~ or $NAME stays."""
+    if text.startswith(("~", "$")) and located(Path(), text).is_absolute():
+        return text
+    return os.path.relpath(located(old, text).resolve(), new.resolve())

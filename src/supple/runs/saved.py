@@ -45,6 +45,13 @@ class SavedRun:
     built: Model | None = None
     in_hand: Mapping[int, SavedFrame] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        done, scene = len(self.record["frames"]), self.record["scene"]
+        return (
+            f"<SavedRun {str(self.folder.path)!r}: {done} of {counted(scene['frames'], 'frame')}, "
+            f"{solver_name(self.record)}, {self.file.scene!r}>"
+        )
+
     @cached_property
     def model(self) -> Model:
         return build_model(self.file.scene) if self.built is None else self.built

@@ -70,7 +70,9 @@ def parse_camera(text: str) -> Angles:
 
 def check_angles(angles: Angles) -> Angles:
     azimuth, elevation = angles
-    if not (math.isfinite(azimuth) and abs(elevation) < 90):
+    if not math.isfinite(azimuth):
+        raise ValueError(f"a camera's azimuth must be a finite number of degrees, got {azimuth}")
+    if not abs(elevation) < 90:
         raise ValueError(f"a camera's elevation must lie between -90 and 90 degrees, got {elevation}")
     return angles
 

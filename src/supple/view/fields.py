@@ -149,7 +149,7 @@ FIELDS = {
 
 
 def field_named(name: str) -> Field:
-    if name not in FIELDS:
+    if not isinstance(name, str) or name not in FIELDS:
         raise ValueError(f"field must be one of {', '.join(FIELDS)}, got {name!r}")
     return FIELDS[name]
 

@@ -76,7 +76,7 @@ THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 def theme_named(name: str) -> Theme:
-    if name not in THEMES:
+    if not isinstance(name, str) or name not in THEMES:
         raise ValueError(f"theme must be {' or '.join(THEMES)}, got {name!r}")
     return THEMES[name]
 
