@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -187,11 +188,12 @@ class Stepper:
         copies: Sequence[int] | None = None,
     ) -> None:
         """Back to time 0: positions (n, 3) [m], at rest with the pins at their start unless given, and
-        velocities (n, 3) [m/s], the scene's unless given. copies: which of them to reset, all unless given;
-        the clock goes on where some are not."""
-        x, v = self._start()
+        velocities (n, 3) [m/s], the scene's unless given. A scene file's start comes with its own velocities.
+        copies: which of them to reset, all unless given; the clock goes on where some are not."""
+        x, v = self._start
         if positions is not None:
             x = self._rows(positions, "positions [m]", self.model.vertices)
+            v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
         if velocities is not None:
             v = self._rows(velocities, "velocities [m/s]", self.model.vertices)
         dtype = self._problem.dtype
@@ -260,9 +262,10 @@ class Stepper:
     def _problem(self) -> Problem:
         return self._stepping.problem
 
+    @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 3) of the scene, or of its file, at time 0."""
-        x, v = self._asked.start(None, self.model), self.model.velocities
+        x, v = self._asked.start(None, self.model), self._asked.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
         x[self.model.pinned] = self.model.prescribed(0.0)
         return x, np.zeros_like(x) if v is None else v

@@ -105,7 +105,8 @@ class SavedRun:
         if index - 1 in self.indices:
             before = self.frame(index - 1)
             return Step(scene.dt, before.positions + scene.dt * before.velocities, force)
-        start, v = self.file.start_positions(self.model), self.model.velocities
+        start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
+        v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else start + scene.dt * v, force)
 
