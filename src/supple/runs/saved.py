@@ -97,9 +97,7 @@ class SavedRun:
             single = self.record["solver"].get("single_equilibrium", False)
             force = self.model.force_at(np.inf if single else self.record["frames"][index - 1]["time"])
         if scene.quasistatic:
-            return (
-                None if force is None else Step(np.inf, read_frame(self.folder.path, index).positions, force)
-            )
+            return None if force is None else Step(np.inf, self.frame(index).positions, force)
         if scene.substeps > 1:
             return Step(scene.dt / scene.substeps, None, force)
         if index - 1 in self.indices:
@@ -147,10 +145,12 @@ class SavedFrames(_Saved[Frame]):
     """Frames as `simulate` gave them."""
 
     def _read(self, index: int) -> Frame:
-        run, saved = self.run, read_frame(self.run.folder.path, index)
+        run, saved = self.run, self.run.frame(index)
         report = report_of(run.record["frames"][index - 1])
-        where = saved.index, saved.time
-        return Frame(saved.positions, report, run.model, saved.velocities, *where, step=run.step(index))
+        return Frame(
+            saved.positions, report, run.model, saved.velocities, saved.index, saved.time,
+            state=saved.state, step=run.step(index),
+        )  # fmt: skip
 
 
 def open_run(path: Path) -> SavedRun:
