@@ -11,6 +11,8 @@ import supple
 from supple import PBNG, XPBD, Newton
 from supple.asking import method_of
 from supple.checks import LONGEST
+from supple.cli.job import Job
+from supple.solving import Stop
 
 SCENE = """
 frames = 2
@@ -99,6 +101,30 @@ def test_a_scene_file_says_where_to_start(tmp_path):
     np.testing.assert_array_equal(supple.compare(file, "pbng", max_iterations=1).start, start)
     (result,) = supple.equilibria(file, [supple.Variation()], PBNG(), **options)
     np.testing.assert_array_equal(result.positions, flat)
+
+
+def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
+    """As `supple run` has it: v(0) of the file's start, and none of it where the call has its own start."""
+    text = "quasistatic = false\ndt = 0.01\n" + SCENE + "[start]\nfile = 'begin.npz'\n"
+    (tmp_path / "bar.toml").write_text(text)
+    file = supple.load_scene(tmp_path / "bar.toml")
+    rest = supple.build_model(file).rest
+    x, v = rest * [1.0, 1.1, 1.0], np.random.default_rng(0).normal(size=rest.shape)
+    np.savez(tmp_path / "begin.npz", positions=x, velocities=v)
+    x = file.start_positions(supple.build_model(file))
+    options = {"max_iterations": 2}
+    job = Job(file, PBNG(), Stop(max_iterations=2), 2, "float64", "cpu", None, False)
+    expected = next(iter(job.solve(None, None))).positions
+    assert np.array_equal(next(supple.simulate(file, PBNG(), **options)).positions, expected)
+    sim = supple.Stepper(file, solver=PBNG(), **options)
+    np.testing.assert_array_equal(sim.velocities, v)
+    assert np.array_equal(sim.step().positions, expected)
+    (trial,) = supple.compare(file, PBNG(), **options).trials
+    np.testing.assert_allclose(trial.positions, expected, atol=1e-12)
+    still = next(supple.simulate(file, PBNG(), start=x, **options)).positions
+    assert np.abs(still - expected).max() > 1e-3
+    sim.reset(positions=x)
+    np.testing.assert_array_equal(sim.step().positions, still)
 
 
 def test_a_scene_file_stands_for_its_scene(tmp_path):

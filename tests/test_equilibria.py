@@ -8,6 +8,7 @@ from supple.equilibria import with_materials
 from supple.scene import SceneError
 from supple.scene.variations import conditions
 from supple.solvers.problem import Problem
+from supple.view.fields import FIELDS
 
 MATERIAL = supple.NeoHookean(young=1e3, poisson=0.3)
 STIFFER = supple.NeoHookean(young=3e3, poisson=0.4)
@@ -70,6 +71,10 @@ def check(device: str, solver, precision: str = "float64", **options) -> list[su
         assert np.abs(result.positions - x).max() < 1e-4
         assert result.report.inverted == 0
         assert result.report.imbalance <= 1e-7
+        residual = FIELDS["residual"].values(result.model, result.positions, result.step)
+        assert np.nanmax(residual) < 1e-2, "N, under the loads and with the materials of the variation"
+        np.testing.assert_array_equal(result.model.rest + result.state.displacements, result.positions)
+        assert not result.state.velocities.any()
     assert len({r.report.iterations for r in results}) > 1, "each stops by itself"
     return results
 

@@ -144,6 +144,15 @@ def test_a_saved_run_is_one_line(folder):
     assert len(shown) < 200 + len(str(folder))
 
 
+def test_a_saved_frame_is_gone_on_from_exactly(folder):
+    """Bitwise, as from a frame that was never saved: its state is read with it."""
+    run, how = supple.open_run(folder), {"solver": supple.Newton(), "tolerance": 1e-4}
+    scene = run.file.scene
+    *_, last = supple.simulate(scene, start=run.frames[1].state, first_frame=3, **how)
+    np.testing.assert_array_equal(last.positions, run.frames[2].positions)
+    np.testing.assert_array_equal(last.velocities, run.frames[2].velocities)
+
+
 def test_a_page_of_a_run(folder, tmp_path):
     path = supple.report_page(folder, tmp_path / "page.html")
     assert "<title>Swing" in path.read_text(encoding="utf-8")

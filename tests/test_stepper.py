@@ -115,6 +115,31 @@ def test_copies_are_what_single_steppers_are(solver):
     assert np.ptp(frames.positions, axis=0).max() > 1e-3
 
 
+@pytest.mark.parametrize("quasistatic", [False, True])
+def test_the_frame_of_a_copy_is_complete(quasistatic):
+    """With the state to go on from and the step that led there, as the frame of a single stepper."""
+    scene, options = swinging(), {"quasistatic": quasistatic, **LIMITS}
+    loads = pushes(scene, shape=(3,))
+    frames = supple.Stepper(scene, DT, PBNG(), copies=3, **options).step(forces=loads)
+    for copy, load in enumerate(loads):
+        frame = supple.Stepper(scene, DT, PBNG(), **options).step(forces=load)
+        assert np.array_equal(frames[copy].state.displacements, frame.state.displacements)
+        assert np.array_equal(frames[copy].state.velocities, frame.state.velocities)
+        assert frames[copy].step.dt == frame.step.dt
+        assert np.array_equal(frames[copy].step.anchor, frame.step.anchor)
+        assert np.array_equal(frames[copy].step.force, frame.step.force)
+    several = frames[1:]
+    assert isinstance(several, list)
+    assert [f.report for f in several] == frames.reports[1:]
+
+
+def test_steppers_and_their_frames_are_shown_in_a_line():
+    sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
+    assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 completed>"
+    assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
+    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, pbng>"
+
+
 @pytest.mark.parametrize("copies", [None, 2])
 def test_a_snapshot_leads_to_the_same_again(copies):
     scene = swinging()

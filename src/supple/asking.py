@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.checks import closest, flag, one_of, shown, thread_count
+from supple.checks import LARGEST, closest, finite_rows, flag, one_of, shown, thread_count
 from supple.kernels.device import DEVICES, check_device
 from supple.model import Model
 from supple.scene import Scene, SceneFile
@@ -51,6 +51,14 @@ class Request:
         if given is None and self.file is not None:
             return self.file.start_positions(model)
         return given
+
+    def velocities(self, start: Any, model: Model, first_frame: int = 1) -> np.ndarray | None:
+        """Velocities (n, 3) [m/s] that a motion begins with, for the `start` of the call: the file's where
+        its positions are the start, else the scene's, which only the first frame has; None for none."""
+        saved = self.file.start_velocities(model) if start is None and self.file is not None else None
+        if saved is not None:
+            return finite_rows("velocities", saved, model.vertices, limit=LARGEST)
+        return model.velocities if first_frame == 1 else None
 
 
 def request(

@@ -91,7 +91,7 @@ def compare(
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
     velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
     any limit, of the call or of a scene file, every solver does 40 iterations; a scene file also says where
-    to start. A solver that cannot treat the scene is listed with the reason.
+    to start, and how fast. A solver that cannot treat the scene is listed with the reason.
     Newton works in float64 on the CPU whatever precision and device are, and stops when nothing but rounding
     is left. progress is called with each trial before and after it.
     """

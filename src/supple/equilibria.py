@@ -12,14 +12,16 @@ import numpy as np
 
 from supple.asking import UNSAID, Tolerance, check_circumstances, request
 from supple.checks import each, whole_number
+from supple.kernels import RECORD
 from supple.magnitudes import refuse_beyond
-from supple.model import Conditions, Model
+from supple.model import Conditions, Model, Step
 from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
 from supple.simulate import Result
 from supple.solvers import PBNG, Solver
 from supple.solving import Stop, make_problem, solve, solve_copies
+from supple.state import State
 
 if TYPE_CHECKING:
     from supple.solvers.cuda_batch import CudaBatch
@@ -106,8 +108,9 @@ def _one_by_one(
         problem.positions = model.rest if c.start is None else c.start
         problem.pin(c.pinned)
         report = solve(problem, solver, stop, began=began)
-        there = problem.displacements_on_device()
-        yield Result(problem.positions, report, problem.model, on_device=there)
+        x, there = problem.positions, problem.displacements_on_device()
+        step = Step(np.inf, x, c.force)
+        yield Result(x, report, problem.model, state=problem.state, step=step, on_device=there)
 
 
 def with_materials(model: Model, materials: tuple) -> Model:
@@ -139,14 +142,19 @@ def _together(
         else:
             problem = None  # before there are two of them on the device
             problem = CudaBatch(model, precision, chunk)
-        yield from _solve_batch(problem, solver, stop, began)
+        yield from _solve_batch(problem, chunk, solver, stop, began)
     problem = None
     release_memory()
 
 
-def _solve_batch(problem: CudaBatch, solver: PBNG, stop: Stop, began: float) -> Iterator[Result]:
+def _solve_batch(
+    problem: CudaBatch, every: list[Conditions], solver: PBNG, stop: Stop, began: float
+) -> Iterator[Result]:
     reports = solve_copies(problem, solver, stop, began=began)
-    for copy, (x, report) in enumerate(zip(problem.all_positions(), reports, strict=True)):
+    moved = problem.u.reshape(problem.copies, -1, RECORD)[:, :-1, :3]
+    for copy, (x, c, report) in enumerate(zip(problem.all_positions(), every, reports, strict=True)):
         report.notes.append(f"solved together with {problem.copies - 1} others")
+        model = problem.model if c.materials is None else with_materials(problem.model, c.materials)
+        state = State(moved[copy].copy(), np.zeros_like(moved[copy]))
         there = problem.displacements_on_device(copy)
-        yield Result(x, report, problem.model, on_device=there)
+        yield Result(x, report, model, state=state, step=Step(np.inf, x, c.force), on_device=there)

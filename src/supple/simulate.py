@@ -142,9 +142,9 @@ def simulate(
 
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
     quasistatic one finds the equilibrium at each frame's time. dt, frames, substeps, damping, quasistatic and
-    the velocities at the start default to the scene's. To go on from frame k, pass its state as start and
-    first_frame = k + 1: the frames are bitwise those of a motion that never stopped. Positions (n, 3) as
-    start, and velocities (n, 3), do as well.
+    the velocities at the start default to the scene's; a scene file's start comes with its own velocities. To
+    go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
+    motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
 
     solver, start, threads: as for `equilibrium`. The limits hold for every step. Where none is given, neither
     by the call nor by a scene file, the solver's `iterations` are the limit, or else a tolerance of 1e-4.
@@ -174,8 +174,10 @@ def _frames(
     if velocities is not None:
         limit = LARGEST
         problem.set_velocities(finite_rows("velocities", velocities, problem.model.vertices, limit=limit))
-    elif problem.model.velocities is not None and first_frame == 1 and not isinstance(start, State):
-        problem.set_velocities(problem.model.velocities)
+    elif not isinstance(start, State):
+        moving = asked.velocities(start, problem.model, first_frame)
+        if moving is not None:
+            problem.set_velocities(moving)
     stepping = Stepping(problem, asked.solver, asked.stop, pace, history, watch, began)
     stepping.index = first_frame - 1
     for _ in range(first_frame, frames + 1):

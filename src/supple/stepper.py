@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.asking import UNSAID, Tolerance, check_circumstances, request
 from supple.checks import shown, whole_number
-from supple.model import Model
+from supple.model import Model, Step
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
@@ -23,6 +25,7 @@ from supple.solvers.problem import Problem
 from supple.solving import make_problem
 from supple.state import State
 from supple.stepping import Stepping, make_pace
+from supple.words import counted
 
 if TYPE_CHECKING:
     from supple.solvers.cuda_motions import CudaMotions
@@ -34,24 +37,43 @@ Forces = ArrayLike | Mapping[Vertices, ArrayLike]
 Pins = ArrayLike | Mapping[Vertices, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frames:
-    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report for each.
-    index it by k for that of the k-th copy."""
+    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report, a state
+    and the step that led there for each. [k] is the `Frame` of the k-th copy, and a slice a list of them."""
 
     positions: np.ndarray
     velocities: np.ndarray
     reports: list[Report]
-    model: Model = field(repr=False)
-    index: int = 0
-    time: float = 0.0
+    model: Model
+    index: int
+    time: float
+    states: list[State]
+    steps: list[Step | None]
 
     def __len__(self) -> int:
         return len(self.reports)
 
-    def __getitem__(self, copy: int) -> Frame:
-        report = self.reports[copy]
-        return Frame(self.positions[copy], report, self.model, self.velocities[copy], self.index, self.time)
+    @overload
+    def __getitem__(self, copy: int) -> Frame: ...
+
+    @overload
+    def __getitem__(self, copy: slice) -> list[Frame]: ...
+
+    def __getitem__(self, copy: int | slice) -> Frame | list[Frame]:
+        if isinstance(copy, slice):
+            return [self[k] for k in range(len(self))[copy]]
+        x, v, report = self.positions[copy], self.velocities[copy], self.reports[copy]
+        state, step = self.states[copy], self.steps[copy]
+        return Frame(x, report, self.model, v, self.index, self.time, state=state, step=step)
+
+    def __repr__(self) -> str:
+        outcomes = Counter(report.outcome.name.lower() for report in self.reports)
+        ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        title = f"Frames {self.index} at {self.time:.6g} s"
+        return (
+            f"<{title}: {counted(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
+        )
 
 
 class Stepper:
@@ -106,8 +128,16 @@ class Stepper:
             self._one_by_one = copies is not None
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         self._states: list[State] = []
+        self._steps: list[Step | None] = []
         self._failed: dict[int, Report] = {}
         self.reset()
+
+    def __repr__(self) -> str:
+        of = "" if self.copies is None else f"{counted(self.copies, 'copy', 'copies')} of "
+        return (
+            f"<Stepper at {self.time:.6g} s after {counted(self.index, 'step')}: "
+            f"{of}{self.model.vertices:,} vertices, {self._asked.solver.name}>"
+        )
 
     @property
     def dt(self) -> float:
@@ -187,11 +217,12 @@ class Stepper:
         copies: Sequence[int] | None = None,
     ) -> None:
         """Back to time 0: positions (n, 3) [m], at rest with the pins at their start unless given, and
-        velocities (n, 3) [m/s], the scene's unless given. copies: which of them to reset, all unless given;
-        the clock goes on where some are not."""
-        x, v = self._start()
+        velocities (n, 3) [m/s], the scene's unless given. A scene file's start comes with its own velocities.
+        copies: which of them to reset, all unless given; the clock goes on where some are not."""
+        x, v = self._start
         if positions is not None:
             x = self._rows(positions, "positions [m]", self.model.vertices)
+            v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
         if velocities is not None:
             v = self._rows(velocities, "velocities [m/s]", self.model.vertices)
         dtype = self._problem.dtype
@@ -220,7 +251,10 @@ class Stepper:
         reports = self._advance(forces, pins)
         if self.copies is None:
             return frame_of(self._stepping, reports[0])
-        return Frames(self.positions, self.velocities, reports, self.model, self.index, self.time)
+        return Frames(
+            self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
+            self._last_steps(),
+        )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
         """The same, but nothing is read back: positions stay on the device until somebody asks for them.
@@ -247,6 +281,7 @@ class Stepper:
     def _each(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
         """One copy after the other through the same problem."""
         stepping, reports, index = self._stepping, [], self._stepping.index
+        self._steps = []
         for k, state in enumerate(self._states):
             stepping.problem.state = state
             stepping.begin()
@@ -254,15 +289,26 @@ class Stepper:
             reports += stepping.advance(*self._of_copy(k, forces, pins))
             stepping.settle()
             self._states[k] = stepping.problem.state
+            self._steps.append(stepping.last_step())
         return reports
+
+    def _last_steps(self) -> list[Step | None]:
+        """What led to the frame, for each copy."""
+        if self._one_by_one:
+            return self._steps
+        last = self._stepping.last_step()
+        if last is None:
+            return [None] * (self.copies or 1)
+        return [Step(last.dt, *self._of_copy(k, last.anchor, last.force)) for k in range(self.copies or 1)]
 
     @property
     def _problem(self) -> Problem:
         return self._stepping.problem
 
+    @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and velocities (n, 3) of the scene, or of its file, at time 0."""
-        x, v = self._asked.start(None, self.model), self.model.velocities
+        x, v = self._asked.start(None, self.model), self._asked.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
         x[self.model.pinned] = self.model.prescribed(0.0)
         return x, np.zeros_like(x) if v is None else v

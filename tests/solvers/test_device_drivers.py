@@ -208,6 +208,9 @@ def test_copies_step_together_as_single_steppers_do(acceleration, limits, fake_d
             np.testing.assert_allclose(frames.velocities[copy], frame.velocities, atol=1e-6)
             assert frames.reports[copy].iterations == frame.report.iterations
             assert frames.reports[copy].energy == pytest.approx(frame.report.energy, rel=1e-6)
+            np.testing.assert_allclose(frames[copy].step.anchor, frame.step.anchor, atol=1e-9)
+            np.testing.assert_allclose(frames[copy].step.force, frame.step.force, atol=1e-12)
+            np.testing.assert_array_equal(frames[copy].state.velocities, frames.velocities[copy])
     frames = together.step()
     for copy, sim in enumerate(alone):
         np.testing.assert_allclose(frames.positions[copy], sim.step().positions, atol=1e-9)

@@ -104,15 +104,14 @@ class SavedRun:
             single = self.record["solver"].get("single_equilibrium", False)
             force = self.model.force_at(np.inf if single else self.record["frames"][index - 1]["time"])
         if scene.quasistatic:
-            return (
-                None if force is None else Step(np.inf, read_frame(self.folder.path, index).positions, force)
-            )
+            return None if force is None else Step(np.inf, self.frame(index).positions, force)
         if scene.substeps > 1:
             return Step(scene.dt / scene.substeps, None, force)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
             return Step(scene.dt, before.positions + scene.dt * before.velocities, force)
-        start, v = self.file.start_positions(self.model), self.model.velocities
+        start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
+        v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else start + scene.dt * v, force)
 
@@ -153,10 +152,12 @@ class SavedFrames(_Saved[Frame]):
     """Frames as `simulate` gave them."""
 
     def _read(self, index: int) -> Frame:
-        run, saved = self.run, read_frame(self.run.folder.path, index)
+        run, saved = self.run, self.run.frame(index)
         report = report_of(run.record["frames"][index - 1])
-        where = saved.index, saved.time
-        return Frame(saved.positions, report, run.model, saved.velocities, *where, step=run.step(index))
+        return Frame(
+            saved.positions, report, run.model, saved.velocities, saved.index, saved.time,
+            state=saved.state, step=run.step(index),
+        )  # fmt: skip
 
 
 def open_run(path: Path) -> SavedRun:
