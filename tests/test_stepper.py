@@ -280,6 +280,25 @@ def test_copies_are_chosen_by_their_numbers():
         sim.step(forces=np.zeros((3, 27, 3)))
 
 
+@pytest.mark.parametrize("quasistatic", [False, True])
+def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
+    """Not at time 0, from where the next step would throw them."""
+    scene, way = swinging(), np.array([0, 0.1, 0])
+    pin = scene.pins[0].on
+    scene.pins[0] = type(scene.pins[0])(pin, supple.Translate(way, duration=4 * DT))
+    sim = supple.Stepper(scene, DT, PBNG(), copies=2, quasistatic=quasistatic, **LIMITS)
+    for _ in range(2):
+        sim.step()
+    sim.reset(copies=[1])
+    np.testing.assert_allclose(sim.positions[1, sim.pinned], pin.points + way / 2, atol=1e-15)
+    free = sim.model.free
+    np.testing.assert_array_equal(sim.positions[1, free], sim.model.rest[free])
+    frame = sim.step()
+    np.testing.assert_allclose(frame.positions[:, sim.pinned], [pin.points + 0.75 * way] * 2, atol=1e-15)
+    sim.reset()
+    np.testing.assert_allclose(sim.positions[:, sim.pinned], [pin.points] * 2, atol=1e-15)
+
+
 def test_to_reset_no_copies_changes_nothing():
     sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
     moved = sim.step().positions

@@ -213,8 +213,12 @@ class Stepper:
     ) -> None:
         """Back to time 0: positions (n, 3) [m], at rest with the pins at their start unless given, and
         velocities (n, 3) [m/s], the scene's unless given. A scene file's start comes with its own velocities.
-        copies: which of them to reset, all unless given; the clock goes on where some are not."""
+        copies: which of them to reset, all unless given. The clock then goes on, and pins are put where the
+        scene has them at the present `time`, from where the next step moves them."""
         x, v = self._start
+        if copies is not None:
+            x = x.copy()
+            x[self.pinned] = self.model.prescribed(self.time)
         if positions is not None:
             x = self._rows("positions [m]", positions, limit=LONGEST)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
