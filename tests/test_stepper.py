@@ -38,6 +38,17 @@ def test_steps_are_the_frames_of_simulate(solver, precision):
         assert np.array_equal(sim.velocities, found.velocities)
 
 
+def test_advance_differs_from_step_by_the_rounding_of_velocities():
+    one, two, read = (supple.Stepper(swinging(), DT, PBNG(), precision="float32", **LIMITS) for _ in range(3))
+    for _ in range(3):
+        one.step()
+        two.advance()
+        read.advance()
+        assert read.velocities.any()
+    np.testing.assert_allclose(two.positions, one.positions, atol=1e-5)
+    assert np.array_equal(read.positions, one.positions), "which reading does too"
+
+
 def test_quasistatic_scenes_step_from_equilibrium_to_equilibrium():
     scene = cantilever(material("corotated"), cells=2)
     sim = supple.Stepper(scene, 0.5, Newton(), tolerance=1e-10)

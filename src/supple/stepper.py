@@ -258,7 +258,9 @@ class Stepper:
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
         """The same, but nothing is read back: positions stay on the device until somebody asks for them.
-        Returns the report, or those of all copies."""
+        Velocities, too, are rounded to the solve's precision only when they are read, as `step` does at the
+        end of every frame, so that the two differ by that rounding. Returns the report, or those of all
+        copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
 
