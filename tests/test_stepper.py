@@ -39,6 +39,17 @@ def test_steps_are_the_frames_of_simulate(solver, precision):
         assert np.array_equal(sim.velocities, found.velocities)
 
 
+def test_advance_differs_from_step_by_the_rounding_of_velocities():
+    one, two, read = (supple.Stepper(swinging(), DT, PBNG(), precision="float32", **LIMITS) for _ in range(3))
+    for _ in range(3):
+        one.step()
+        two.advance()
+        read.advance()
+        assert read.velocities.any()
+    np.testing.assert_allclose(two.positions, one.positions, atol=1e-5)
+    assert np.array_equal(read.positions, one.positions), "which reading does too"
+
+
 def test_quasistatic_scenes_step_from_equilibrium_to_equilibrium():
     scene = cantilever(material("corotated"), cells=2)
     sim = supple.Stepper(scene, 0.5, Newton(), tolerance=1e-10)
@@ -183,10 +194,11 @@ def test_one_copy_may_be_reset():
 @pytest.mark.parametrize("copies", [None, 2])
 def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, PBNG(), substeps=3, copies=copies, max_iterations=2)
+    limits = {"substeps": 3, "max_iterations": 2}
+    sim = supple.Stepper(scene, DT, PBNG(), copies=copies, precision="float32", **limits)
     before = sim.state
     fast = np.zeros_like(sim.positions)
-    fast[..., -1, :] = 1e200
+    fast[..., -1, :] = 1e30
     if copies is not None:
         fast[0] = 0
     sim.reset(velocities=fast)
@@ -210,16 +222,29 @@ def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda sim, x: sim.step(forces=x[:-1]), r"forces .* for each vertex, shape \(27, 3\); got"),
-        (lambda sim, x: sim.step(forces=np.full_like(x, np.nan)), "forces .* finite; 27 rows have NaN"),
-        (lambda sim, x: sim.step(forces="up"), "forces .* must be numbers, got 'up'"),
+        (lambda sim, x: sim.step(forces=x[:-1]), r"forces .* shape \(27, 3\), one row .* per vertex; got"),
+        (lambda sim, x: sim.step(forces=np.full_like(x, np.nan)), "forces .* NaN .* for 27 of 27 vertices"),
+        (lambda sim, x: sim.step(forces="up"), "forces .* numbers per vertex; got 'up'"),
+        (lambda sim, x: sim.step(forces=x.astype(str)), "forces .* numbers per vertex; got"),
+        (lambda sim, x: sim.step(forces=x > 0.5), "forces .* numbers per vertex; got"),
+        (lambda sim, x: sim.step(forces=np.full_like(x, 1e300)), "up to 1e[+]300; the limit is 1e[+]30"),
+        (lambda sim, x: sim.step(pins=np.full((9, 3), 1e300)), "up to 1e[+]300; the limit is 1e[+]12"),
         (lambda sim, x: sim.step(forces={"body": (1, 0, 0)}), "Vertices of a body of the scene"),
-        (lambda sim, x: sim.step(pins=x), r"pins .* for each pinned vertex, shape \(9, 3\); got"),
+        (lambda sim, x: sim.step(pins=x), r"pins .* shape \(9, 3\), .* per pinned vertex; got"),
         (lambda sim, x: sim.step(pins={sim.scene.bodies[0]: x}), "does not pin"),
-        (lambda sim, x: sim.reset(positions=x[1:]), "positions .* for each vertex"),
-        (lambda sim, x: sim.reset(velocities=x * np.inf), "velocities .* must be finite"),
+        (lambda sim, x: sim.reset(positions=x[1:]), "positions .* one row .* per vertex"),
+        (lambda sim, x: sim.reset(positions=np.full_like(x, 1e300)), "positions .* the limit is 1e[+]12"),
+        (lambda sim, x: sim.reset(velocities=x * np.inf), "velocities .* NaN or infinite"),
+        (lambda sim, x: sim.reset(velocities=np.full_like(x, 1e300)), "velocities .* the limit is 1e[+]30"),
         (lambda sim, x: sim.reset(copies=[0]), "has no copies"),
-        (lambda sim, x: setattr(sim, "state", x), "is a supple.State, as stepper.state gives it"),
+        (lambda sim, x: setattr(sim, "state", [sim.state] * 2), "is a supple.State, .*; got 2 states"),
+        (lambda sim, x: setattr(sim, "state", supple.State(x * np.nan, x)), "displacements .* NaN"),
+        (
+            lambda sim, x: setattr(sim, "state", supple.State(x, x * np.nan)),
+            "velocities of the state has NaN",
+        ),
+        (lambda sim, x: setattr(sim, "state", supple.State(x, x[:1])), r"velocities .* shape \(27, 3\)"),
+        (lambda sim, x: setattr(sim, "state", supple.State(None, x)), "displacements .*; got None"),
     ],
 )
 def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
@@ -227,6 +252,16 @@ def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=sentence):
         call(sim, sim.model.rest)
     assert sim.index == 0
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("wrong", [None, 3, "rest", np.zeros((27, 3)), [None, None]], ids=repr)
+def test_what_is_no_state_is_refused(wrong, copies):
+    sim = supple.Stepper(swinging(), DT, PBNG(), copies=copies, **LIMITS)
+    with pytest.raises(
+        TypeError, match=r"is a (supple.State|list of 2 states), as stepper.state gives it; got"
+    ):
+        sim.state = wrong
 
 
 @pytest.mark.parametrize(
@@ -251,8 +286,37 @@ def test_copies_are_chosen_by_their_numbers():
     sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
     with pytest.raises(ValueError, match="numbers from 0 to 1, got"):
         sim.reset(copies=[2])
-    with pytest.raises(ValueError, match="a list of 2 states"):
+    with pytest.raises(ValueError, match=r"a list of 2 states, .*; got 1 state"):
         sim.state = sim.state[:1]
+    with pytest.raises(ValueError, match=r"shape \(27, 3\) or \(2, 27, 3\), .*; got shape \(3, 27, 3\)"):
+        sim.step(forces=np.zeros((3, 27, 3)))
+
+
+@pytest.mark.parametrize("quasistatic", [False, True])
+def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
+    """Not at time 0, from where the next step would throw them."""
+    scene, way = swinging(), np.array([0, 0.1, 0])
+    pin = scene.pins[0].on
+    scene.pins[0] = type(scene.pins[0])(pin, supple.Translate(way, duration=4 * DT))
+    sim = supple.Stepper(scene, DT, PBNG(), copies=2, quasistatic=quasistatic, **LIMITS)
+    for _ in range(2):
+        sim.step()
+    sim.reset(copies=[1])
+    np.testing.assert_allclose(sim.positions[1, sim.pinned], pin.points + way / 2, atol=1e-15)
+    free = sim.model.free
+    np.testing.assert_array_equal(sim.positions[1, free], sim.model.rest[free])
+    frame = sim.step()
+    np.testing.assert_allclose(frame.positions[:, sim.pinned], [pin.points + 0.75 * way] * 2, atol=1e-15)
+    sim.reset()
+    np.testing.assert_allclose(sim.positions[:, sim.pinned], [pin.points] * 2, atol=1e-15)
+
+
+def test_to_reset_no_copies_changes_nothing():
+    sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
+    moved = sim.step().positions
+    sim.reset(copies=[])
+    assert np.array_equal(sim.positions, moved)
+    assert sim.index == 1
 
 
 def test_without_any_limit_a_step_is_solved_to_a_tolerance():

@@ -120,15 +120,20 @@ def finite_rows(
     count: int,
     error: type[ValueError] = ValueError,
     limit: float = LONGEST,
+    copies: int | None = None,
+    per: str = "vertex",
 ) -> np.ndarray:
-    """(count, 3) finite float64, one row for each vertex; the array itself where it is that already."""
+    """(count, 3) finite float64, one row for each vertex; the array itself where it is that already. copies:
+    how long an axis before those may be."""
     rows = floats(values)
-    if rows.shape != (count, 3):
+    shapes = [(count, 3)] if copies is None else [(count, 3), (copies, count, 3)]
+    if rows.shape not in shapes:
         found = f"shape {rows.shape}" if rows.ndim else shown(values)
-        raise error(f"{name} must have shape ({count}, 3), one row of three numbers per vertex; got {found}")
-    bad = np.count_nonzero(~np.isfinite(rows).all(axis=1))
+        wanted = " or ".join(map(str, shapes))
+        raise error(f"{name} must have shape {wanted}, one row of three numbers per {per}; got {found}")
+    bad = np.count_nonzero(~np.isfinite(rows).all(axis=-1))
     if bad:
-        raise error(f"{name} has NaN or infinite values for {bad} of {count} vertices")
+        raise error(f"{name} has NaN or infinite values for {bad} of {rows.size // 3} vertices")
     if np.abs(rows).max(initial=0) > limit:
         raise error(f"{name} has values up to {np.abs(rows).max():.3g}; the limit is {limit:g}")
     return rows

@@ -200,12 +200,18 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
     )
 
 
+def sound(state: State, vertices: int) -> State:
+    """The state, of so many vertices and finite."""
+    return State(
+        finite_rows("displacements of the state", state.displacements, vertices),
+        finite_rows("velocities of the state", state.velocities, vertices, limit=LARGEST),
+    )
+
+
 def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
     """Begin from positions (n, 3) [m], at rest, or from a state; False where neither call nor file says."""
     if isinstance(start, State):
-        finite_rows("displacements of the state", start.displacements, problem.model.vertices)
-        finite_rows("velocities of the state", start.velocities, problem.model.vertices, limit=LARGEST)
-        problem.state = start
+        problem.state = sound(start, problem.model.vertices)
         return True
     if (begin := asked.start(start, problem.model)) is not None:
         problem.positions = finite_rows("start", begin, problem.model.vertices)

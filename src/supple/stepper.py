@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.asking import UNSAID, Tolerance, check_circumstances, request
-from supple.checks import shown, whole_number
+from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
 from supple.model import Model, Step
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
-from supple.simulate import Frame, frame_of
+from supple.simulate import Frame, frame_of, sound
 from supple.solvers import PBNG, Solver
 from supple.solvers.problem import Problem
 from supple.solving import make_problem
@@ -195,19 +195,14 @@ class Stepper:
 
     @state.setter
     def state(self, state: State | Sequence[State]) -> None:
-        states = [state] if isinstance(state, State) else list(state)
-        if len(states) != (self.copies or 1) or not all(isinstance(s, State) for s in states):
-            raise ValueError(
-                f"the state of this stepper is {self._said_copies('a supple.State', 'states')}, as "
-                f"stepper.state gives it; got {shown(state)}"
-            )
-        for each in states:
-            if each.displacements.shape != self.model.rest.shape:
-                raise ValueError(
-                    f"the state is one of {len(each.displacements)} vertices; "
-                    f"the scene has {self.model.vertices}"
-                )
-        self._put(states)
+        wanted = "a supple.State" if self.copies is None else f"a list of {self.copies} states"
+        what = f"the state of this stepper is {wanted}, as stepper.state gives it"
+        states = [state] if isinstance(state, State) else list(each(state, what))
+        if not all(isinstance(one, State) for one in states):
+            raise TypeError(f"{what}; got {shown(state)}")
+        if len(states) != (self.copies or 1):
+            raise ValueError(f"{what}; got {counted(len(states), 'state')}")
+        self._put([self._rounded(sound(one, self.model.vertices)) for one in states])
         self._failed.clear()
 
     def reset(
@@ -218,25 +213,30 @@ class Stepper:
     ) -> None:
         """Back to time 0: positions (n, 3) [m], at rest with the pins at their start unless given, and
         velocities (n, 3) [m/s], the scene's unless given. A scene file's start comes with its own velocities.
-        copies: which of them to reset, all unless given; the clock goes on where some are not."""
+        copies: which of them to reset, all unless given. The clock then goes on, and pins are put where the
+        scene has them at the present `time`, from where the next step moves them."""
         x, v = self._start
+        if copies is not None:
+            x = x.copy()
+            x[self.pinned] = self.model.prescribed(self.time)
         if positions is not None:
-            x = self._rows(positions, "positions [m]", self.model.vertices)
+            x = self._rows("positions [m]", positions, limit=LONGEST)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
         if velocities is not None:
-            v = self._rows(velocities, "velocities [m/s]", self.model.vertices)
-        dtype = self._problem.dtype
-        u, v = (x - self.model.rest).astype(dtype), v.astype(dtype)
-        each = [State(*self._of_copy(k, u, v)) for k in range(self.copies or 1)]
+            v = self._rows("velocities [m/s]", velocities)
+        u = x - self.model.rest
+        begun = [self._rounded(State(*self._of_copy(k, u, v))) for k in range(self.copies or 1)]
         if copies is None:
-            self._put(each)
+            self._put(begun)
             self._stepping.index = 0
             self._failed.clear()
             return
         chosen = self._chosen(copies)
+        if not chosen:
+            return
         states = self.state
         for k in chosen:
-            states[k] = each[k]
+            states[k] = begun[k]
             self._failed.pop(k, None)
         self._put(states)
 
@@ -258,7 +258,9 @@ class Stepper:
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
         """The same, but nothing is read back: positions stay on the device until somebody asks for them.
-        Returns the report, or those of all copies."""
+        Velocities, too, are rounded to the solve's precision only when they are read, as `step` does at the
+        end of every frame, so that the two differ by that rounding. Returns the report, or those of all
+        copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
 
@@ -327,29 +329,31 @@ class Stepper:
     def _forces(self, forces: Forces | None) -> np.ndarray | None:
         if isinstance(forces, Mapping):
             return forces_on(self.scene, self.model, forces)
-        return None if forces is None else self._rows(forces, "forces [N]", self.model.vertices)
+        return None if forces is None else self._rows("forces [N]", forces)
 
     def _pins(self, pins: Pins | None) -> np.ndarray | None:
         if isinstance(pins, Mapping):
             return pins_at(self.scene, self.model, pins, (self.index + 1) * self.dt)
-        return None if pins is None else self._rows(pins, "pins [m]", len(self.pinned), "pinned vertex")
+        if pins is None:
+            return None
+        return self._rows("pins [m]", pins, len(self.pinned), LONGEST, "pinned vertex")
 
-    def _rows(self, values: ArrayLike, what: str, count: int, of: str = "vertex") -> np.ndarray:
+    def _rows(
+        self,
+        what: str,
+        values: ArrayLike,
+        count: int | None = None,
+        limit: float = LARGEST,
+        per: str = "vertex",
+    ) -> np.ndarray:
         """An array of its own of (count, 3) finite numbers; with copies it may have a leading axis."""
-        try:
-            rows = np.array(values, float)
-        except (TypeError, ValueError):
-            raise ValueError(f"{what} must be numbers, got {shown(values)}") from None
-        shapes = [(count, 3)] if self.copies is None else [(self.copies, count, 3), (count, 3)]
-        if rows.shape not in shapes:
-            raise ValueError(
-                f"{what} must have three numbers for each {of}, shape {' or '.join(map(str, shapes))}; "
-                f"got shape {rows.shape}"
-            )
-        bad = np.count_nonzero(~np.isfinite(rows).all(axis=-1))
-        if bad:
-            raise ValueError(f"{what} must be finite; {bad} rows have NaN or infinite values")
-        return rows
+        count = self.model.vertices if count is None else count
+        return finite_rows(what, values, count, limit=limit, copies=self.copies, per=per).copy()
+
+    def _rounded(self, state: State) -> State:
+        """A state of its own in the precision of the problem."""
+        dtype = self._problem.dtype
+        return State(state.displacements.astype(dtype), state.velocities.astype(dtype))
 
     def _of_copy(self, k: int, *arrays: np.ndarray | None) -> list[Any]:
         return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
@@ -360,14 +364,11 @@ class Stepper:
             raise ValueError("this stepper has no copies; reset() without copies starts it again")
         if (
             chosen.ndim != 1
-            or chosen.dtype.kind not in "iu"
+            or (chosen.size and chosen.dtype.kind not in "iu")
             or not np.all((chosen >= 0) & (chosen < self.copies))
         ):
             raise ValueError(f"copies are numbers from 0 to {self.copies - 1}, got {shown(copies)}")
-        return chosen.tolist()
-
-    def _said_copies(self, one: str, several: str) -> str:
-        return one if self.copies is None else f"a list of {self.copies} {several}"
+        return [int(k) for k in chosen]
 
 
 def _motions(model: Model, precision: str, copies: int, solver: PBNG) -> CudaMotions:
