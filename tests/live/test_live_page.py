@@ -10,9 +10,11 @@ import pytest
 from live_scenes import scene_file
 from PIL import Image
 
-from supple.live.address import LOCAL, free_port
+from supple.live.address import free_port
 from supple.live.page import Page
 from supple.live.session import Session
+
+LOCAL = "127.0.0.1"
 
 pytest.importorskip("viser", reason="the live page needs viser: pip install 'supple[view]'")
 playwright = pytest.importorskip("playwright.sync_api", reason="browser tests need playwright")
