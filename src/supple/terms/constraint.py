@@ -14,7 +14,7 @@ import numpy as np
 from supple.algebra.matrix3 import dot, scale, sub
 from supple.kernels import each, gather, generic, load, physics
 from supple.terms.elastic import minus_sum, other_count
-from supple.terms.term import Elements, Visits, energy, others_first, vertex_force
+from supple.terms.term import Elemental, Elements, Visits, energy, others_first, vertex_force
 
 LEAST_STIFFNESS = 0.01
 """Part of a constraint's stiffness that a vertex feels across its gradient at least, lest a step be infinite
@@ -35,7 +35,7 @@ class ConstraintRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(Elemental):
     """½ Σ k C²: vertices (m, k); stiffness (m,); rest (m, fields): what C needs; positions (n, 3) at zero
     displacement [m]."""
 
@@ -47,18 +47,7 @@ class Constraint:
     kind: ClassVar[type[ConstraintRows]]
     """What kernels get."""
 
-    ties: ClassVar[bool] = False
     material: ClassVar[None] = None
-
-    @property
-    def translatable(self) -> np.ndarray:
-        return np.ones(len(self.vertices), bool)
-
-    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        return []
-
-    def ends(self, positions: np.ndarray) -> np.ndarray:
-        return np.empty((0, 2, 3))
 
     def rows(self, visits: Visits, start: np.ndarray) -> ConstraintRows:
         element, slot = visits.element, visits.slot

@@ -30,7 +30,16 @@ from supple.kernels import (
     unrolled,
 )
 from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
-from supple.terms.term import Elements, Visits, energy, others_first, packed, step_fraction, vertex_force
+from supple.terms.term import (
+    Elemental,
+    Elements,
+    Visits,
+    energy,
+    others_first,
+    packed,
+    step_fraction,
+    vertex_force,
+)
 
 
 class ElasticRows(NamedTuple):
@@ -45,7 +54,7 @@ class ElasticRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Elastic:
+class Elastic(Elemental):
     """Σₑ Vₑ ψ(Fₑ): vertices (m, k); gradients (m, k, 3) of the shape functions [1/m]; volume (m,) [m³];
     material: parameters are numbers, or arrays (m,)."""
 
@@ -56,18 +65,6 @@ class Elastic:
 
     kind: ClassVar[type[ElasticRows]]
     """What kernels get."""
-
-    ties: ClassVar[bool] = False
-
-    @property
-    def translatable(self) -> np.ndarray:
-        return np.ones(len(self.vertices), bool)
-
-    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        return []
-
-    def ends(self, positions: np.ndarray) -> np.ndarray:
-        return np.empty((0, 2, 3))
 
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
         element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]

@@ -86,6 +86,23 @@ class Term(Protocol):
         """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
 
 
+class Elemental:
+    """What terms share that bodies are made of: nothing is tied, and nothing but shape costs energy."""
+
+    ties: ClassVar[bool] = False
+    vertices: np.ndarray
+
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.ones(len(self.vertices), bool)
+
+    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
+        return []
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        return np.empty((0, 2, 3))
+
+
 @cache
 def others_first(corners: int) -> np.ndarray:
     """(k, k - 1) the other corners as seen from each, in an order that keeps a stencil's orientation."""
