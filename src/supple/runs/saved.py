@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -136,8 +137,9 @@ class _Saved(Sequence[T]):
             return type(self)(self.run, self.indices[place])
         return self._read(self.indices[place])
 
+    @abstractmethod
     def _read(self, index: int) -> T:
-        raise NotImplementedError
+        """What there is of one frame."""
 
 
 class SavedShapes(_Saved[Shape]):
