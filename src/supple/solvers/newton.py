@@ -9,8 +9,8 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of
-from supple.solvers.assembly import Assembly
-from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
+from supple.linear.assembly import Assembly
+from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.solvers.problem import Balance, Problem
 from supple.words import counted
 
