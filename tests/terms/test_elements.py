@@ -18,10 +18,10 @@ from problems import (
 from test_terms import check_forces, net_forces
 
 import supple
+from supple.linear.assembly import Assembly
 from supple.materials import MATERIALS, psi, stress
 from supple.model import Model
 from supple.solvers import SOLVERS
-from supple.linear.assembly import Assembly
 from supple.solvers.problem import Problem
 from supple.solving import Stop, solve
 from supple.terms import TriangleElasticity
