@@ -35,14 +35,22 @@ class NotPositive(Exception):  # noqa: N818
     """A matrix is not positive definite: some diagonal block, or the matrix of the last level, is not."""
 
 
-class Multilevel:
-    """The levels of a mesh, found once. precision: of the cycles; matrices of the levels are always computed
-    in float64."""
+CONTRAST = 1e3
+"""How much stiffer than another one a vertex may be for cycles in float32, in which beside large numbers small
+ones are lost."""
 
-    def __init__(self, assembly: Assembly, precision: str = "float32") -> None:
+
+class Multilevel:
+    """The levels of a mesh, found once. precision: of the cycles, float32 where the contrast of stiffnesses
+    allows it if none is given; matrices of the levels are always computed in float64."""
+
+    def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.problem, self.pattern = assembly.problem, assembly.pattern
-        self.dtype = np.dtype(precision)
-        self.levels = coarsen(self.pattern, assembly.connections())
+        connections = assembly.connections()
+        own = connections[self.pattern.diagonal]
+        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        self.dtype = np.dtype(precision or ("float32" if even else "float64"))
+        self.levels = coarsen(self.pattern, connections)
         f, rows = self.pattern.rows, self.levels.rows
         self.bodies = Bodies(
             centre=np.zeros((rows, 3)),
@@ -132,7 +140,7 @@ class Preconditioner:
             bodies.offset.astype(dtype),
             bodies.scale.astype(dtype),
             *(np.zeros((rows, 6), dtype) for _ in range(4)),
-            dense=dense,
+            dense,  # type: ignore[call-arg]
         )
         return Cycle(fine, upper, np.ones(len(levels.start)), DEGREE, OVER)
 
