@@ -5,9 +5,9 @@ import pytest
 from problems import cantilever, material
 from scipy.sparse import bsr_matrix, eye
 
+from supple.linear import solvers
 from supple.linear.assembly import Assembly
 from supple.linear.conjugate_gradients import BURST, conjugate_gradients
-from supple.linear import solvers
 from supple.linear.solvers import Automatic
 from supple.scene import build_model
 from supple.solvers.problem import Problem
