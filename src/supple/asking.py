@@ -12,10 +12,10 @@ import numpy as np
 from supple.checks import LARGEST, closest, finite_rows, flag, one_of, shown, thread_count
 from supple.kernels.device import DEVICES, check_device
 from supple.model import Model
+from supple.problem import check_precision
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver, default_solver
-from supple.solvers.problem import check_precision
 from supple.solving import Stop, make_stop
 
 DEFAULT_TOLERANCE = 1e-4

@@ -13,11 +13,11 @@ from supple.checks import LARGEST, each, finite_rows, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
+from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver
-from supple.solvers.problem import Problem
 from supple.solving import Stop, Watcher, make_problem, solve
 from supple.words import counted
 
@@ -152,12 +152,12 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     """Set a problem up for the scene's first step to a frame from positions x with velocities v."""
     problem.positions = x
     if scene.quasistatic:
-        problem.prescribe(np.inf)
+        problem.begin_step(np.inf)
         return
     dt = scene.dt / scene.substeps
-    problem.set_inertia(dt, x + dt * v)
-    problem.positions = x + dt * v
-    problem.prescribe((frame - 1) * scene.dt + dt)
+    problem.states.set_velocities(v)
+    problem.loads.set_time_step(dt)
+    problem.begin_step((frame - 1) * scene.dt + dt, dt)
 
 
 def solver_label(solver: Solver) -> str:

@@ -107,8 +107,8 @@ def test_memory_is_that_of_the_arrays():
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     said = library.inspect(scene)["memory_megabytes"]
     problem = library.solvers.problem.Problem(library.build_model(scene), "float64")
-    rows = [problem.terms, problem.vertices, problem.u, problem.anchor, problem.net]
-    rows += [(elements.own, elements.rows) for elements in problem.elements]
+    rows = [problem.layout.terms, problem.loads.rows, problem.u, problem.states.anchor, problem.states.net]
+    rows += [(elements.own, elements.rows) for elements in problem.layout.elements]
     assert said["pbng"]["float64"] == pytest.approx(size_of(rows) / 1e6, rel=0.15)
     for name in ("xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"):
         run = SOLVERS[name]().begin(problem)

@@ -32,8 +32,8 @@ def compile_kernels(
         from supple.kernels.keeping import can_keep
         from supple.materials import MATERIALS
         from supple.precompile import precompile
+        from supple.problem import check_precision
         from supple.solver_text import parse_solver, words
-        from supple.solvers.problem import check_precision
 
         names = _words(materials) or list(MATERIALS)
         for name in names:

@@ -32,8 +32,8 @@ from supple.kernels import (
     strides,
     together,
 )
+from supple.problem import Balance, Problem
 from supple.solvers.acceleration import accelerate
-from supple.solvers.problem import Balance, Problem
 from supple.words import counted
 
 PARTS = 128
@@ -309,9 +309,9 @@ class Anderson:
         )
         self._rows.slot[:], self._rows.known[:], self._rows.window[:] = 0, 0, window
         for array in (self._rows.slot, self._rows.known, self._rows.window):
-            problem.push(array)
+            problem.device.push(array)
         for array in (self._rows.x, self._best):
-            problem.assign(array, problem.u)
+            problem.device.assign(array, problem.u)
 
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
@@ -325,23 +325,24 @@ class Anderson:
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
-        energy = self.problem.energy_of(copy)
+        energy = self.problem.measures.energy_of(copy)
         window = self._rows.window
         if balance.finite and (
-            energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
+            energy <= self._least[copy]
+            or energy <= self._least[copy] + self.problem.measures.energy_rounding(copy)
         ):
-            self.problem.assign(self._best, self.problem.u, copy)
+            self.problem.device.assign(self._best, self.problem.u, copy)
             self._least[copy] = min(energy, self._least[copy])
             if window[copy] < self._window:
                 window[copy] += 1
-                self.problem.push(window)
+                self.problem.device.push(window)
             return False
         for array in (self.problem.u, self._rows.x):
-            self.problem.assign(array, self._best, copy)
-        self.problem.pull(self._rows.known)
+            self.problem.device.assign(array, self._best, copy)
+        self.problem.device.pull(self._rows.known)
         self._rows.known[copy] = 0
         window[copy] //= 2
         for array in (self._rows.known, window):
-            self.problem.push(array)
+            self.problem.device.push(array)
         self.restarts[copy] += 1
         return True

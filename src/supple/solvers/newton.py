@@ -9,9 +9,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of
+from supple.model import Model
+from supple.problem import Balance, Problem
 from supple.solvers.assembly import Assembly
 from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
-from supple.solvers.problem import Balance, Problem
 from supple.words import counted
 
 HessianKind = Literal["projected", "exact", "bound"]
@@ -31,6 +32,7 @@ class Newton:
     """
 
     name: ClassVar[str] = "newton"
+    batches: ClassVar[bool] = False
 
     hessian: HessianKind = "projected"
     linear_solver: Literal["auto", "direct", "amg", "cg"] = "auto"
@@ -44,6 +46,10 @@ class Newton:
         one_of("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))
         flag("line_search", self.line_search)
         check_iterations(self.iterations)
+
+    def remembers(self, model: Model) -> int:
+        """About 15 blocks of 9 numbers for each vertex."""
+        return 135 * model.vertices
 
     def begin(self, problem: Problem) -> NewtonRun:
         return NewtonRun(self, problem)
@@ -59,7 +65,7 @@ class NewtonRun:
     colours = 0
 
     def __init__(self, options: Newton, problem: Problem) -> None:
-        if problem.device != "cpu":
+        if problem.device.name != "cpu":
             raise ValueError("Newton runs on device='cpu' only; PBNG offers 'cuda'")
         if problem.dtype != np.float64:
             raise ValueError("Newton works in precision='float64' only; PBNG offers float32")
@@ -99,7 +105,7 @@ class NewtonRun:
             return
         self._first_residual = self._first_residual or residual
         accuracy = min(1e-2, 0.1 * math.sqrt(residual / self._first_residual))
-        force = self.assembly.restrict(self.problem.net)
+        force = self.assembly.restrict(self.problem.states.net)
         step = self._direction(force, self.options.hessian, accuracy)
         if self.options.hessian == "exact" and not float(force @ step) > 0:
             self._indefinite += 1
@@ -126,7 +132,7 @@ class NewtonRun:
         """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
         residual decreases instead."""
         start, energy = self.problem.u.copy(), self.problem.energy()
-        rounding = self.problem.energy_rounding()
+        rounding = self.problem.measures.energy_rounding()
         t = 1.0
         while t >= SMALLEST_STEP:
             self._move(start, step, t)

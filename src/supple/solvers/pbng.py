@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.checks import check_iterations, flag, one_number, one_of, whole_number
 from supple.kernels import (
+    RECORD,
     all_lanes,
     divide,
     enter,
@@ -28,13 +29,14 @@ from supple.kernels import (
     select,
     store,
 )
+from supple.model import Model
+from supple.problem import Balance, Problem
+from supple.problem.evaluation import net_force
+from supple.problem.records import begin_step
 from supple.solvers.acceleration import NOT_ACCELERATED, accelerate
-from supple.solvers.anderson import Anderson
+from supple.solvers.anderson import PARTS, Anderson
 from supple.solvers.chebyshev import Chebyshev
-from supple.solvers.evaluation import net_force
 from supple.solvers.links import no_links, rows_of_links, sweep_links
-from supple.solvers.problem import Balance, Problem
-from supple.solvers.records import begin_step
 from supple.terms import limit_step
 
 
@@ -95,6 +97,7 @@ class PBNG:
     """
 
     name: ClassVar[str] = "pbng"
+    batches: ClassVar[bool] = True
 
     acceleration: Literal["none", "sor", "chebyshev", "anderson"] = "anderson"
     omega: float = 1.7
@@ -123,6 +126,11 @@ class PBNG:
         check_iterations(self.iterations)
         whole_number("window", self.window, at_most=30)
 
+    def remembers(self, model: Model) -> int:
+        """Anderson's history: 2 window + 4 records of each vertex, and sums; Chebyshev's is less."""
+        records = (2 * self.window + 4) * RECORD * (model.vertices + 1)
+        return records + 2 * (self.window + 4) * (PARTS + 2 * self.window)
+
     def begin(self, problem: Problem) -> PBNGRun:
         return PBNGRun(self, problem)
 
@@ -143,12 +151,12 @@ class PBNGRun:
         if options.acceleration == "anderson":
             self.acceleration = Anderson(options.window, problem)
         self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
-        shape = problem.copies, *problem.vertices.inertia.shape
+        shape = problem.copies, *problem.loads.rows.inertia.shape
         self._rejected = problem.shared("rejected", lambda: problem.zeros(shape))
 
     @property
     def colours(self) -> int:
-        return self.problem.colours + len(self.links.colour_start) - 1
+        return self.problem.layout.colours + len(self.links.colour_start) - 1
 
     @property
     def guarded(self) -> bool:
@@ -156,10 +164,10 @@ class PBNGRun:
 
     def rejected(self) -> list[int]:
         """Moves of vertices that were not finite and therefore not made, since this was last asked."""
-        self.problem.pull(self._rejected)
+        self.problem.device.pull(self._rejected)
         counts = self._rejected.reshape(self.problem.copies, -1).sum(axis=1, dtype=int)
         if counts.any():
-            self.problem.clear(self._rejected)
+            self.problem.device.clear(self._rejected)
         return counts.tolist()
 
     def notes(self, copy: int = 0) -> list[str]:
@@ -169,20 +177,20 @@ class PBNGRun:
         """Sweep that many times."""
         p = self.problem
         acceleration = self.acceleration.rows(iterations) if self.acceleration else NOT_ACCELERATED
-        p.step(
+        p.device.step(
             sweeps,
             iterations * (self.colours + acceleration.phases),
-            p.terms,
-            p.vertices,
-            p.colour_start,
+            p.layout.terms,
+            p.loads.rows,
+            p.layout.colour_start,
             self.links,
             p.u,
-            p.anchor,
+            p.states.anchor,
             self.omega,
             self._rejected,
             acceleration,
             iterations,
-            widest=p.widest,
+            widest=p.layout.widest,
         )
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:

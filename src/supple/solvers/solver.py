@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Protocol
 
-from supple.solvers.problem import Balance, Problem
+from supple.model import Model
+from supple.problem import Balance, Problem
 
 
 class Solver(Protocol):
@@ -15,6 +16,12 @@ class Solver(Protocol):
     name: ClassVar[str]
     only_with: ClassVar[dict[str, tuple[str, str]]]
     """Options that do nothing unless another has some value: option → (the other, its value)."""
+
+    batches: ClassVar[bool]
+    """Whether several copies of the state can be worked on at once, on a device that can."""
+
+    def remembers(self, model: Model) -> int:
+        """Numbers that are kept in memory for each copy of the state."""
 
     @property
     def iterations(self) -> int | None:
