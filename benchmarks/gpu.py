@@ -95,7 +95,7 @@ def arithmetic() -> float:
 
 def limits() -> dict:
     """What the card can do at best."""
-    small = make_problem(supple.build_model(twisted_block(8)), True, "float32", "cuda", None)
+    small = make_problem(supple.build_model(twisted_block(8)), True, supple.Compute("cuda", "float32"))
     return {
         "copy_bandwidth_tb_per_s": copy_bandwidth() / 1e12,
         "arithmetic_tflop_per_s": arithmetic() / 1e12,
@@ -109,7 +109,7 @@ def sweeps() -> list[dict]:
 
 
 def sweep_row(cells: int, precision: str, best: dict) -> dict:
-    problem = make_problem(supple.build_model(twisted_block(cells)), True, precision, "cuda", None)
+    problem = make_problem(supple.build_model(twisted_block(cells)), True, supple.Compute("cuda", precision))
     problem.begin_step(np.inf)
     run = supple.PBNG(acceleration="none").begin(problem)
     count = 100 if cells < 100 else 20
@@ -137,7 +137,7 @@ def methods() -> list[dict]:
 
 def method_row(name: str) -> dict:
     """A sweep of a constraint-based method in the middle of a dynamic step."""
-    problem = make_problem(supple.build_model(twisted_block(31)), True, "float32", "cuda", None)
+    problem = make_problem(supple.build_model(twisted_block(31)), True, supple.Compute("cuda", "float32"))
     problem.begin_step(np.inf)
     problem.set_inertia(0.01, problem.positions)
     run = SOLVERS[name]().begin(problem)
@@ -162,7 +162,7 @@ def cube_row(solver: supple.Solver) -> dict:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     body = scene.add_solid(supple.block(25), supple.StableNeoHookean(young=1e6, poisson=0.45), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] >= 1))
-    problem = make_problem(supple.build_model(scene), True, "float32", "cuda", None)
+    problem = make_problem(supple.build_model(scene), True, supple.Compute("cuda", "float32"))
     problem.loads.set_time_step(scene.dt)
     run = solver.begin(problem)
     held = problem.model.prescribed(0.0)

@@ -42,7 +42,7 @@ def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
 
 
 ORDER = [
-    {"kernels", "checks", "words", "naming", "memory"},
+    {"kernels", "checks", "words", "naming", "memory", "compute"},
     {"algebra"},
     {"materials"},
     {"terms"},
@@ -51,7 +51,7 @@ ORDER = [
     {"problem"},
     {"solvers"},
     {"scene", "embedding"},
-    {"solving", "stepping", "asking", "report", "magnitudes"},
+    {"solving", "stop", "stepping", "asking", "report", "magnitudes"},
     {"simulate", "equilibria", "stepper", "compare", "bench", "inspection", "interop"},
     {"io"},
     {"view"},

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import UNSAID, Tolerance, check_circumstances, request
+from supple.asking import Options, request, takes_options
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
 from supple.equilibria import bytes_per_copy
 from supple.model import Model, Step
@@ -84,14 +84,15 @@ class Stepper:
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
     step, each with v = (1 - damping) Δx/Δt; a quasistatic one finds the equilibrium. dt, substeps, damping
-    and quasistatic default to the scene's, the solver to PBNG with Anderson acceleration, and a step ends at
-    an imbalance of 1e-4 where no limit says otherwise.
+    and quasistatic default to the scene's. solver, stop and compute, or what these consist of one by one: as
+    for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
     leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
     move all of them at once; on the CPU they go one by one, with one set-up for all.
     """
 
+    @takes_options
     def __init__(
         self,
         scene: Scene | SceneFile,
@@ -101,29 +102,23 @@ class Stepper:
         substeps: int | None = None,
         damping: float | None = None,
         quasistatic: bool | None = None,
-        tolerance: Tolerance = UNSAID,
-        max_iterations: int | None = None,
-        time_budget: float | None = None,
-        precision: str = "float64",
-        device: str = "cpu",
-        threads: int | None = None,
         copies: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
-        asked = request(scene, solver, tolerance, max_iterations, time_budget)
-        check_circumstances(precision, device, threads)
-        scene, solver, stop = scene_of(scene), asked.solver, asked.stop
+        asked = request(scene, solver, options)
+        scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
         pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
         self.model = build_model(scene, pace.quasistatic)
-        together = self.copies is not None and device == "cuda" and solver.batches
+        together = self.copies is not None and compute.device == "cuda" and solver.batches
         self._one_by_one = self.copies is not None and not together
         if self.copies is not None and together:
-            problem = _motions(self.model, precision, self.copies, solver)
+            problem = _motions(self.model, compute.precision, self.copies, solver)
         else:
-            problem = make_problem(self.model, pace.quasistatic, precision, device, threads)
+            problem = make_problem(self.model, pace.quasistatic, compute)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         self._states: list[State] = []
         self._steps: list[Step | None] = []
@@ -257,10 +252,10 @@ class Stepper:
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
-        """The same, but nothing is read back: positions stay on the device until somebody asks for them.
-        Velocities, too, are rounded to the solve's precision only when they are read, as `step` does at the
-        end of every frame, so that the two differ by that rounding. Returns the report, or those of all
-        copies."""
+        """Go on by dt as `step` does, but read nothing back: positions stay on the device until somebody asks
+        for them. Velocities, too, are rounded to the solve's precision only when they are read, as `step`
+        does at the end of every frame, so that the two differ by that rounding. Returns the report, or those
+        of all copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
 

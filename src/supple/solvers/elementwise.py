@@ -16,12 +16,16 @@ from supple.checks import check_iterations, flag, one_of, positive, whole_number
 from supple.kernels import RECORD
 from supple.model import Model
 from supple.ordering import ElementBatches
-from supple.problem import Balance, Problem
+from supple.problem import Problem
 from supple.solvers.projection import Exerted, Places, Projection, element_sweeps, make_projections
+from supple.solvers.solver import Run, Solver
+
+REST, WEIGHTS = 10, 4
+"""Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
 
 
 @dataclass(frozen=True)
-class ElementOptions:
+class ElementOptions(Solver):
     """Options of every element-wise method.
 
     ordering: "colours" or "clusters" of up to cluster_size elements [BNH Algorithm 4]; weak_first: visit weak
@@ -45,21 +49,21 @@ class ElementOptions:
         whole_number("sweeps_per_step", self.sweeps_per_step)
         check_iterations(self.iterations)
 
-    name: ClassVar[str]
-    batches: ClassVar[bool] = True
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
+    batches: ClassVar[bool] = True
     recovers: ClassVar[bool] = False
     """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
     resumes: ClassVar[bool] = False
     """Whether a step of pseudo-time takes over the forces of the last one: possible where they are linear in
     what the method remembers."""
-
-    def remembers(self, model: Model) -> int:
-        """At most: B-PXPBD keeps 2 + 6 k numbers of an element with k corners."""
-        return sum(8 * term.vertices.size for term in model.terms)
+    remembers: ClassVar[int] = 0
+    """Numbers that it keeps of each tetrahedron."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
+
+    def memory(self, model: Model, number: int) -> int:
+        return len(model.tets) * ((REST + WEIGHTS + self.remembers) * number + 16)
 
 
 class Workplace(NamedTuple):
@@ -77,12 +81,11 @@ class Workplace(NamedTuple):
     drift: list[np.ndarray]
 
 
-class ElementRun:
+class ElementRun(Run):
     """An element-wise method at work on one problem, which has one run of a method at a time."""
 
     check_every = 10
     patience = 1000
-    guarded = False
 
     @property
     def recovers(self) -> bool:
@@ -112,9 +115,6 @@ class ElementRun:
         """Colours of all projections together."""
         return self._workplace.phases
 
-    def rejected(self) -> list[int]:
-        return [0] * self.problem.copies
-
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self.colours} element colours"]
         if not self.dynamic:
@@ -123,10 +123,6 @@ class ElementRun:
                 f"{self.method.sweeps_per_step} sweeps each"
             )
         return notes
-
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Nothing to adapt."""
-        return False
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
