@@ -3,6 +3,8 @@
 from supple.compare import Comparison, Trial, compare
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
+from supple.evaluating import evaluate
+from supple.evaluation import Evaluation
 from supple.inspection import inspect
 from supple.io import export, save_frames
 from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from supple.solvers.problem import Problem
 from supple.solving import Watcher, make_problem, solve
 from supple.state import State
 from supple.stepping import Pace, Stepping, make_pace
+
+if TYPE_CHECKING:
+    from supple.evaluation import Evaluation
 
 
 @dataclass(repr=False)
@@ -54,6 +57,17 @@ class Result:
         from supple.interop import array_of
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
+
+    def evaluate(
+        self, *, precision: str = "float64", device: str = "cpu", threads: int | None = None
+    ) -> Evaluation:
+        """Forces, reactions at pins, energies, deformations and stresses here, under the loads and with the
+        inertia that led here; see `supple.evaluate`."""
+        from supple.evaluating import evaluation_of
+
+        check_circumstances(precision, device, threads)
+        x = finite_rows("positions", self.positions, self.model.vertices)
+        return evaluation_of(self.model, x, self.step, precision, device, threads)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"on_device": None}

@@ -377,6 +377,7 @@ class _OnSolid(Table):
 class Pin(_OnSolid):
     """Vertices whose positions are prescribed."""
 
+    name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
     motion: list[Motion] = Field(
         [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )

@@ -1,0 +1,196 @@
+"""What is known of a model at some positions: forces, energies, deformations and stresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from supple.model import Model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Deformations:
+    """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
+    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; linear (m,): whether their
+    material is one for small deformations, which has one stress only.
+
+    Triangles have the F that keeps their thickness, and with it a stress across their plane.
+    """
+
+    vertices: np.ndarray
+    rest_volume: np.ndarray
+    element_energy: np.ndarray
+    deformation_gradient: np.ndarray
+    piola: np.ndarray
+    linear: np.ndarray
+
+    @cached_property
+    def energy_density(self) -> np.ndarray:
+        """ψ (m,) [J/m³]: energy per volume at rest."""
+        return self.element_energy / self.rest_volume
+
+    @cached_property
+    def volume_ratio(self) -> np.ndarray:
+        """J = det F (m,), negative where an element is inverted."""
+        return np.linalg.det(self.deformation_gradient)
+
+    @cached_property
+    def cauchy(self) -> np.ndarray:
+        """Cauchy stress σ = P Fᵀ/J (m, 3, 3) [Pa], symmetric; P itself for materials of small deformations.
+        It is infinite or NaN where an element has no volume left."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            true = (
+                self.piola @ self.deformation_gradient.transpose(0, 2, 1) / self.volume_ratio[:, None, None]
+            )
+        return np.where(self.linear[:, None, None], self.piola, true)
+
+    @cached_property
+    def pressure(self) -> np.ndarray:
+        """-tr(σ)/3 (m,) [Pa], positive in compression."""
+        return -np.trace(self.cauchy, axis1=1, axis2=2) / 3
+
+    @cached_property
+    def von_mises(self) -> np.ndarray:
+        """√(3/2 s:s) (m,) [Pa] with s = σ - tr(σ)/3 I."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            deviator = self.cauchy + self.pressure[:, None, None] * np.eye(3)
+            return np.sqrt(1.5 * np.square(deviator).sum(axis=(1, 2)))
+
+    @cached_property
+    def principal_stresses(self) -> np.ndarray:
+        """Eigenvalues of σ (m, 3) [Pa], the largest first, which is tension where it is positive."""
+        values = np.full((len(self.cauchy), 3), np.nan)
+        there = np.isfinite(self.cauchy).all(axis=(1, 2))
+        symmetric = 0.5 * (self.cauchy + self.cauchy.transpose(0, 2, 1))[there]
+        values[there] = np.linalg.eigvalsh(symmetric)[:, ::-1]
+        return values
+
+    @cached_property
+    def principal_stretches(self) -> np.ndarray:
+        """Singular values of F (m, 3), the largest first; the last is negative where an element is
+        inverted."""
+        values = np.linalg.svd(self.deformation_gradient, compute_uv=False)
+        values[:, 2] = np.copysign(values[:, 2], self.volume_ratio)
+        return values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pulls:
+    """Elements without a material, such as attachments and springs: vertices (m, k), element_energy (m,) [J],
+    and their force (m, 3) [N] on the first of their vertices."""
+
+    vertices: np.ndarray
+    element_energy: np.ndarray
+    force: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reaction:
+    """What a pin does to its body: force (3,) [N], and its moment (3,) [N m] about the centre (3,) [m], the
+    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). A vertex of several pins counts
+    for the first."""
+
+    force: np.ndarray
+    moment: np.ndarray
+    centre: np.ndarray
+    vertices: np.ndarray
+    forces: np.ndarray
+
+    def __repr__(self) -> str:
+        force, moment = (np.array2string(v, precision=6) for v in (self.force, self.moment))
+        return f"<Reaction: force {force} N, moment {moment} N m, {len(self.vertices):,} vertices>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Deformations):
+    """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
+
+    Arrays with one row for each element are those of all tetrahedra, body after body; `terms` has them for
+    each kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
+    [N] of all elements on every vertex; external_force (n, 3) [N], gravity and loads.
+    """
+
+    model: Model = field(kw_only=True)
+    positions: np.ndarray = field(kw_only=True)
+    internal_force: np.ndarray = field(kw_only=True)
+    external_force: np.ndarray = field(kw_only=True)
+    terms: tuple[Deformations | Pulls, ...] = field(kw_only=True)
+    _inertial: np.ndarray | None = field(kw_only=True)
+
+    @property
+    def inertial_force(self) -> np.ndarray:
+        """-m a (n, 3) [N] of the step of time that led here; zero without one."""
+        if self._inertial is None:
+            raise ValueError(
+                "forces of inertia, and with them net forces and reactions, are not known for frames of "
+                "several substeps that were read from files: they do not say where the last substep began"
+            )
+        return self._inertial
+
+    @property
+    def net_force(self) -> np.ndarray:
+        """internal + external + inertial (n, 3) [N], without what pins do: zero where all balances. Without
+        inertia it is minus the derivative of `energy` by the positions."""
+        return self.internal_force + self.external_force + self.inertial_force
+
+    @property
+    def reaction_force(self) -> np.ndarray:
+        """(n, 3) [N] what pins do to every vertex, minus the net force; zero where a vertex is free."""
+        forces = np.zeros_like(self.positions)
+        forces[self.model.pinned] = -self.net_force[self.model.pinned]
+        return forces
+
+    @cached_property
+    def reactions(self) -> dict[str, Reaction]:
+        """The reaction of every pin by its name."""
+        forces, left, found = self.reaction_force, ~self.model.free, {}
+        for name, vertices in self.model.supports or (("pins", self.model.pinned),):
+            forces_here = np.where(left[vertices, None], forces[vertices], 0)
+            left[vertices] = False
+            places = self.positions[vertices]
+            centre = places.mean(axis=0) if len(places) else np.zeros(3)
+            moment = np.cross(places - centre, forces_here).sum(axis=0)
+            found[name] = Reaction(forces_here.sum(axis=0), moment, centre, vertices, forces_here)
+        return found
+
+    @cached_property
+    def stored_energy(self) -> float:
+        """Of all elements [J]."""
+        return float(sum(term.element_energy.sum() for term in self.terms))
+
+    @cached_property
+    def load_energy(self) -> float:
+        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest."""
+        return -float((self.external_force * (self.positions - self.model.rest)).sum())
+
+    @property
+    def energy(self) -> float:
+        """Stored, and that of gravity and loads [J]. Reports count the loads on free vertices only."""
+        return self.stored_energy + self.load_energy
+
+    @cached_property
+    def body_energies(self) -> dict[str, float]:
+        """What is stored in each body [J], by its name; attachments belong to none."""
+        stored = np.zeros(self.model.vertices)
+        for term, values in zip(self.model.terms, self.terms, strict=True):
+            if not term.ties:
+                stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
+        return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
+
+    def at_vertices(self, values: np.ndarray) -> np.ndarray:
+        """(n, ...) means over the tetrahedra around each vertex, weighted by their volumes at rest, of values
+        (m, ...); NaN where there are none."""
+        rows = np.asarray(values, float).reshape(len(self.vertices), -1)
+        weight, corners, n = np.repeat(self.rest_volume, 4), self.vertices.ravel(), self.model.vertices
+        sums = [np.bincount(corners, weight * np.repeat(column, 4), n) for column in rows.T]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.stack(sums, axis=1) / np.bincount(corners, weight, n)[:, None]
+        return means.reshape(n, *np.shape(values)[1:])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} tetrahedra, "
+            f"energy {self.energy:.6g} J>"
+        )
