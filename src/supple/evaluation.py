@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from supple.checks import closest, each, shown
+from supple.meshes.measures import means_at_vertices
 from supple.model import Model
 
 
@@ -71,7 +74,9 @@ class Deformations:
     def principal_stretches(self) -> np.ndarray:
         """Singular values of F (m, 3), the largest first; the last is negative where an element is
         inverted."""
-        values = np.linalg.svd(self.deformation_gradient, compute_uv=False)
+        values = np.full((len(self.deformation_gradient), 3), np.nan)
+        there = np.isfinite(self.deformation_gradient).all(axis=(1, 2))
+        values[there] = np.linalg.svd(self.deformation_gradient[there], compute_uv=False)
         values[:, 2] = np.copysign(values[:, 2], self.volume_ratio)
         return values
 
@@ -101,6 +106,18 @@ class Reaction:
     def __repr__(self) -> str:
         force, moment = (np.array2string(v, precision=6) for v in (self.force, self.moment))
         return f"<Reaction: force {force} N, moment {moment} N m, {len(self.vertices):,} vertices>"
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """Quantities for files by name: those of vertices (n, ...), and those of tetrahedra (m, ...)."""
+
+    vertices: dict[str, np.ndarray] = field(default_factory=dict)
+    tets: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, np.ndarray]:
+        return self.vertices | self.tets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,15 +199,51 @@ class Evaluation(Deformations):
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
         """(n, ...) means over the tetrahedra around each vertex, weighted by their volumes at rest, of values
         (m, ...); NaN where there are none."""
-        rows = np.asarray(values, float).reshape(len(self.vertices), -1)
-        weight, corners, n = np.repeat(self.rest_volume, 4), self.vertices.ravel(), self.model.vertices
-        sums = [np.bincount(corners, weight * np.repeat(column, 4), n) for column in rows.T]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.stack(sums, axis=1) / np.bincount(corners, weight, n)[:, None]
-        return means.reshape(n, *np.shape(values)[1:])
+        return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
+
+    def fields(self, names: Iterable[str]) -> Fields:
+        """Quantities for files by their names, see `QUANTITIES`."""
+        chosen = {name: getattr(self, name) for name in names}
+        of_vertices = {name: values for name, values in chosen.items() if name in OF_VERTICES}
+        return Fields(of_vertices, {name: chosen[name] for name in chosen if name not in of_vertices})
 
     def __repr__(self) -> str:
         return (
             f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} tetrahedra, "
             f"energy {self.energy:.6g} J>"
         )
+
+
+QUANTITIES = {
+    "energy_density": "strain energy per volume at rest [J/m³]",
+    "volume_ratio": "volume over that at rest, J",
+    "deformation_gradient": "F, 3×3",
+    "piola": "first Piola-Kirchhoff stress P, 3×3 [Pa]",
+    "cauchy": "Cauchy stress, 3×3 [Pa]",
+    "von_mises": "von Mises stress [Pa]",
+    "pressure": "-tr(σ)/3 [Pa]",
+    "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
+    "principal_stretches": "singular values of F, the largest first",
+    "internal_force": "of all elements on each vertex [N]",
+    "external_force": "gravity and loads on each vertex [N]",
+    "net_force": "what forces on each vertex add up to, without pins [N]",
+    "reaction_force": "what pins do to each vertex [N]",
+}
+"""What files can have of an evaluation, by name."""
+
+OF_VERTICES = {name for name in QUANTITIES if name.endswith("_force")}
+"""Those with a row for each vertex; all others have one for each tetrahedron."""
+
+
+def quantities_named(names: str | Iterable[str] | None) -> list[str]:
+    """Names of `QUANTITIES`, which may be separated by commas; each is there once, None are none."""
+    if names is None:
+        return []
+    words = names.split(",") if isinstance(names, str) else list(each(names, "fields are names"))
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"fields are names such as 'von_mises,cauchy'; got {shown(names)}")
+    found = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
+    for name in found:
+        if name not in QUANTITIES:
+            raise ValueError(f"there is no field {name!r} for files; {closest(name, QUANTITIES)}")
+    return found

@@ -552,6 +552,14 @@ class View(Table):
     )
 
 
+class Output(Table):
+    """What the files of frames have beside positions."""
+
+    fields: list[StrictStr] = Field(
+        default=[], description="Of `supple list quantities`, e.g. ['von_mises', 'cauchy']."
+    )
+
+
 class SceneTable(Table):
     """A scene of supple: solids, what holds, moves and loads them, and how to solve. SI units."""
 
@@ -580,6 +588,7 @@ class SceneTable(Table):
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
     view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
+    output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
 
 
 class _TomlSchema(GenerateJsonSchema):
