@@ -274,7 +274,7 @@ class Box(Table):
 
 
 class Sphere(Table):
-    center: Point = Field(description="Its centre [m].")
+    centre: Point = Field(description="Its centre [m].")
     radius: Length = Field(description="Its radius [m], positive.")
 
 
@@ -312,19 +312,19 @@ class Translate(_Timed):
 
 class Rotate(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m].")
+    centre: Point = Field(description="A point of the axis [m].")
     angle: Number = Field(description="Angle [rad], right-handed about the axis.")
 
 
 class Twist(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m]; the plane through it stays.")
+    centre: Point = Field(description="A point of the axis [m]; the plane through it stays.")
     angle: Number = Field(description="Angle per length along the axis [rad/m].")
 
 
 class Scale(_Timed):
     factor: Factors = Field(description="One positive factor, or one per axis.")
-    center: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+    centre: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
 
 
 class Keyframes(Table):
