@@ -64,7 +64,7 @@ def test_shared_visits_add_up():
     """Where several lanes share a vertex, what each finds adds up to what one finds for all visits."""
     model = supple.build_model(falling_block("corotated"))
     shared, alone = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
-    assert shared.vertices.width.max() < 32
+    assert shared.loads.rows.width.max() < 32
     totals = []
     for problem in (shared, alone):
         sizes = np.zeros((1, len(problem.loads.rows.own), 2, 32))
@@ -153,6 +153,23 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, a
         assert np.array_equal(a.positions, b.positions)
         assert abs(a.report.iterations - c.report.iterations) <= 10
         assert a.report.energy == pytest.approx(c.report.energy, rel=1e-9)
+
+
+@on_a_card
+@pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
+def test_batches_of_every_solver_agree_with_single_solves(name):
+    """Each with its own pins, loads and materials."""
+    from test_equilibria import STIFFER, hanging_pair, variations
+
+    pair, solver = hanging_pair(), SOLVERS[name]()
+    chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
+    batch, single = (
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=23))
+        for device in ("cuda", "cpu")
+    )
+    for a, b in zip(batch, single, strict=True):
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
+        assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
 
 
 @on_a_card
