@@ -14,6 +14,7 @@ from supple.checks import LONGEST, flag, floats
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.holding import Holding, Part
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
 from supple.terms import Term, TetElasticity, WeakConstraints
@@ -24,16 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:
-    """t -> where the pinned vertices are at a time [s], (k, 3) [m]; order: places among those of all pins."""
+    """t -> where the pinned vertices are at a time [s], (k, 3) [m]."""
 
     pins: tuple[Pin, ...]
-    order: np.ndarray
+    holding: Holding
 
     def __call__(self, t: float) -> np.ndarray:
-        if not self.pins:
-            return np.empty((0, 3))
         with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
-            return np.concatenate([self._moved(pin, t) for pin in self.pins])[self.order]
+            moved = [self._moved(pin, t) for pin in self.pins]
+        return self.holding.positions(moved, when="in the end" if t == np.inf else f"at t = {t:g} s")
 
     def _moved(self, pin: Pin, t: float) -> np.ndarray:
         rest = pin.on.points
@@ -47,7 +47,7 @@ class Prescribed:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class Still:
     """The same where nothing moves: positions (k, 3) [m], read-only."""
 
     positions: np.ndarray
@@ -69,7 +69,7 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
     check_scene(scene, quasistatic)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
-    pinned, prescribed = _pins(scene)
+    pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
     return Model(
         rest=rest,
@@ -82,6 +82,7 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
+        held=held,
     )
 
 
@@ -90,36 +91,48 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if not scene.bodies:
         raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
     scene.check()
-    pinned, _ = _pins(scene)
-    if len(pinned) == scene.bodies[-1].vertices.stop:
+    pinned, held, prescribed = _pins(scene)
+    if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
+    _refuse_contradictions(scene, prescribed)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
-            refuse_falling(scene, pinned, each)
+            refuse_falling(scene, pinned, held, each)
 
 
-def refuse_falling(scene: Scene, pinned: np.ndarray, force: np.ndarray) -> None:
-    """A part that nothing holds has an equilibrium only where the forces (n, 3) on it add up to zero."""
+def refuse_falling(scene: Scene, pinned: np.ndarray, held: np.ndarray | None, force: np.ndarray) -> None:
+    """A part has an equilibrium only where the forces (n, 3) on it add up to zero in all directions along
+    which it can be shifted: those that are held, held (k, 3, 3), at no pinned vertex (k,)."""
     if not force.any():
         return
     part = _connected_parts(scene)
-    held = np.zeros(part.max() + 1, bool)
-    held[part[pinned]] = True
+    holds = np.zeros((part.max() + 1, 3, 3))
+    np.add.at(holds, part[pinned], np.eye(3) if held is None else held)
     for attachment in scene.attachments:
         to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
-        held[part[attachment.vertices[to_fixed_point, 0]]] = True
+        holds[part[attachment.vertices[to_fixed_point, 0]]] += np.eye(3)
+    stiffness, directions = np.linalg.eigh(holds)
     total = np.column_stack([np.bincount(part, axis) for axis in force.T])
+    pull = np.where(stiffness < 1e-9, np.einsum("pij,pi->pj", directions, total), 0)
     magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
-    falling = ~held & (np.linalg.norm(total, axis=1) > 1e-9 * magnitude)
+    falling = np.linalg.norm(pull, axis=1) > 1e-9 * magnitude
     if falling.any():
         names = [repr(body.name) for body in scene.bodies if falling[part[body.vertices]].any()]
+        worst = int(falling.argmax())
         raise SceneError(
-            f"Nothing holds {' and '.join(names)} against the forces on it: it would fall forever and has no "
+            f"Nothing holds {' and '.join(names)} against the forces on it"
+            f"{_where_to(directions[worst] @ pull[worst], holds[worst])}: it would fall forever and has no "
             "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
             "take the load away (gravity=(0, 0, 0)), or make the scene dynamic with quasistatic=False."
         )
+
+
+def _where_to(pull: np.ndarray, holds: np.ndarray) -> str:
+    """Along which direction nothing holds a part, where it is held along others."""
+    x, y, z = pull / np.linalg.norm(pull)
+    return f" along ({x:.3g}, {y:.3g}, {z:.3g})" if holds.any() else ""
 
 
 def _connected_parts(scene: Scene) -> np.ndarray:
@@ -168,21 +181,33 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
 def start_of(scene: Scene) -> np.ndarray:
     """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
     positions = np.concatenate([body.points for body in scene.bodies])
-    pinned, prescribed = _pins(scene)
+    pinned, _, prescribed = _pins(scene)
     positions[pinned] = prescribed(0.0)
     return positions
 
 
-def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
-    """Sorted numbers (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
-    ids = [pin.on.vertices for pin in scene.pins]
-    pinned, order = np.unique(np.concatenate([np.empty(0, np.int64), *ids]), return_index=True)
-    prescribed = Prescribed(tuple(scene.pins), order)
+def _pins(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
+    """Sorted numbers (k,) of the pinned vertices, the directions along which they are held, as in `Model`,
+    and t -> their positions (k, 3) [m]."""
+    holding = Holding([part_of(pin) for pin in scene.pins])
+    prescribed = Prescribed(tuple(scene.pins), holding)
     if any(pin.motion is not None for pin in scene.pins):
-        return pinned, prescribed
+        return holding.vertices, holding.held, prescribed
     still = prescribed(0.0)
     still.flags.writeable = False
-    return pinned, Held(still)
+    return holding.vertices, holding.held, Still(still)
+
+
+def part_of(pin: Pin) -> Part:
+    """What a pin holds."""
+    return Part(pin.on.vertices, pin.on.points, pin.directions, pin.on.body.name)
+
+
+def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:
+    """Pins that hold a vertex along the same direction must agree there: now and then until the end."""
+    if isinstance(prescribed, Prescribed) and prescribed.holding.overlapping:
+        for time in (*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf):
+            prescribed(time)
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:

@@ -58,7 +58,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
     if variation.forces or variation.gravity is not None:
-        refuse_falling(scene, model.pinned, force)
+        refuse_falling(scene, model.pinned, model.held, force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,

@@ -14,6 +14,7 @@ from supple.ordering import Links, batch_links
 from supple.solvers import sums
 from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
+from supple.solvers.held import held_rows
 
 
 class CudaBatch(CudaProblem):
@@ -52,16 +53,20 @@ class CudaBatch(CudaProblem):
             self.u[:] = 0
         alike = all(c.force is conditions[0].force for c in conditions)
         self.force = np.stack([c.force for c in conditions[: 1 if alike else None]])
-        self._loads = np.broadcast_to([force[model.free].any() for force in self.force], copies)
+        self._loads = np.broadcast_to(model.is_loaded(self.force), copies)
         self._loaded = bool(self._loads.any())
         self.vertices = self.vertices._replace(
-            force=np.ascontiguousarray(self._force_by_batch(self.vertices.own))
+            force=np.ascontiguousarray(self._force_by_batch(self.vertices.own)),
+            held=held_rows(model, self.vertices.own, self.dtype, copies),
         )
         by_copy = self.u.reshape(copies, n, RECORD)
         for u, c in zip(by_copy, conditions, strict=True):
             if c.start is not None:
                 u[:-1, :3] = c.start - model.rest
-            u[model.pinned, :3] = c.pinned - model.rest[model.pinned]
+            model.hold(u[:-1, :3], c.pinned - model.rest[model.pinned])
+        if model.held is not None:
+            moved = np.stack([c.pinned for c in conditions]) - model.rest[model.pinned]
+            self._hold_at(model.along(moved))
         if self._varied:
             unchanged = tuple(term.material for term in model.terms if term.material is not None)
             self._materials = [c.materials or unchanged for c in conditions]

@@ -7,7 +7,6 @@ import numpy as np
 from supple.kernels import RECORD
 from supple.model import Conditions, Model
 from supple.solvers.cuda_batch import CudaBatch
-from supple.solvers.records import Put
 
 
 class CudaMotions(CudaBatch):
@@ -21,7 +20,7 @@ class CudaMotions(CudaBatch):
         first = np.arange(copies)[:, None] * len(model.pinned)
         slot = np.where(one < 0, -1, one + first).ravel()
         self._targets = np.zeros((copies * len(model.pinned), RECORD), self.dtype)
-        self._at_targets = Put(self.u, slot, self._targets)
+        self._at_targets = self._at_targets._replace(slot=slot, targets=self._targets)
         force = np.broadcast_to(self.vertices.force, (copies, *self.vertices.force.shape[1:]))
         self.vertices = self.vertices._replace(force=force.copy())
         self.force, self._acting = model.force, None if model.varying else ((), None)
@@ -29,7 +28,7 @@ class CudaMotions(CudaBatch):
 
     def set_force(self, force: np.ndarray) -> None:
         super().set_force(force)
-        self._loads = np.broadcast_to(force[..., self.model.free, :].any(axis=(-2, -1)), self.copies)
+        self._loads = np.broadcast_to(self.model.is_loaded(force), self.copies)
 
     @property
     def positions(self) -> np.ndarray:

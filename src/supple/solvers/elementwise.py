@@ -14,8 +14,16 @@ import numpy as np
 
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
 from supple.ordering import ElementBatches, batch_coloured_elements
+from supple.solvers.held import corner_normals
 from supple.solvers.problem import Balance, Problem
-from supple.solvers.projection import Exerted, Places, element_sweeps, make_projections
+from supple.solvers.projection import (
+    Exerted,
+    Places,
+    PutBack,
+    element_sweeps,
+    make_projections,
+    vertex_places,
+)
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ class ElementRun:
         p, known = self.problem, self._workplace.drift
         if not known or known[0] is not p.force:
             drift = np.zeros_like(p.u)
-            drift[:-1, :3] = self.weights[:-1, None] * p.force
+            drift[:-1, :3] = self.weights[:-1, None] * p.model.unheld(p.force)
             known[:] = p.force, drift
         return known[1]
 
@@ -187,8 +195,11 @@ class ElementRun:
         projections: list = []
         for k in sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first):
             batches = self._batches(k)
-            places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
+            held = corner_normals(p.model, batches.corners, p.dtype)
+            places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
             projections += make_projections(method, terms[k], places)
+        if len(rollers := p.model.rollers):
+            projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.prescribing))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = tuple(projections), len(sizes) - 1, int(sizes.max())

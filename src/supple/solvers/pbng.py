@@ -32,6 +32,7 @@ from supple.solvers.acceleration import NOT_ACCELERATED, accelerate
 from supple.solvers.anderson import Anderson
 from supple.solvers.chebyshev import Chebyshev
 from supple.solvers.evaluation import net_force
+from supple.solvers.held import put_back
 from supple.solvers.links import no_links, rows_of_links, sweep_links
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import begin_step
@@ -49,7 +50,7 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
     finite = dot(moved, moved) < 1e30
     kept = (select(finite, moved[0], ui[0]), select(finite, moved[1], ui[1]), select(finite, moved[2], ui[2]))
     if leads(batch):
-        scatter(u, vertices.own, batch, 0, kept)
+        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
         if not all_lanes(finite):
             store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * t, 1.0))
 

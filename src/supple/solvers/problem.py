@@ -25,6 +25,7 @@ from supple.solvers.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
+from supple.solvers.held import HeldRows, held_rows, normal_records
 from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
 from supple.solvers.sums import PARTS
 from supple.state import State
@@ -105,10 +106,11 @@ class Problem:
         self.colour_start = batches.colour_start
         self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
         self.inertia = np.zeros(model.vertices)
-        self.force, self._loaded = model.force, bool(model.force[model.free].any())
+        self.force, self._loaded = model.force, bool(model.is_loaded(model.force))
         self._acting: tuple | None = None if model.varying else ((), None)
         force = np.ascontiguousarray(self._force_by_batch(batches.own))
-        self.vertices = VertexRows(batches.own, batches.width, force, self._by_batch(batches.own))
+        held = held_rows(model, batches.own, self.dtype, self.copies)
+        self.vertices = VertexRows(batches.own, batches.width, force, self._by_batch(batches.own), held)
         self.u, self.anchor, self.net, self.last, self.velocity = (
             np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(5)
         )
@@ -116,7 +118,7 @@ class Problem:
         self._aims: np.ndarray | None = None
         slot = np.full(model.vertices + 1, -1)
         slot[model.pinned] = np.arange(len(model.pinned))
-        self._at_targets = Put(self.u, slot, self._targets)
+        self._at_targets = Put(self.u, slot, self._targets, normal_records(model, self.dtype))
         self._moving = False
         self.active = np.arange(self.copies, dtype=np.int32)
         self._shared: dict[str, Any] = {}
@@ -134,7 +136,7 @@ class Problem:
     def set_force(self, force: np.ndarray) -> None:
         """Replace the external forces of the model by others (n, 3) [N]."""
         self.force, self._acting = force, None
-        self._loaded = bool(force[..., self.model.free, :].any())
+        self._loaded = bool(np.any(self.model.is_loaded(force)))
         self.vertices.force[:] = self._force_by_batch(self.vertices.own)
         self.push(self.vertices.force)
 
@@ -267,10 +269,23 @@ class Problem:
         if positions is self._aims:  # which nobody can have changed
             return self._at_targets
         if self._aims is None or not np.array_equal(positions, self._aims):
-            targets = self._targets.reshape(self.copies, len(self.model.pinned), RECORD)
-            targets[..., :3] = positions - self.model.rest[self.model.pinned]
+            moved = self.model.along(positions - self.model.rest[self.model.pinned])
+            self._targets.reshape(self.copies, len(self.model.pinned), RECORD)[..., :3] = moved
             self.push(self._targets)
+            self._hold_at(moved)
         self._aims = positions.copy() if positions.flags.writeable else positions
+        return self._at_targets
+
+    def _hold_at(self, moved: np.ndarray) -> None:
+        """Let vertices be held at displacements (k, 3), or (copies, k, 3), of the pinned ones [m]."""
+        if isinstance(held := self.vertices.held, HeldRows):
+            at = held.at.reshape(self.copies, self.model.vertices + 1, RECORD)
+            at[:, self.model.pinned, :3] = moved
+            self.push(held.at)
+
+    @property
+    def prescribing(self) -> Put:
+        """Puts held coordinates where they are prescribed."""
         return self._at_targets
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

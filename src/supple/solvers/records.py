@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     chosen_by_type,
@@ -147,11 +148,13 @@ def _clear(operation, place, i):
 
 
 class Put(NamedTuple):
-    """u[k] = targets[slot[k]] where slot, one for each record, is not negative."""
+    """u[k] = targets[slot[k]] where slot, one for each record, is not negative. normals: () or `Normals`, and
+    then u[k] = u[k] - N u[k] + targets[slot[k]], with targets that have no part across N."""
 
     u: Any
     slot: Any
     targets: Any
+    normals: Any = ()
 
 
 @act.of(Put)
@@ -159,4 +162,18 @@ def _put(operation, place, i):
     k = i + offset_of(place)
     slot = operation.slot[k]
     if slot >= 0:
-        put_record(operation.u, k, record_at(operation.targets, slot))
+        target = record_at(operation.targets, slot)
+        put_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
+
+
+def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
+    """x - N x + target for the i-th vertex; the target where there are no normals."""
+
+
+@chosen_by_type(held_record)
+def _held_record(normals, i, x, target):
+    if len(normals) == 0:
+        return lambda normals, i, x, target: target
+    return lambda normals, i, x, target: add(
+        free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x), target
+    )
