@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from supple.checks import LONGEST, flag, floats
 from supple.model import Model
@@ -17,6 +15,7 @@ from supple.scene.errors import SceneError
 from supple.scene.holding import Holding, Part
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
+from supple.scene.support import all_tets, refuse_falling
 from supple.terms import Term, TetElasticity, WeakConstraints
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
         pinned=pinned,
         prescribed=prescribed,
         terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
-        tets=_tets(scene.bodies),
+        tets=all_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
@@ -100,53 +99,6 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
             refuse_falling(scene, pinned, held, each)
-
-
-def refuse_falling(scene: Scene, pinned: np.ndarray, held: np.ndarray | None, force: np.ndarray) -> None:
-    """A part has an equilibrium only where the forces (n, 3) on it add up to zero in all directions along
-    which it can be shifted: those that are held, held (k, 3, 3), at no pinned vertex (k,)."""
-    if not force.any():
-        return
-    part = _connected_parts(scene)
-    holds = np.zeros((part.max() + 1, 3, 3))
-    np.add.at(holds, part[pinned], np.eye(3) if held is None else held)
-    for attachment in scene.attachments:
-        to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
-        holds[part[attachment.vertices[to_fixed_point, 0]]] += np.eye(3)
-    stiffness, directions = np.linalg.eigh(holds)
-    total = np.column_stack([np.bincount(part, axis) for axis in force.T])
-    pull = np.where(stiffness < 1e-9, np.einsum("pij,pi->pj", directions, total), 0)
-    magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
-    falling = np.linalg.norm(pull, axis=1) > 1e-9 * magnitude
-    if falling.any():
-        names = [repr(body.name) for body in scene.bodies if falling[part[body.vertices]].any()]
-        worst = int(falling.argmax())
-        raise SceneError(
-            f"Nothing holds {' and '.join(names)} against the forces on it"
-            f"{_where_to(directions[worst] @ pull[worst], holds[worst])}: it would fall forever and has no "
-            "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
-            "take the load away (gravity=(0, 0, 0)), or make the scene dynamic with quasistatic=False."
-        )
-
-
-def _where_to(pull: np.ndarray, holds: np.ndarray) -> str:
-    """Along which direction nothing holds a part, where it is held along others."""
-    x, y, z = pull / np.linalg.norm(pull)
-    return f" along ({x:.3g}, {y:.3g}, {z:.3g})" if holds.any() else ""
-
-
-def _connected_parts(scene: Scene) -> np.ndarray:
-    """(n,) number of the part that each vertex belongs to; tetrahedra and attachments connect vertices."""
-    stencils = [_tets(scene.bodies), *(attachment.vertices for attachment in scene.attachments)]
-    start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
-    end = np.concatenate([s[:, 1:].ravel() for s in stencils])
-    n = scene.bodies[-1].vertices.stop
-    graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
-    return connected_components(graph, directed=False)[1]
-
-
-def _tets(bodies: list[Body]) -> np.ndarray:
-    return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])
 
 
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
@@ -212,7 +164,7 @@ def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarra
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:
     return tuple(
-        TetElasticity.from_mesh(rest, _tets(group), merged_material(group))
+        TetElasticity.from_mesh(rest, all_tets(group), merged_material(group))
         for group in elastic_groups(bodies)
     )
 

@@ -42,16 +42,13 @@ def held_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.nda
 
 
 def _axes(axes: Any) -> list[int]:
-    names = list(axes) if isinstance(axes, str | tuple | list) else [axes]
-    if not names or any(name not in AXES or name == "" for name in map(str, names)) or _repeated(names):
+    names = list(axes) if isinstance(axes, str | tuple | list) else []
+    numbers = {AXES.index(name) for name in names if isinstance(name, str) and name in tuple(AXES)}
+    if not names or len(numbers) < len(names):
         raise SceneError(
             f"axes must name some of x, y and z, each once, for example 'xy'; got {shown(axes)}."
         )
-    return sorted(AXES.index(name) for name in names)
-
-
-def _repeated(names: list) -> bool:
-    return len(set(map(str, names))) < len(names)
+    return sorted(numbers)
 
 
 def _units(value: Any, what: str, vertices: int) -> np.ndarray:
@@ -66,6 +63,18 @@ def _units(value: Any, what: str, vertices: int) -> np.ndarray:
     if not np.all(length > 0):
         raise SceneError(f"{what} must not be the zero vector, got {shown(value)}.")
     return numbers / length
+
+
+def holds(directions: np.ndarray | None) -> Any:
+    """What a pin holds, in short: "xyz" or some of these, or its directions (d, 3), or, where each vertex has
+    its own, how many."""
+    if directions is None:
+        return AXES
+    if directions.ndim > 2:
+        return f"{directions.shape[1]} of each vertex"
+    if np.all(np.isin(directions, (0.0, 1.0))):
+        return "".join(AXES[i] for i in range(3) if directions[:, i].any())
+    return directions.tolist()
 
 
 def _across(direction: np.ndarray) -> np.ndarray:
@@ -157,8 +166,8 @@ class Holding:
             return
         worst = int(np.abs(gap).argmax())
         raise SceneError(
-            f"Pins of {part.name!r} contradict each other: {when} vertex {part.vertices[worst]}, which is at "
-            f"{self._rest[place[worst]].tolist()} at rest, is to be in two places, "
+            f"Pins of {part.name!r} contradict each other: {when} the vertex that is at "
+            f"{self._rest[place[worst]].tolist()} at rest is to be in two places, "
             f"{abs(gap[worst]):.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
             "there, or give both the same motion."
         )
