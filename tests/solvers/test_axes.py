@@ -9,7 +9,7 @@ from problems import NEWTONS, PBNGS, PRECISIONS, affine, face, material, rotatio
 import supple
 from supple import Newton, Outcome
 from supple.materials import MATERIALS
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.solving import Stop, solve
 
 ELEMENTWISE = {name: method for name, (method, _) in family.METHODS.items()} | {
@@ -215,7 +215,7 @@ def test_held_coordinates_do_not_drift_in_float32(solver):
     scene.pin(body.where(face(1, 0)), normal=OBLIQUE, motion=supple.Translate((0.3, 0.1, 0.2)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.3, 0.1, 0.2)))
     problem = Problem(supple.build_model(scene), "float32")
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     solve(problem, solver, Stop(max_iterations=3000))
     u = problem.u[:-1, :3].astype(float)
     held = u[problem.model.rollers] @ OBLIQUE
@@ -265,7 +265,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     problem = Problem(supple.build_model(scene), "float64")
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     supple.solving.solve(problem, Newton(), Stop(max_iterations=1))
     assembly = Assembly(problem)
     H, u, model = assembly.hessian("exact").toarray(), problem.u.copy(), problem.model
@@ -276,7 +276,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
         problem.u[:] = u
         problem.u[assembly.free, :3] += sign * h * step.reshape(-1, 3)
         problem.balance()
-        forces.append(assembly.restrict(problem.net).copy())
+        forces.append(assembly.restrict(problem.states.net).copy())
     slope = -(forces[0] - forces[1]) / (2 * h)
     np.testing.assert_allclose(H @ step, slope, atol=1e-5 * np.abs(slope).max())
     np.testing.assert_allclose(assembly.unheld(slope), slope, atol=1e-9 * np.abs(slope).max())

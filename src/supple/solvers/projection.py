@@ -30,8 +30,8 @@ from supple.kernels import (
     total,
     unrolled,
 )
-from supple.solvers.held import six
-from supple.solvers.records import act, begin_step
+from supple.problem.held import six
+from supple.problem.records import act, begin_step
 from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
 
 

@@ -23,8 +23,8 @@ from supple.kernels import (
     store,
     sum_shares,
 )
-from supple.solvers.held import held_at
-from supple.solvers.sums import add_up, measure
+from supple.problem.held import held_at
+from supple.problem.sums import add_up, measure
 from supple.terms import add_forces, energy, inversion
 
 

@@ -8,6 +8,7 @@ from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     chosen_by_type,
+    copy_of,
     enter,
     generic,
     inside,
@@ -123,16 +124,18 @@ def _coast(operation, place, i):
 
 
 class Displace(NamedTuple):
-    """u += drift."""
+    """u += drift, which is one for all copies of the state, or one for each where `several`."""
 
     u: Any
     drift: Any
+    several: Any
 
 
 @act.of(Displace)
 def _displace(operation, place, i):
     k = i + offset_of(place)
-    put_record(operation.u, k, add(record_at(operation.u, k), record_at(operation.drift, i)))
+    drift = record_at(operation.drift, k if operation.several else i)
+    put_record(operation.u, k, add(record_at(operation.u, k), drift))
 
 
 class Clear(NamedTuple):
@@ -148,21 +151,23 @@ def _clear(operation, place, i):
 
 
 class Put(NamedTuple):
-    """u[k] = targets[slot[k]] where slot, one for each record, is not negative. normals: () or `Normals`, and
-    then u[k] = u[k] - N u[k] + targets[slot[k]], with targets that have no part across N."""
+    """u = targets[slot] where slot, one for each record of a copy, is not negative; each copy has `count`
+    targets. normals: () or `Normals`, and then u = u - N u + targets[slot], with targets that have no part
+    across N."""
 
     u: Any
     slot: Any
     targets: Any
+    count: Any
     normals: Any = ()
 
 
 @act.of(Put)
 def _put(operation, place, i):
-    k = i + offset_of(place)
-    slot = operation.slot[k]
+    slot = operation.slot[i]
     if slot >= 0:
-        target = record_at(operation.targets, slot)
+        target = record_at(operation.targets, slot + copy_of(place) * operation.count)
+        k = i + offset_of(place)
         put_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
 
 

@@ -54,13 +54,9 @@ def normal_records(model: Model, dtype: np.dtype) -> Normals | tuple[()]:
     return Normals(records[0].copy(), records[1].copy())
 
 
-def held_rows(model: Model, own: np.ndarray, dtype: np.dtype, copies: int = 1) -> HeldRows | tuple[()]:
-    """For vertices own (batches, 1, lanes)."""
-    if model.held is None:
-        return ()
-    normal = np.swapaxes(normals_of(model)[own[:, 0]], 1, 2)
-    at = np.zeros((copies * (model.vertices + 1), RECORD), dtype)
-    return HeldRows(np.ascontiguousarray(normal, dtype), at)
+def batch_normals(model: Model, own: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """(batches, 6, lanes) N of vertices own (batches, 1, lanes)."""
+    return np.ascontiguousarray(np.swapaxes(normals_of(model)[own[:, 0]], 1, 2), dtype)
 
 
 def corner_normals(model: Model, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
