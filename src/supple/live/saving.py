@@ -140,15 +140,16 @@ def _held(motion: Table, time: float) -> Table:
 
 def _grabbed_pins(simulation: Simulation) -> list[Table]:
     """One pin for each vertex that a hand holds: they have been moved differently."""
-    pins = []
-    for grab in simulation.pins.grabs:
-        for vertex, target in zip(grab.vertices, grab.targets, strict=True):
+    pins, held = [], simulation.pins
+    places = dict(zip(held.pinned.tolist(), held.prescribed(simulation.time), strict=True))
+    for grab in held.grabs:
+        for vertex in grab.vertices.tolist():
             body = next(b for b in simulation.file.scene.bodies if vertex < b.vertices.stop)
-            offset = (target - simulation.model.rest[vertex]).tolist()
+            offset = (places[vertex] - simulation.model.rest[vertex]).tolist()
             pins.append(
                 {
                     "solid": body.name,
-                    "where": {"vertices": [int(vertex) - body.first]},
+                    "where": {"vertices": [vertex - body.first]},
                     "motion": [{"translate": {"offset": offset, "duration": 0.0}}],
                 }
             )

@@ -51,6 +51,7 @@ class Problem:
         self.device.suit(len(batches.own) // max(1, batches.colours))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
+        self.loads.hold_at(self.states.held_at)
         self.measures = Measures(self)
         self._shared: dict[str, Any] = {}
         self._upload()
@@ -116,8 +117,10 @@ class Problem:
         x = self.states.positions
         for of_copy, c in zip(x, conditions, strict=True):
             of_copy[:] = self.model.rest if c.start is None else c.start
-            of_copy[self.model.pinned] = c.pinned
+            self.model.hold(of_copy, c.pinned)
         self.states.positions = x
+        if self.model.held is not None:
+            self.states.aim(np.stack([c.pinned for c in conditions]))
         self._upload()
         return True
 
@@ -126,6 +129,7 @@ class Problem:
             self.device.hold(copies)
             self._forget()
         self.states.resize(copies, moving)
+        self.loads.hold_at(self.states.held_at)
 
     def _forget(self) -> None:
         """After a change of the number of copies or of materials."""

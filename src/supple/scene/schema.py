@@ -33,6 +33,7 @@ from supple.model import Model
 from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
+from supple.scene.holding import held_directions
 from supple.scene.paths import located
 from supple.solvers import DEFAULT_SOLVER, SOLVERS
 from supple.words import counted
@@ -378,13 +379,44 @@ class _OnSolid(Table):
     where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
 
-class Pin(_OnSolid):
-    """Vertices whose positions are prescribed."""
+def _axes(value: Any) -> Any:
+    held_directions(value, None, None, 1)
+    return value
 
+
+Axes = Annotated[
+    StrictStr | list[StrictStr],
+    BeforeValidator(_axes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": "^[xyz]{1,3}$"},
+                {"type": "array", "items": {"enum": ["x", "y", "z"]}, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+    ),
+]
+
+
+class Pin(_OnSolid):
+    """Vertices whose positions are prescribed, wholly or in some directions."""
+
+    axes: Axes | None = Field(
+        None, description='The coordinates that are held, e.g. "x" or "yz"; all of them unless given.'
+    )
+    normal: Vector | None = Field(
+        None, description="The only direction that is held, as by a roller or a plane of symmetry."
+    )
+    along: Vector | None = Field(None, description="The only direction that is free, as on a rail.")
     name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
     motion: list[Motion] = Field(
         [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )
+
+    @property
+    def holds(self) -> dict[str, Any]:
+        """What it holds, as arguments of `Scene.pin`."""
+        return self.model_dump(include={"axes", "normal", "along"})
 
 
 class Ramp(Table):
@@ -518,7 +550,7 @@ class Start(Choice):
     )
 
     def positions(self, model: Model, folder: Path) -> np.ndarray:
-        """(n, 3) [m]; pinned vertices are left at rest. folder: that of the scene file."""
+        """(n, 3) [m]; what is pinned is left at rest. folder: that of the scene file."""
         positions = model.rest.copy()
         if self.file is not None:
             positions = _saved_positions(folder / self.file, positions.shape)
@@ -527,7 +559,7 @@ class Start(Choice):
             positions = np.random.default_rng(self.scramble.seed).uniform(low, high, positions.shape)
         elif self.flatten is not None:
             positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
-        positions[model.pinned] = model.rest[model.pinned]
+        model.hold(positions, model.rest[model.pinned])
         return positions
 
     def velocities(self, model: Model, folder: Path) -> np.ndarray | None:
