@@ -5,7 +5,17 @@ from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.inspection import inspect
 from supple.io import export, save_frames
-from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
+from supple.materials import (
+    Corotated,
+    LinearElastic,
+    LogNeoHookean,
+    Material,
+    NeoHookean,
+    Parameter,
+    StableNeoHookean,
+    StVK,
+    register_material,
+)
 from supple.meshes import (
     MeshError,
     TetMesh,
@@ -15,7 +25,9 @@ from supple.meshes import (
     block,
     load_mesh,
     load_surface,
+    merge_meshes,
     save_mesh,
+    select_tets,
     tetrahedralise,
     torus,
 )

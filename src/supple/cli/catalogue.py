@@ -73,7 +73,10 @@ def catalogue() -> dict[str, Entries]:
 
     solvers: dict[str, Any] = SOLVERS
     return {
-        "materials": [{"name": name, "description": _summary(kind, [])} for name, kind in MATERIALS.items()],
+        "materials": [
+            {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
+            for name, kind in MATERIALS.items()
+        ],
         "solvers": [
             {
                 "name": name,
@@ -95,6 +98,22 @@ def catalogue() -> dict[str, Entries]:
 
 def _kinds(choice: Any) -> Entries:
     return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
+
+
+def _parameters(material: Any) -> Entries:
+    """What a material declares, and what it may be given instead."""
+    ways = dict.fromkeys((*material.parameters, *material.stored))
+    return [
+        {
+            "name": p.name,
+            "description": p.description.rstrip("."),
+            "unit": p.unit,
+            "type": p.kind,
+            "default": p.default,
+            "declared": p in material.parameters,
+        }
+        for p in ways
+    ]
 
 
 def _options(solver: Any) -> Entries:
@@ -161,6 +180,12 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column()
         for entry in entries:
             table.add_row(entry["name"], escape(entry["description"]))
+            for parameter in entry.get("parameters", []):
+                if parameter["declared"]:
+                    default = "" if parameter["default"] is None else f", {parameter['default']} unless given"
+                    kind = "" if parameter["type"] == "scalar" else f" {parameter['type']}"
+                    text = f"{escape(parameter['description'])} [dim]{kind}{default}[/]"
+                    table.add_row(f"  {parameter['name']}", text)
             for option in entry.get("options", []):
                 default = "" if option["default"] is None else f", {option['default']} unless given"
                 table.add_row(

@@ -49,7 +49,7 @@ def write_frame(folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray
 
 
 def write_vtu(folder: Path, index: int, positions: np.ndarray, mesh: TetMesh, body: np.ndarray) -> None:
-    """frame_0001.vtu with the fields displacement, body and volume_ratio."""
+    """frame_0001.vtu with the fields displacement, body and volume_ratio, and the data of the meshes."""
     with replacing(frame_path(folder, index, ".vtu")) as path:
         save_mesh(
             mesh,

@@ -10,10 +10,11 @@ import numpy as np
 
 from supple.kernels import RECORD
 from supple.model import Conditions, Model
-from supple.ordering import Links, batch_links
+from supple.ordering import Links
 from supple.solvers import sums
 from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
+from supple.terms import several
 
 
 class CudaBatch(CudaProblem):
@@ -25,9 +26,8 @@ class CudaBatch(CudaProblem):
     def __init__(self, model: Model, precision: str, conditions: Sequence[Conditions]) -> None:
         self._materials: list[tuple] = []
         self._varied = _is_varied(conditions)
-        super().__init__(_numbered(model) if self._varied else model, precision, len(conditions))
-        self.model = model
-        self._numbered_rows = self.terms, self.elements
+        super().__init__(model, precision, len(conditions))
+        self._uniform_rows = self.terms, self.elements
         self.take(conditions)
 
     def suits(self, conditions: Sequence[Conditions]) -> bool:
@@ -65,9 +65,9 @@ class CudaBatch(CudaProblem):
         if self._varied:
             unchanged = tuple(term.material for term in model.terms if term.material is not None)
             self._materials = [c.materials or unchanged for c in conditions]
-            terms, elements = self._numbered_rows
-            self.terms = self._with_materials(terms)
-            rows = self._with_materials(tuple(e.rows for e in elements))
+            terms, elements = self._uniform_rows
+            self.terms = self._with_materials(terms, self.element)
+            rows = self._with_materials(tuple(e.rows for e in elements), [e.element for e in elements])
             self.elements = [replace(e, rows=r) for e, r in zip(elements, rows, strict=True)]
         self.push(self.u)
         self._upload()
@@ -77,20 +77,19 @@ class CudaBatch(CudaProblem):
         return self.copies if self._varied else 1
 
     def batch_links(self) -> Links | None:
-        if not self._varied:
-            return super().batch_links()
-        model = _numbered(self.model)
-        links = batch_links(model.terms, model.free, self.dtype, self.lanes, self._at_once)
-        return links and replace(links, terms=self._with_materials(links.terms))
+        links = super().batch_links()
+        if links is None or not self._varied:
+            return links
+        return replace(links, terms=self._with_materials(links.terms, links.element))
 
-    def _with_materials(self, rows: tuple) -> tuple:
-        """Rows of all terms whose material parameters are the numbers of their elements, with the parameters
-        of every copy there instead."""
+    def _with_materials(self, rows: tuple, element: Sequence[np.ndarray]) -> tuple:
+        """Rows of all terms with the material parameters of every copy; element: where each stencil is."""
         found, varied = 0, list(rows)
         for k, term in enumerate(self.model.terms):
             if term.material is not None:
                 of_copies = [materials[found] for materials in self._materials]
-                varied[k] = _with_parameters(rows[k], of_copies, len(term.vertices), self.dtype)
+                placed = several(of_copies, element[k], len(term.vertices), self.dtype)
+                varied[k] = rows[k]._replace(material=placed)
                 found += 1
         return tuple(varied)
 
@@ -117,30 +116,11 @@ def _is_varied(conditions: Sequence[Conditions]) -> bool:
 def bytes_per_copy(model: Model, precision: str, window: int) -> int:
     """What each further copy needs on the device: records of u, net and of Anderson's history, forces and
     sums by vertex, energies, and the parameters of every visit, in case materials differ."""
-    visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
+    parameters = sum(
+        (term.vertices.size + len(term.vertices)) * sum(p.size for p in term.material.stored)
+        for term in model.terms
+        if term.material is not None
+    )
     numbers = (13 + 2 * window) * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
-    numbers += 2 * visits + 16 * sums.PARTS + 2 * (window + 4) * (PARTS + 2 * window)
+    numbers += parameters + 16 * sums.PARTS + 2 * (window + 4) * (PARTS + 2 * window)
     return int(1.1 * np.dtype(precision).itemsize * numbers)
-
-
-def _numbered(model: Model) -> Model:
-    """The model with the number of its element in place of every material parameter."""
-
-    def numbered(term):
-        if term.material is None:
-            return term
-        numbers = np.arange(len(term.vertices), dtype=float)
-        return replace(term, material=type(term.material)._make([numbers] * len(term.material)))
-
-    return replace(model, terms=tuple(numbered(term) for term in model.terms))
-
-
-def _with_parameters(rows, materials: Sequence, elements: int, dtype: np.dtype):
-    """Rows whose parameters are element numbers, with those of each copy there instead."""
-    number = np.rint(rows.material[0]).astype(np.int64)
-    tables = [
-        np.stack([np.broadcast_to(material[k], elements) for material in materials]).astype(dtype)
-        for k in range(len(rows.material))
-    ]
-    placed = (np.ascontiguousarray(table[:, number]) for table in tables)
-    return rows._replace(material=type(rows.material)._make(placed))

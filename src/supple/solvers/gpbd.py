@@ -67,6 +67,7 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     store_corners,
@@ -363,6 +364,7 @@ class GPBD(ElementOptions):
 
 @projects(GPBD, ElasticRows)
 def _elastic(method: GPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from supple.solvers.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
+from supple.solvers.parameters import take_materials
 from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
 from supple.solvers.sums import PARTS
 from supple.state import State
@@ -101,7 +102,7 @@ class Problem:
         self.dtype = np.dtype(precision)
         self.lanes = lanes or lanes_of(self.dtype)
         batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, at_once)
-        self.terms = batches.terms
+        self.terms, self.element = batches.terms, batches.element
         self.colour_start = batches.colour_start
         self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
         self.inertia = np.zeros(model.vertices)
@@ -148,27 +149,9 @@ class Problem:
             self._acting = fractions, further
 
     def take_materials(self, model: Model) -> bool:
-        """Go over to a model that differs from this one in material parameters only. False where some are not
-        the same in a whole term, which needs a new problem."""
-        materials = {
-            k: (old.material, new.material)
-            for k, (old, new) in enumerate(zip(self.model.terms, model.terms, strict=True))
-            if old is not new
-        }
-        if any(np.ndim(p) for pair in materials.values() for material in pair for p in material):
-            return False
-
-        def taken(k: int, rows: Any) -> Any:
-            material = materials[k][1] if k in materials else None
-            return rows if material is None else rows._replace(material=material._make(map(float, material)))
-
-        self.terms = tuple(taken(k, rows) for k, rows in enumerate(self.terms))
-        self.elements = [replace(e, rows=taken(k, e.rows)) for k, e in enumerate(self.elements)]
-        self.model = model
-        self._shared.clear()
-        for name in ("_rest_stiffness", "_softness"):
-            self.__dict__.pop(name, None)
-        return True
+        """Go over to a model that differs from this one in material parameters only. False where some are
+        uniform in one and not in the other, which needs a new problem."""
+        return take_materials(self, model)
 
     def _by_batch(self, own: np.ndarray) -> np.ndarray:
         """k of every batch; lanes that stand for no vertex get a tiny one, so that their step is 0."""
