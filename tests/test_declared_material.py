@@ -6,7 +6,8 @@ import tomllib
 import numpy as np
 import pytest
 from fibres import Fibres
-from problems import cantilever, face, flat, matrix, rotations
+from problems import cantilever, face, flat, matrix
+from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
 import supple
@@ -72,14 +73,15 @@ def test_newton_and_pbng_find_the_same(kind):
     material = varied() if kind == "by element" else Fibres.example(activation=0.3, fibre=(1, 1, 0))
     newton = supple.equilibrium(scene_of(material), supple.Newton(), tolerance=1e-9)
     pbng = supple.equilibrium(scene_of(material), tolerance=1e-8)
-    assert newton.report.ok and pbng.report.ok
+    assert newton.report.ok
+    assert pbng.report.ok
     np.testing.assert_allclose(pbng.positions, newton.positions, atol=1e-5)
     assert np.abs(newton.positions - MESH.points).max() > 0.05
 
 
 def test_forces_of_elements_are_those_of_their_own_parameters():
     """Net forces with parameters by element against sums over elements, each with a uniform material."""
-    material, scene = varied(), None
+    material = varied()
     scene = scene_of(material)
     problem = Problem(supple.build_model(scene), "float64")
     x = MESH.points @ F.T
@@ -102,7 +104,7 @@ def test_turning_the_body_with_its_fibres_turns_the_result():
     mesh = MESH.with_data(cell_data={"fibre": random_directions(), "a": varied().activation})
     axis, angle = (1, 2, 3), 0.7
     turned = mesh.rotated(axis, angle)
-    R = rotations(1)[0] if False else turned.transformed(np.eye(3)).points.T @ np.linalg.pinv(MESH.points.T)
+    R = Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
     given = {"shear": 1e3, "stiffness": 2e3, "fibre": "fibre", "activation": "a"}
     x = []
     for m in (mesh, turned):
@@ -119,8 +121,12 @@ title = "Fibres"
 gravity = [0, -5, 0]
 [[solid]]
 mesh = { file = "muscle.vtu" }
-material = { fibres = { shear = 1e3, stiffness = 2e3, fibre = { field = "fibre" }, activation = { field = "a" } } }
 density = 2
+[solid.material.fibres]
+shear = 1e3
+stiffness = 2e3
+fibre = { field = "fibre" }
+activation = { field = "a" }
 [[pin]]
 where = { side = "x-" }
 [stop]
@@ -159,7 +165,7 @@ def test_a_scene_file(file):
         ('{ field = "fibre" }', "[0, 0, 0]", r"material: fibre is a direction and must not be zero"),
         ('{ field = "fibre" }', "[0, 1]", r"fibres.fibre: got \[0, 1\]; it should have 3 items"),
         ('{ field = "fibre" }', '{ field = "a" }', r"fibre must have shape \(3,\) .* or \(m, 3\)"),
-        ("stiffness = 2e3, ", "", r"fibres: must have shear and stiffness and fibre; it has"),
+        ("stiffness = 2e3", "", r"fibres: must have shear and stiffness and fibre; it has"),
         ("shear = 1e3", "young = 1e3", r"fibres.young: unknown key"),
     ],
 )
@@ -172,7 +178,8 @@ def test_mistakes_in_a_scene_file_are_sentences(file, old, new, sentence):
 def test_inspect_and_list(file):
     runner = CliRunner()
     found = json.loads(runner.invoke(app, ["inspect", str(file), "--json"]).stdout)["bodies"][0]
-    assert found["material"] == "fibres" and found["fields"] == ["a", "fibre"]
+    assert found["material"] == "fibres"
+    assert found["fields"] == ["a", "fibre"]
     assert found["parameters"]["shear"] == {"label": "μ [Pa]", "values": [1e3, 1e3]}
     low, high = found["parameters"]["activation"]["values"]
     assert 0 <= low < high < 0.5
@@ -182,7 +189,8 @@ def test_inspect_and_list(file):
     listed = json.loads(runner.invoke(app, ["list", "materials", "--json"]).stdout)["materials"]
     parameters = {p["name"]: p for p in next(m for m in listed if m["name"] == "fibres")["parameters"]}
     assert list(parameters) == [p.name for p in Fibres.parameters]
-    assert parameters["fibre"]["type"] == "direction" and parameters["bulk"]["default"] == 4e3
+    assert parameters["fibre"]["type"] == "direction"
+    assert parameters["bulk"]["default"] == 4e3
     assert "direction of the fibres" in runner.invoke(app, ["list", "materials"]).stdout
 
 
@@ -197,9 +205,9 @@ def test_variations():
         for result, material in zip(found, [*others, varied()], strict=True):
             expected = supple.equilibrium(scene_of(material), supple.Newton(), tolerance=1e-9)
             np.testing.assert_allclose(result.positions, expected.positions, atol=1e-5)
+    wrong = supple.Variation(materials={body: Fibres.example(fibre=random_directions(count=7))})
     with pytest.raises(supple.SceneError, match="has shape"):
-        wrong = Fibres.example(fibre=random_directions(count=7))
-        list(supple.equilibria(scene, [supple.Variation(materials={body: wrong})]))
+        list(supple.equilibria(scene, [wrong]))
 
 
 @pytest.mark.parametrize("uniform", [True, False])
@@ -213,16 +221,24 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
     problem = Problem(supple.build_model(scene_of(material(0.0))), "float64")
     problem.prescribe(np.inf)
     arrays = [rows.material.fibre for rows in problem.terms]
-    solvers = supple.PBNG(), supple.Newton()
-    for solver in solvers:
-        solve(problem, solver, Stop(1e-8))
+    expected = {
+        activation: supple.equilibrium(scene_of(material(activation)), supple.Newton(), tolerance=1e-10)
+        for activation in (0.2, 0.4)
+    }
+
+    def check(solver, activation):
+        problem.positions = problem.model.rest
+        assert solve(problem, solver, Stop(1e-9)).ok
+        np.testing.assert_allclose(problem.positions, expected[activation].positions, atol=1e-6)
+
+    set_parameters(problem, 0, material(0.4))
+    for solver in (supple.PBNG(), supple.Newton()):
+        check(solver, 0.4)
     with compilation() as compiled:
         for activation in (0.2, 0.4):
             set_parameters(problem, 0, material(activation))
-            for solver in solvers:
-                assert solve(problem, solver, Stop(1e-9)).ok
-            expected = supple.equilibrium(scene_of(material(activation)), supple.Newton(), tolerance=1e-10)
-            np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
+            for solver in (supple.PBNG(), supple.Newton()):
+                check(solver, activation)
             assert all(rows.material.fibre is a for rows, a in zip(problem.terms, arrays, strict=True))
     assert compiled.seconds == 0
     with pytest.raises(ValueError, match="which of them differ"):
@@ -282,7 +298,7 @@ def test_results_and_frames_have_the_fibres_as_they_are_now(file, tmp_path):
 def test_a_name_is_taken_once_and_only_by_materials():
     with pytest.raises(ValueError, match="there is already a material 'corotated', Corotated"):
         supple.register_material("corotated", Fibres)
-    with pytest.raises(TypeError, match="subclass of supple.Material"):
+    with pytest.raises(TypeError, match=r"subclass of supple\.Material"):
         supple.register_material("mine", tuple)
     with pytest.raises(ValueError, match="a plain word"):
         supple.register_material("a b", Fibres)
@@ -295,7 +311,8 @@ def test_bodies_of_it_side_by_side_keep_their_own_parameters():
     scene.pin(body.where(face(0, 3)))
     model = supple.build_model(scene)
     merged = model.terms[0].material
-    assert merged.shear == 1e3 and merged.fibre.shape == (len(model.tets), 3)
+    assert merged.shear == 1e3
+    assert merged.fibre.shape == (len(model.tets), 3)
     together = supple.equilibrium(scene, tolerance=1e-8).positions
     alone = cantilever(other)
     expected = supple.equilibrium(alone, tolerance=1e-8).positions
