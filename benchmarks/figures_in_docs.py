@@ -60,7 +60,7 @@ def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def parameters() -> Iterator[str]:
     """What parameters by element cost, on each device that they were measured on."""
-    yield "| PBNG sweep, one thread of a CPU or one GPU | uniform | copies | gathered | gathered over copies |"
+    yield "| PBNG sweep, one CPU thread or one GPU | uniform | copies | gathered | gathered over copies |"
     yield "|---|---|---|---|---|"
     for device, measured in json.loads((RESULTS / "parameters.json").read_text()).items():
         for row in measured["rows"]:

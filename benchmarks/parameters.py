@@ -1,8 +1,8 @@
 """What parameters by element cost a sweep: python benchmarks/parameters.py [--device cuda]
 
-Three ways to give μ and λ to the kernels of PBNG: uniform, as numbers; copies beside the rest data of each visit, as
-supple does it; and gathered by element number from one table. They take turns in one process. Writes
-benchmarks/results/parameters.json, which docs/design/parameters.md quotes.
+Three ways to give μ and λ to the kernels of PBNG: uniform, as numbers; copies beside the rest data of each
+visit, as supple does it; and gathered by element number from one table. They take turns in one process.
+Writes benchmarks/results/parameters.json; figures_in_docs.py shows it in docs/design/parameters.md.
 """
 
 from __future__ import annotations
