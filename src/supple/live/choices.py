@@ -135,11 +135,11 @@ class ParameterControl:
             middle = parameter.example if parameter.default is None else parameter.default
             self.control = gui.add_slider(parameter.label, low, high, step, middle, hint=hint)
 
-    def show(self, material: Material) -> None:
+    def show(self, material: Material, given: dict[str, Any]) -> None:
         self.control.visible = self.parameter in material.parameters
         if not self.control.visible:
             return
-        value = as_given(material)[self.parameter.name]
+        value = given[self.parameter.name]
         if self.parameter.slider is not None:
             mean, (low, high) = float(np.mean(value)), self.parameter.slider
             self.control.min, self.control.max = min(low, mean), max(high, mean)
@@ -179,8 +179,9 @@ class MaterialFolder:
     def show(self, settings: Settings) -> None:
         material = settings.materials[self.number]
         self.name.value = material_name(material)
+        given = as_given(material)
         for control in self._parameters:
-            control.show(material)
+            control.show(material, given)
 
     def read(self, before: Settings) -> Settings:
         material = before.materials[self.number]
