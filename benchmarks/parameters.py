@@ -20,6 +20,7 @@ import numpy as np
 
 import supple
 from supple.bench import DT, PLAIN, twisted_block
+from supple.compute import Compute
 from supple.io.machine import machine
 from supple.kernels import RECORD, gather, like
 from supple.materials import MATERIALS, hessian_bound, traction
@@ -85,19 +86,19 @@ def sample(problem: Any, start: np.ndarray) -> float:
     problem.positions = start
     run = PLAIN.begin(problem)
     run.advance(1)
-    problem.wait()
+    problem.device.wait()
     tick = perf_counter()
     run.advance(SWEEPS)
-    problem.wait()
+    problem.device.wait()
     return 1e3 * (perf_counter() - tick) / SWEEPS
 
 
 def row(cells: int, name: str, precision: str, device: str, repeats: int) -> dict[str, Any]:
     problems = {}
     for way, model in ways(cells, name).items():
-        problem = make_problem(model, True, precision, device, 1)
+        problem = make_problem(model, True, Compute(device, precision, 1))
         problem.set_inertia(DT, model.rest)
-        problem.prescribe(np.inf)
+        problem.begin_step(np.inf)
         problems[way] = problem, problem.positions
         sample(*problems[way])
     found: dict[str, list[float]] = {way: [] for way in problems}

@@ -14,10 +14,9 @@ import supple
 from supple.cli import app
 from supple.kernels import compilation
 from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
+from supple.problem import Problem
 from supple.scene import load_scene, scene_schema
 from supple.solvers.assembly import Assembly
-from supple.solvers.parameters import set_parameters
-from supple.solvers.problem import Problem
 from supple.solving import Stop, solve
 
 MESH = supple.block((3, 2, 2), size=(1.5, 1, 1))
@@ -87,7 +86,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     x = MESH.points @ F.T
     problem.positions = x
     problem.balance()
-    found = problem.net[:-1, :3].copy()
+    found = problem.states.net[:-1, :3].copy()
     term = problem.model.terms[0]
     expected = problem.model.force.copy()
     for e, tet in enumerate(MESH.tets):
@@ -219,8 +218,8 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
         return Fibres.example(fibre=random_directions(), activation=values)
 
     problem = Problem(supple.build_model(scene_of(material(0.0))), "float64")
-    problem.prescribe(np.inf)
-    arrays = [rows.material.fibre for rows in problem.terms]
+    problem.begin_step(np.inf)
+    arrays = [rows.material.fibre for rows in problem.layout.terms]
     expected = {
         activation: supple.equilibrium(scene_of(material(activation)), supple.Newton(), tolerance=1e-10)
         for activation in (0.2, 0.4)
@@ -228,21 +227,21 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
 
     def check(solver, activation):
         problem.positions = problem.model.rest
-        assert solve(problem, solver, Stop(1e-9)).ok
+        assert solve(problem, solver, Stop(tolerance=1e-9)).ok
         np.testing.assert_allclose(problem.positions, expected[activation].positions, atol=1e-6)
 
-    set_parameters(problem, 0, material(0.4))
+    problem.set_parameters(0, material(0.4))
     for solver in (supple.PBNG(), supple.Newton()):
         check(solver, 0.4)
     with compilation() as compiled:
         for activation in (0.2, 0.4):
-            set_parameters(problem, 0, material(activation))
+            problem.set_parameters(0, material(activation))
             for solver in (supple.PBNG(), supple.Newton()):
                 check(solver, activation)
-            assert all(rows.material.fibre is a for rows, a in zip(problem.terms, arrays, strict=True))
+            assert all(rows.material.fibre is a for rows, a in zip(problem.layout.terms, arrays, strict=True))
     assert compiled.seconds == 0
     with pytest.raises(ValueError, match="which of them differ"):
-        set_parameters(problem, 0, Fibres.example())
+        problem.set_parameters(0, Fibres.example())
 
 
 @pytest.mark.parametrize("solver", ["pbd", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
@@ -266,7 +265,7 @@ def test_the_hessian_is_the_derivative_of_the_forces():
     for sign in (1, -1):
         problem.positions = x + sign * eps * step
         problem.balance()
-        nets.append(problem.net[:-1, :3].copy())
+        nets.append(problem.states.net[:-1, :3].copy())
     problem.positions = x
     H, free = Assembly(problem).hessian("exact"), problem.model.free
     slope = (nets[1] - nets[0]) / (2 * eps)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from supple.compute import PRECISIONS
 from supple.live.settings import (
-    PRECISIONS,
     Settings,
     accelerations,
     as_given,
     changed_material,
+    chosen_acceleration,
     make_solver,
     options_text,
     typed_number,
@@ -58,7 +59,7 @@ class SolverChoice:
     def show(self, solver: Solver) -> None:
         self.method.value = solver.name
         self.acceleration.options = accelerations(solver.name)
-        self.acceleration.value = getattr(solver, "acceleration", self.acceleration.options[0])
+        self.acceleration.value = chosen_acceleration(solver)
         self.acceleration.disabled = len(self.acceleration.options) == 1
         if not self._says(solver):
             self.options.value = options_text(solver)
