@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from supple.checks import whole_number
-from supple.materials import MATERIALS
+from supple.materials import Material, Parameter, is_per_element, material_name
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
@@ -85,9 +85,9 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "components": mesh.n_components,
         "volume": mesh.volume,
         "mass": float(mesh.masses(body.density).sum()),
-        "material": _name(body.material),
-        "young": _span(body.material.young),
-        "poisson": _span(body.material.poisson),
+        "material": material_name(body.material),
+        "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
+        "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
@@ -97,10 +97,14 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
     }
 
 
-def _name(material: Any) -> str:
-    """The name in scene files, or that of a user's own class."""
-    kind = type(material)
-    return next((name for name, known in MATERIALS.items() if known is kind), kind.__name__)
+def _parameter(material: Material, parameter: Parameter) -> dict[str, Any]:
+    """What it is called in tables, and its values: lowest and highest of a scalar, of other kinds the numbers
+    where they are the same for the whole body and otherwise None."""
+    value = getattr(material, parameter.name)
+    if parameter.kind == "scalar":
+        return {"label": parameter.label, "values": _span(value)}
+    uniform = None if is_per_element(value) else [float(f"{number:.12g}") for number in value]
+    return {"label": parameter.label, "values": uniform}
 
 
 def _span(values: Any) -> list[float]:

@@ -111,10 +111,12 @@ def _table(*numbers: str) -> Any:
 
 
 def _bodies(bodies: list[dict[str, Any]]) -> Any:
-    columns = ("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material", "E [Pa]", "ν")
+    columns = ("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material")
+    labels = list(dict.fromkeys(p["label"] for body in bodies for p in body["parameters"].values()))
     moving = any(any(body["velocity"]) or any(body["angular_velocity"]) for body in bodies)
-    table = _table(*columns, *(("v [m/s]", "ω [rad/s]") if moving else ()))
+    table = _table(*columns, *labels, *(("v [m/s]", "ω [rad/s]") if moving else ()))
     for body in bodies:
+        values = {p["label"]: _values(p["values"]) for p in body["parameters"].values()}
         at_start = [_vector(body["velocity"]), _vector(body["angular_velocity"])] if moving else []
         table.add_row(
             body["name"],
@@ -124,8 +126,7 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
             f"{body['volume']:.4g}",
             f"{body['mass']:.4g}",
             body["material"],
-            _span(body["young"]),
-            _span(body["poisson"]),
+            *(values.get(label, "") for label in labels),
             *at_start,
         )
     return table
@@ -161,6 +162,13 @@ def _memory(memory: dict[str, dict[str, float]]) -> Any:
             solver, *(f"{megabytes[p]:,.1f}" if p in megabytes else "" for p in ("float32", "float64"))
         )
     return table
+
+
+def _values(numbers: list[float] | None) -> str:
+    """Of a parameter: a number, a range, several numbers, or that they differ."""
+    if numbers is None:
+        return "by element"
+    return _span(numbers) if len(numbers) == 2 else _vector(numbers)
 
 
 def _span(ends: list[float]) -> str:

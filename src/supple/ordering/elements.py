@@ -134,4 +134,5 @@ def batch_coloured_elements(
     own = np.full(element.shape, vertices, np.int32)
     own[row, lane] = term.vertices[chosen, 0]
     visits = Visits(chosen, np.zeros(len(chosen), np.int64), row, lane, own, np.dtype(dtype))
-    return ElementBatches(own[:, None, :].copy(), start, colour_start, element, term.rows(visits, start))
+    rows = term.rows(visits, start)
+    return ElementBatches(own[:, None, :].copy(), start, colour_start, visits.elements, rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import LONGEST, flag, floats
+from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
@@ -187,12 +188,20 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
 
 
 def merged_material(bodies: list[Body]) -> Any:
-    """One material for several bodies: numbers where all are the same, else one value for each tet."""
+    """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
+    value for each tet."""
     first = bodies[0].material
-    if len(bodies) == 1 or all(not any(map(np.ndim, b.material)) and b.material == first for b in bodies):
+    if len(bodies) == 1:
         return first
-    per_tet = ([np.broadcast_to(value, len(b.mesh.tets)) for value in b.material] for b in bodies)
-    return type(first)._make(np.concatenate(values) for values in zip(*per_tet, strict=True))
+
+    def merged(values: tuple) -> Any:
+        if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
+            return values[0]
+        rows = [table_of(v, b.mesh.n_tets) for v, b in zip(values, bodies, strict=True)]
+        table = np.concatenate(rows)
+        return table[:, 0].copy() if table.shape[1] == 1 else table
+
+    return type(first)._make(merged(values) for values in zip(*(b.material for b in bodies), strict=True))
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:

@@ -67,7 +67,7 @@ class Reader:
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
-        material = self.mistakes.attempt(f"{field}.material", solid.material.make)
+        material = self.mistakes.attempt(f"{field}.material", lambda: solid.material.make(mesh))
         render = self._render(field, solid)
         moving = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)

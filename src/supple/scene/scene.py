@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from supple.checks import LONGEST, SHORTEST
 from supple.embedding import embed
+from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
@@ -52,11 +53,11 @@ class Load:
 
 
 def check_parameters(material: Any, mesh: TetMesh) -> None:
-    for parameter, value in zip(material._fields, material, strict=True):
-        if np.ndim(value) and np.shape(value) != (len(mesh.tets),):
+    for parameter, value in zip(material.stored, material, strict=True):
+        if is_per_element(value) and len(value) != len(mesh.tets):
             raise SceneError(
                 f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                f"tetrahedra; {parameter} has shape {np.shape(value)}."
+                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
             )
 
 
@@ -119,10 +120,10 @@ class Scene:
         """
         if not isinstance(mesh, TetMesh):
             raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
-        if isinstance(material, type) or not hasattr(material, "_fields"):
+        if not isinstance(material, Material):
             raise SceneError(
                 f"add_solid needs a material with its parameters, for example "
-                f"supple.Corotated(young=1e5, poisson=0.3); got {shown(material)}."
+                f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
             )
         reach = float(np.abs(mesh.points).max())
         if reach > LONGEST or float(mesh.size.max()) < SHORTEST:

@@ -70,6 +70,7 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     store_corners,
@@ -412,6 +413,7 @@ class GPBD(ElementOptions):
 
 @projects(GPBD, ElasticRows)
 def _elastic(method: GPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]

@@ -32,6 +32,7 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require_isotropic,
     shifted,
     spread,
     weighted_square,
@@ -130,6 +131,7 @@ class PBD(ElementOptions):
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, places: Places) -> list:
+    require_isotropic(method.name, term.material)
     return [EnergyProjection(places, options=(method.stiffness,))]
 
 

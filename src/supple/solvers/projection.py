@@ -142,6 +142,25 @@ def make_projections(method: Any, term: Any, places: Places) -> list:
     return make(method, term, places)
 
 
+def require(method: str, material: Any, *functions: Any) -> None:
+    """Refuse a material that lacks functions which a method needs."""
+    missing = [function.__name__ for function in functions if not function.known(type(material))]
+    if missing:
+        raise ValueError(
+            f"{method} needs {' and '.join(missing)} of a material, and {type(material).__name__} does not "
+            "have that; pbng and newton take any material"
+        )
+
+
+def require_isotropic(method: str, material: Any) -> None:
+    """Refuse a material that is not the same in all directions."""
+    if not material.isotropic:
+        raise ValueError(
+            f"{method} is for materials that are the same in all directions, and "
+            f"{type(material).__name__} is not; pbng and newton take any material"
+        )
+
+
 def _maker(method: type, rows: type) -> Maker | None:
     pairs = ((m, r) for m in method.__mro__ for r in rows.__mro__)
     return next((_makers[pair] for pair in pairs if pair in _makers), None)

@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, matmul, scaled
 from supple.checks import one_number, whole_number
 from supple.kernels import load, physics, store
-from supple.materials import bound_coefficients, constraint_pair, stress
+from supple.materials import bound_coefficients, constraint_pair, shear_modulus, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
     Places,
@@ -32,6 +32,7 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     store_corners,
@@ -188,6 +189,7 @@ class BPXPBD(ElementOptions):
 
 @projects(BPXPBD, ElasticRows)
 def _blended(method: BPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, shear_modulus)
     zeta, corners = _zeta(method, places), places.weights.shape[1]
     if use_root(method.name, method.constraints, term.material):
         return [BlendedRootProjection(places, new_memory(places, 1, 3 * corners), (zeta,))]
@@ -213,7 +215,7 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> float:
     others = rows.rest[:, :-1].reshape(len(weights), weights.shape[1] - 1, 3, -1)
     gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
     mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
-    stiffness = 2 * np.asarray(rows.material.mu) * rows.rest[:, -1:]
+    stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]
     return 1 - min(0.5, 2.0 / max(float((stiffness[:, 0] * mobility).max()), 1e-30))
 
 
@@ -236,4 +238,5 @@ class FPXPBD(ElementOptions):
 
 @projects(FPXPBD, ElasticRows)
 def _piola(method: FPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
     return [PiolaProjection(places, new_memory(places, 9), (method.newton_steps,))]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from supple.algebra.matrix3 import scaled
 from supple.checks import one_of
 from supple.kernels import load, physics, store
-from supple.materials import constraint_pair, psi, stress
+from supple.materials import constraint_pair, psi, shear_modulus, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
     Places,
@@ -27,6 +27,7 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     weighted_square,
@@ -80,7 +81,7 @@ def _solve_constraint(x, W, gradient, C, k, projection, row, slot):
 def root_constraint(material, F):
     """C = √(2 ψ) and ∂C/∂F = P/C, with a little added to ψ where it vanishes."""
     energy = psi(material, F)
-    C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * material.mu)
+    C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * shear_modulus(material))
     return C, scaled(1.0 / C, stress(material, F))
 
 
@@ -169,6 +170,7 @@ class BlockXPBD(ElementOptions):
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if use_root(method.name, method.constraints, term.material):
+        require(method.name, term.material, shear_modulus)
         return [RootProjection(places, new_memory(places, 1))]
     return [PairProjection(places, new_memory(places, 2))]
 
