@@ -90,10 +90,12 @@ def peers() -> Iterator[str]:
     """A row for each package, all of one run."""
     measured = json.loads((RESULTS / "peers.json").read_text())
     cells, cores, cpu = measured["cells"], measured["machine"]["cores"], measured["machine"]["cpu"]
-    yield f"Other packages on {cores} cores of an {cpu}, in one run of [benchmarks/peers.py](benchmarks/peers.py):"
-    yield f"one sweep over a block of {(cells + 1) ** 3:,} vertices and {5 * cells**3:,} tetrahedra, in which PBNG and VBD"
-    yield "move every vertex once and PBD projects every tetrahedron once. Each is as fast as its package allows on a CPU;"
-    yield "arithmetic and threads are what it has."
+    script = "[benchmarks/peers.py](benchmarks/peers.py)"
+    block = f"{(cells + 1) ** 3:,} vertices and {5 * cells**3:,} tetrahedra"
+    yield f"Other packages on {cores} cores of an {cpu}, in one run of {script}: one sweep"
+    yield f"over a block of {block}, in which PBNG and VBD move every vertex once and PBD"
+    yield "projects every tetrahedron once. Each is as fast as its package allows on a CPU; arithmetic and"
+    yield "threads are what it has."
     yield ""
     yield "| | | threads | |"
     yield "|---|---|---|---|"

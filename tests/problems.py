@@ -10,7 +10,7 @@ import numpy as np
 import supple
 from supple.materials import MATERIALS, Isotropic
 from supple.model import Model
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.terms import Springs, TriangleElasticity
 
 YOUNG, POISSON = 1e3, 0.3
@@ -68,7 +68,7 @@ def twisted(kind: Isotropic, cells: Any = 4, angle: float = 0.5, stretch: float 
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), kind, density=10)
     scene.pin(body.where(face(0, 0)))
-    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle)
     scene.pin(body.where(face(0, 1)), motion=turn + supple.Translate((stretch, 0, 0)))
     return scene
 

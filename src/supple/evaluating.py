@@ -8,17 +8,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import check_circumstances
 from supple.checks import finite_rows, floats, shown
+from supple.compute import Compute
 from supple.evaluation import Deformations, Evaluation, Pulls
 from supple.model import Model, Step
+from supple.problem import Problem
+from supple.problem.element_values import element_values, is_deformed
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
-from supple.solvers.element_values import element_values, is_deformed
-from supple.solvers.problem import Problem
 from supple.solving import make_problem
 from supple.terms import Term, inversion
+
+DEFAULT = Compute()
 
 
 def evaluate(
@@ -39,32 +41,31 @@ def evaluate(
     `supple.evaluate(scene, result.positions).von_mises`,
     `supple.evaluate(scene, result.positions).reactions["pin0"].force`.
     """
-    check_circumstances(precision, device, threads)
+    compute = Compute(device, precision, threads)
     when = floats(time)
     if when.ndim or not when >= 0:
         raise ValueError(f"time [s] must not be negative, got {shown(time)}")
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)))
-    return evaluation_of(model, x, step, precision, device, threads)
+    return evaluation_of(model, x, step, compute)
 
 
 def evaluation_of(
     model: Model,
     positions: np.ndarray,
     step: Step | None = None,
-    precision: str = "float64",
-    device: str = "cpu",
-    threads: int | None = None,
+    compute: Compute = DEFAULT,
 ) -> Evaluation:
-    """The same at the end of a step, None for one without inertia under the model's constant forces."""
-    problem = _problem(model, precision, device, threads)
+    """What `evaluate` says, at the end of a step; None for one without inertia under the model's constant
+    forces."""
+    problem = _problem(model, compute)
     problem.positions = positions
     problem.balance()
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
     solids = [
         values
-        for values, elements in zip(terms, problem.elements, strict=True)
+        for values, elements in zip(terms, problem.layout.elements, strict=True)
         if isinstance(values, Deformations) and inversion.known(type(elements.rows))
     ]
     external = model.force if step is None or step.force is None else step.force
@@ -72,7 +73,7 @@ def evaluation_of(
         **_joined(solids, model.tets),
         model=model,
         positions=positions,
-        internal_force=problem.vectors(problem.net).astype(float),
+        internal_force=problem.states.vectors(problem.states.net)[0].astype(float),
         external_force=external,
         terms=terms,
         _inertial=_inertia(model, positions, step),
@@ -80,7 +81,7 @@ def evaluation_of(
 
 
 @lru_cache(maxsize=2)
-def _problem(model: Model, precision: str, device: str, threads: int | None) -> Problem:
+def _problem(model: Model, compute: Compute) -> Problem:
     """The elements of a model alone, without anything that holds or loads them; kept for the frames of a
     film."""
     nothing = np.empty((0, 3))
@@ -92,7 +93,7 @@ def _problem(model: Model, precision: str, device: str, threads: int | None) -> 
         varying=(),
         velocities=None,
     )
-    return make_problem(alone, False, precision, device, threads)
+    return make_problem(alone, False, compute)
 
 
 def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:

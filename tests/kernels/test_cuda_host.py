@@ -15,7 +15,7 @@ from problems import cantilever, material
 import supple
 from supple.kernels.access import WARP
 from supple.kernels.device import DeviceError, check_device
-from supple.solvers.records import Displace, on_records
+from supple.problem.records import Displace, on_records
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -135,7 +135,7 @@ def displace(mirror, arrivals, u, drift, copies=1, active=(0,), widest=None):
     from supple.kernels.cuda import FAT, launch
 
     records = len(u) // copies
-    operations = (Displace(u, drift),)
+    operations = (Displace(u, drift, 0),)
     state = copies, np.array(active, np.int32), records
     launch(mirror, arrivals, on_records, 1, FAT, widest, *state, (records,), operations)
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from supple.live.pins import PinSet
-from supple.live.settings import changed_options, elasticity, material_name
+from supple.live.settings import elasticity, material_name
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.scene import SceneFile
 from supple.scene.paths import located
+from supple.solvers.options import changed_options
 
 Table = dict[str, Any]
 
@@ -110,10 +111,10 @@ def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table
     angle = float(np.linalg.norm(turn))
     steps = [_held(motion, pins.taken) for motion in motions]
     if not np.all(place.stretch == 1):
-        steps.append({"scale": {"factor": place.stretch.tolist(), "center": centre, **at_once}})
+        steps.append({"scale": {"factor": place.stretch.tolist(), "centre": centre, **at_once}})
     if angle:
         axis = (turn / angle).tolist()
-        steps.append({"rotate": {"axis": axis, "center": centre, "angle": angle, **at_once}})
+        steps.append({"rotate": {"axis": axis, "centre": centre, "angle": angle, **at_once}})
     steps.append({"translate": {"offset": (place.position - pins.middle).tolist(), **at_once}})
     return steps
 
@@ -155,7 +156,7 @@ def _grabbed_pins(simulation: Simulation) -> list[Table]:
 
 
 def _moved_paths(value: Any, old: Path, new: Path) -> Any:
-    """The same tables with paths of files relative to another folder."""
+    """Tables with the paths of their files relative to another folder."""
     if isinstance(value, list):
         return [_moved_paths(item, old, new) for item in value]
     if not isinstance(value, dict):

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.kernels import each, enter, gather, generic, inside, kernel, leave, proceed, store
 from supple.materials import stress
-from supple.solvers.problem import Problem
+from supple.problem.problem import Problem
 from supple.terms import energy, vertex_force
 from supple.terms.elastic import deformation_at, material_at, measure
 
@@ -63,16 +63,16 @@ def evaluate_numbers(team, quantity, own, u, values):
 
 def is_deformed(problem: Problem, term: int) -> bool:
     """Whether the elements of a term are of a material, and so have a deformation gradient."""
-    return measure.known(type(problem.elements[term].rows))
+    return measure.known(type(problem.layout.elements[term].rows))
 
 
 def element_values(problem: Problem, term: int) -> np.ndarray:
     """(m, 19 or 4) float64: the numbers of every element of a term where the problem is, see `Deformed` and
     `Pulling`."""
-    elements, count = problem.elements[term], len(problem.model.terms[term].vertices)
+    elements, count = problem.layout.elements[term], len(problem.model.terms[term].vertices)
     quantity = Deformed if is_deformed(problem, term) else Pulling
-    shape = 1, len(elements.own), FIELDS[quantity], problem.lanes
+    shape = 1, len(elements.own), FIELDS[quantity], problem.device.lanes
     values = problem.shared(f"numbers of the elements of term {term}", lambda: problem.zeros(shape))
-    problem.run(evaluate_numbers, 1, quantity(elements.rows), elements.own, problem.u, values)
-    problem.pull(values)
+    problem.device.run(evaluate_numbers, 1, quantity(elements.rows), elements.own, problem.u, values)
+    problem.device.pull(values)
     return np.moveaxis(values[0], 1, 2).reshape(-1, FIELDS[quantity])[:count].astype(float)
