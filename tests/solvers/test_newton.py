@@ -12,10 +12,10 @@ from problems import NEWTONS, affine, cantilever, face, material, twisted
 import supple
 from supple import Newton, Outcome
 from supple.materials import MATERIALS
+from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers.assembly import Assembly
 from supple.solvers.linear import Direct
-from supple.solvers.problem import Problem
 
 ANY = pytest.mark.parametrize("name", MATERIALS)
 

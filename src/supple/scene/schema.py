@@ -381,6 +381,7 @@ class _OnSolid(Table):
 class Pin(_OnSolid):
     """Vertices whose positions are prescribed."""
 
+    name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
     motion: list[Motion] = Field(
         [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )
@@ -594,6 +595,14 @@ class View(Table):
     )
 
 
+class Output(Table):
+    """What the files of frames have beside positions."""
+
+    fields: list[StrictStr] = Field(
+        default=[], description="Of `supple list quantities`, e.g. ['von_mises', 'cauchy']."
+    )
+
+
 class SceneTable(Table):
     """A scene of supple: solids, what holds, moves and loads them, and how to solve. SI units."""
 
@@ -622,6 +631,7 @@ class SceneTable(Table):
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
     view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
+    output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
 
 
 class _TomlSchema(GenerateJsonSchema):
