@@ -298,7 +298,7 @@ def test_loads_that_pins_hold_are_no_loads(precision):
 
 def test_held_axes_follow_a_turning_motion():
     """n·x = n·motion(X, t) in every frame; the directions do not turn."""
-    turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0.5, 0.5), angle=1.0)
+    turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0.5, 0.5), angle=1.0)
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.25, frames=4)
     body = scene.add_solid(supple.block(2), material("corotated"))
     end = body.where(face(0, 1))

@@ -15,6 +15,7 @@ from supple.evaluation import Fields
 from supple.io.errors import FrameError
 from supple.io.replacing import replacing
 from supple.meshes import TetMesh, save_mesh
+from supple.meshes.measures import volumes
 from supple.state import State
 
 
