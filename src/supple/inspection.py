@@ -7,24 +7,25 @@ from typing import Any
 import numpy as np
 
 from supple.checks import whole_number
-from supple.materials import MATERIALS
+from supple.materials import Material, Parameter, is_per_element, material_name
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
-from supple.scene.scene import Load, scene_of
-from supple.solvers import SOLVERS
+from supple.scene.holding import holds
+from supple.scene.scene import Load, Pin, scene_of
+from supple.scene.support import rigid_motions_left
+from supple.solvers import SOLVERS, Solver
 
-MEMORY = {"xpbd": 2, "block_xpbd": 2, "bpxpbd": 26, "fpxpbd": 9, "gpbd": 12, "pbd": 0}
-"""Numbers that element-wise methods remember of each element."""
-
-REST, WEIGHTS = 10, 4
-"""Numbers that a visit reads: shape gradients and volume; and W of the four corners, element-wise."""
+REST = 10
+"""Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
 
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, clock and loads, colours of vertices, elements and clusters of up to
-    cluster_size elements, the worst elements of every body, and the memory that each solver needs [MB]."""
+    """Vertices, tets, components, how many vertices are pinned wholly or, as rollers, along some directions,
+    in how many ways bodies can still move without deforming, clock, pins and loads, colours of vertices,
+    elements and clusters of up to cluster_size elements, the worst elements of every body, and the memory
+    that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -34,9 +35,12 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "vertices": model.vertices,
         "tets": len(model.tets),
         "components": sum(body.mesh.n_components for body in scene.bodies),
-        "pinned": len(model.pinned),
+        "pinned": int(np.count_nonzero(~model.free)),
+        "rollers": len(model.rollers),
+        "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
         "weak_constraints": sum(len(term.vertices) for term in weak),
         "clock": _clock(scene),
+        "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "orderings": _orderings(model, cluster_size),
@@ -48,6 +52,16 @@ def _clock(scene: Scene) -> dict[str, Any]:
     """How time passes, and gravity in it."""
     clock = {name: getattr(scene, name) for name in ("quasistatic", "dt", "frames", "substeps", "damping")}
     return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
+
+
+def _pin(pin: Pin) -> dict[str, Any]:
+    """holds: axes, directions (d, 3), or a sentence where they differ from vertex to vertex."""
+    return {
+        "body": pin.on.body.name,
+        "vertices": len(pin.on),
+        "holds": holds(pin.directions),
+        "moving": pin.motion is not None,
+    }
 
 
 def _load(load: Load) -> dict[str, Any]:
@@ -71,9 +85,9 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "components": mesh.n_components,
         "volume": mesh.volume,
         "mass": float(mesh.masses(body.density).sum()),
-        "material": _name(body.material),
-        "young": _span(body.material.young),
-        "poisson": _span(body.material.poisson),
+        "material": material_name(body.material),
+        "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
+        "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
@@ -83,10 +97,14 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
     }
 
 
-def _name(material: Any) -> str:
-    """The name in scene files, or that of a user's own class."""
-    kind = type(material)
-    return next((name for name, known in MATERIALS.items() if known is kind), kind.__name__)
+def _parameter(material: Material, parameter: Parameter) -> dict[str, Any]:
+    """What it is called in tables, and its values: lowest and highest of a scalar, of other kinds the numbers
+    where they are the same for the whole body and otherwise None."""
+    value = getattr(material, parameter.name)
+    if parameter.kind == "scalar":
+        return {"label": parameter.label, "values": _span(value)}
+    uniform = None if is_per_element(value) else [float(f"{number:.12g}") for number in value]
+    return {"label": parameter.label, "values": uniform}
 
 
 def _span(values: Any) -> list[float]:
@@ -121,28 +139,19 @@ def _count(colours: np.ndarray) -> int:
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:
-    """Megabytes by solver and precision; Newton's without what its linear solver needs."""
+    """Megabytes by solver, with its own options, and precision; Newton's without what its linear solver
+    needs."""
     return {
         name: {
-            precision: round(_bytes(model, name, size) / 1e6, 1)
-            for precision, size in (("float32", 4), ("float64", 8))
-            if (name, precision) != ("newton", "float32")
+            precision: round(_bytes(model, kind(), np.dtype(precision).itemsize) / 1e6, 1)
+            for precision in kind.precisions
         }
-        for name in SOLVERS
+        for name, kind in SOLVERS.items()
     }
 
 
-def _bytes(model: Model, solver: str, size: int) -> int:
+def _bytes(model: Model, solver: Solver, size: int) -> int:
     """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
     tets, visits = len(model.tets), int(np.count_nonzero(model.free[model.tets]))
     total = visits * (REST * size + 12) + tets * (REST * size + 16) + model.vertices * (20 * size + 100)
-    if solver == "newton":  # element matrices with their tensors and places, and the matrix
-        return total + tets * (144 + 81 + 16) * 8 + _blocks(model) * (9 * 8 + 8)
-    return total + (tets * ((REST + WEIGHTS + MEMORY[solver]) * size + 16) if solver in MEMORY else 0)
-
-
-def _blocks(model: Model) -> int:
-    """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
-    a, b = np.triu_indices(4, 1)
-    edges = np.sort(np.concatenate([model.tets[:, [i, j]] for i, j in zip(a, b, strict=True)]), axis=1)
-    return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))
+    return total + solver.memory(model, size)

@@ -9,8 +9,8 @@ from supple.linear import solvers
 from supple.linear.assembly import Assembly
 from supple.linear.conjugate_gradients import BURST, conjugate_gradients
 from supple.linear.solvers import Automatic
+from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.problem import Problem
 
 LIMIT = 10_000
 
@@ -21,7 +21,7 @@ def system():
     problem = Problem(build_model(cantilever(material("corotated"), cells=5)), "float64")
     assembly = Assembly(problem)
     problem.balance()
-    return assembly, assembly.hessian("projected"), assembly.restrict(problem.net)
+    return assembly, assembly.hessian("projected"), assembly.restrict(problem.states.net)
 
 
 @pytest.mark.parametrize("accuracy", np.logspace(-1, -10, 40))

@@ -8,8 +8,8 @@ from scipy.sparse.linalg import spsolve
 
 import supple
 from supple.linear import Assembly, Multilevel, NotPositive, pcg
+from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.problem import Problem
 
 
 def bar(across, contrast=1.0, size=(2.0, 0.1, 0.1), cells=None):
@@ -52,14 +52,14 @@ ANY = pytest.mark.parametrize("name", MODELS)
 
 def system(model, precision="float64", noise=0.0, inertia=None):
     problem = Problem(model, precision)
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     if inertia:
-        problem.set_time_step(inertia)
+        problem.loads.set_time_step(inertia)
     if noise:
         perturbed(problem, noise)
     assembly = Assembly(problem)
     problem.balance()
-    return assembly, assembly.restrict(problem.net).astype(float)
+    return assembly, assembly.restrict(problem.states.net).astype(float)
 
 
 @ANY
@@ -119,7 +119,7 @@ def test_threads_change_nothing():
     H, hierarchy = assembly.hessian("exact"), Multilevel(assembly)
     found = []
     for threads in (1, 2, 3):
-        assembly.problem.threads = threads
+        assembly.problem.device.threads = threads
         found.append(pcg(assembly.hessian("exact"), b, hierarchy.at(H, assembly.positions), 1e-6).x)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

@@ -145,15 +145,15 @@ solid = "solid1"
 where = { vertices = [2, 1] }
 motion = [
   { translate = { offset = [1, 0, 0], start = 1 } },
-  { rotate = { axis = [0, 0, 2], center = [0, 0, 0], angle = 3 } },
-  { twist = { axis = [0, 0, 1], center = [0, 0, 0], angle = 3, duration = 4 } },
+  { rotate = { axis = [0, 0, 2], centre = [0, 0, 0], angle = 3 } },
+  { twist = { axis = [0, 0, 1], centre = [0, 0, 0], angle = 3, duration = 4 } },
   { scale = { factor = 2 } },
   { keyframes = { times = [0, 1], motion = [{ scale = { factor = [1, 2, 3] } }], fractions = [0, 1] } },
   { keyframes = { times = [0, 1], offsets = [[0, 0, 0], [1, 2, 3]] } },
 ]
 [[force]]
 solid = "a"
-where = { sphere = { center = [0, 0, 3], radius = 0.1 } }
+where = { sphere = { centre = [0, 0, 3], radius = 0.1 } }
 force = [1, 2, 3]
 [[traction]]
 solid = "a"
@@ -182,8 +182,7 @@ to = { points = [[1, 2, 3]] }
 stiffness = 10
 [solver]
 method = "pbng"
-acceleration = "sor"
-omega = 1.5
+acceleration = { kind = "sor", omega = 1.5 }
 [stop]
 max_iterations = 7
 time_budget = 2
@@ -221,7 +220,7 @@ time_budget = 2
     np.testing.assert_array_equal(points.target, [(1, 2, 3)] * 8)
     assert (file.solver.method, file.solver.options) == (
         "pbng",
-        {"acceleration": "sor", "omega": 1.5},
+        {"acceleration": {"kind": "sor", "omega": 1.5}},
     )
     assert file.stop.model_dump(exclude_none=True) == {"max_iterations": 7, "time_budget": 2}
     assert file.start_positions(build_model(scene)) is None
@@ -335,7 +334,7 @@ MISTAKES = {
         "pin[0].solid: is missing. Name one of 'cube', 'other'",
     ),
     "empty selection": (
-        pinned(**{'side = "x-"': "sphere = { center = [5, 5, 5], radius = 1 }"}),
+        pinned(**{'side = "x-"': "sphere = { centre = [5, 5, 5], radius = 1 }"}),
         "pin[0].where: The selection on body 'cube' is empty; the body spans x from 0 to 1",
     ),
     "wrong side": (pinned(**{"x-": "left"}), "pin[0].where.side: got 'left'; it should be 'x-', 'x+'"),
@@ -344,7 +343,7 @@ MISTAKES = {
         "pin[0].where: Body 'cube' has vertices 0 to 26",
     ),
     "wrong motion": (
-        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], center = [0, 0, 0], angle = 1 } }]",
+        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], centre = [0, 0, 0], angle = 1 } }]",
         "pin[0].motion[0]: axis of Rotate must not be the zero vector",
     ),
     "motion is no list": (
@@ -376,19 +375,34 @@ MISTAKES = {
         PINNED + '[solver]\nmethod = "pbgn"',
         "solver.method: there is no solver 'pbgn'; did you mean 'pbng'",
     ),
-    "unknown option": (PINNED + "[solver]\nomga = 1", "solver.omga: unknown key; did you mean 'omega'?"),
-    "wrong option type": (
-        PINNED + '[solver]\nomega = "big"',
-        "solver.omega: omega must lie between 0 and 2, got 'big'",
+    "unknown option": (PINNED + "[solver]\nlinsk = 1", "solver.linsk: unknown key; did you mean 'links'?"),
+    "option of a part": (
+        PINNED + '[solver]\nacceleration = "sor"\nomega = 1.5',
+        'solver.omega: is an option of the acceleration: write acceleration = { kind = "sor", omega = 1.5 }',
     ),
-    "wrong option": (PINNED + "[solver]\nomega = 3", "solver.omega: omega must lie between 0 and 2, got 3"),
+    "wrong option type": (
+        PINNED + '[solver]\nacceleration = { kind = "sor", omega = "big" }',
+        "solver.acceleration: omega must lie between 0 and 2, got 'big'",
+    ),
+    "wrong option": (
+        PINNED + '[solver]\nacceleration = { kind = "sor", omega = 3 }',
+        "solver.acceleration: omega must lie between 0 and 2, got 3",
+    ),
+    "unknown acceleration": (
+        PINNED + '[solver]\nacceleration = "cheby"',
+        "solver.acceleration: acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 'cheby'",
+    ),
+    "option of another acceleration": (
+        PINNED + '[solver]\nacceleration = { kind = "anderson", gamma = 1.0 }',
+        "solver.acceleration: the acceleration 'anderson' has no option 'gamma'; known here: 'window'",
+    ),
+    "acceleration without a kind": (
+        PINNED + "[solver]\nacceleration = { window = 5 }",
+        "solver.acceleration: acceleration names its kind, as in { kind = 'anderson' }; got {'window': 5}",
+    ),
     "text for a flag": (
         PINNED + '[solver]\nlinks = "no"',
         "solver.links: links must be True or False, got 'no'",
-    ),
-    "idle option": (
-        PINNED + '[solver]\nacceleration = "anderson"\ngamma = 1.0',
-        'solver.gamma: does nothing with acceleration = "anderson"; it is for acceleration = "chebyshev"',
     ),
     "idle option of another solver": (
         PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',

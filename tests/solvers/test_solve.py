@@ -10,8 +10,8 @@ from problems import NEWTONS, PBNGS, cantilever, material, scrambled, tied_block
 import supple
 from supple import PBNG, Newton, Outcome
 from supple.materials import MATERIALS
+from supple.problem import Balance, Problem
 from supple.scene import build_model
-from supple.solvers.problem import Balance, Problem
 from supple.solving import Progress
 
 SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}
@@ -74,7 +74,7 @@ def test_rest_is_recognised_after_a_rigid_motion(precision):
     """Rounding leaves forces that never balance; they must count as none."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(4), material("corotated"))
-    turn = supple.Rotate(axis=(0, 1, 1), center=(0, 0, 0), angle=1.0) + supple.Translate((3, 2, 1))
+    turn = supple.Rotate(axis=(0, 1, 1), centre=(0, 0, 0), angle=1.0) + supple.Translate((3, 2, 1))
     scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=turn)
     result = supple.equilibrium(scene, start=turn(body.points, np.inf), precision=precision)
     assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
@@ -183,7 +183,7 @@ def test_there_is_one_default():
 
     file = SceneTable().solver
     assert default_solver() == PBNG() == BY_NAME[file.method](**file.options) == parse_solver("pbng")
-    assert default_solver().acceleration == "anderson"
+    assert default_solver().acceleration == supple.Anderson()
 
 
 def test_stiff_ties_in_single_precision_are_not_taken_for_rest():
@@ -252,7 +252,7 @@ def test_the_report_describes_the_positions_returned(solver):
 
 def test_an_acceleration_that_makes_it_worse_starts_over():
     """Weights for a rate the sweep does not have; the note says so and the solve converges nevertheless."""
-    wild = PBNG(acceleration="chebyshev", rho=0.9999, gamma=1.9, start=0)
+    wild = PBNG(acceleration=supple.Chebyshev(rho=0.9999, gamma=1.9, start=0))
     report = supple.equilibrium(bar_scene(), wild, tolerance=1e-7).report
     assert report.outcome is Outcome.CONVERGED
     assert any("started over" in note for note in report.notes)

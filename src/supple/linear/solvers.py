@@ -87,7 +87,7 @@ class ConjugateGradients:
     name = "block-Jacobi CG"
 
     def __init__(self, assembly: Assembly) -> None:
-        self._threads = assembly.problem.threads
+        self._threads = assembly.problem.device.threads
         self._limit = 20 * assembly.size
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
@@ -102,7 +102,7 @@ class AlgebraicMultigrid:
     def __init__(self, assembly: Assembly) -> None:
         if not find_spec("pyamg"):
             raise ValueError("linear_solver='amg' needs pyamg: pip install 'supple[amg]'")
-        self._rigid = rigid_motions(assembly.rest)
+        self._rigid = assembly.unheld(rigid_motions(assembly.rest))
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         from pyamg import smoothed_aggregation_solver

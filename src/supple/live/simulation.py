@@ -103,7 +103,7 @@ class Simulation:
             self.model = self._held_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.precision, now.device)
+                track.work_on(self.model, now.compute)
         except ValueError:
             self.stale = self.settings is not self._sound
             self.settings = self._sound
@@ -154,7 +154,7 @@ class Simulation:
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
             track.go_back_to(good.positions[min(i, len(good.positions) - 1)], good.updates)
-            track.work_on(self.model, s.precision, s.device)
+            track.work_on(self.model, s.compute)
 
     def rest(self) -> bool:
         """Let time pass where nothing moves and all forces balance; False where there is something to do."""
@@ -186,7 +186,8 @@ class Simulation:
         return scene
 
     def _held_model(self) -> Model:
-        return replace(self._bare, pinned=self.pins.pinned, prescribed=self.pins.prescribed)
+        pins = self.pins
+        return replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
 
     def _arrange_tracks(self) -> None:
         """One track for each solver; a new one starts where the first is."""
@@ -202,5 +203,5 @@ class Simulation:
         """(n, 3) [m] that the file asks for, with pins where they are at time 0."""
         asked = self.file.start_positions(self._bare)
         start = self._bare.rest.copy() if asked is None else asked
-        start[self.pins.pinned] = self.pins.prescribed(0.0)
+        self._bare.hold(start, self.pins.prescribed(0.0))
         return start

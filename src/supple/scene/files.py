@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from supple.checks import a_path, closest
+from supple.checks import a_path, closest, shown
+from supple.evaluation import quantities_named
 from supple.model import Model
 from supple.scene.build import check_scene
 from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
-from supple.scene.schema import SceneTable, Solver, Start, Stop, View
+from supple.scene.schema import Output, SceneTable, Solver, Start, Stop, View, scene_table
 from supple.solvers import SOLVERS
+from supple.solvers import Solver as Method
+from supple.solvers.options import option_names, part_with
 from supple.solvers.solver import idle_options
 
 
@@ -30,7 +33,7 @@ class SceneFile:
 
     solver: `method` and a dict of `options`. stop: `tolerance`, `max_iterations` and `time_budget` [s], None
     where the file does not say. start: where free vertices start, None for the rest shape. view: how pictures
-    show it. folder: what paths in the file are relative to.
+    show it. folder: what paths in the file are relative to. output: the `fields` that files of frames have.
     """
 
     path: Path
@@ -41,6 +44,7 @@ class SceneFile:
     start: Start | None
     view: View
     folder: Path
+    output: Output = field(default_factory=Output)
 
     def __repr__(self) -> str:
         return f"<SceneFile {str(self.path)!r}: {self.solver.method}, {self.scene!r}>"
@@ -68,11 +72,14 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     if not raw.get("solid"):
         mistakes.add("solid", "is missing. A scene needs at least one [[solid]] with a mesh and a material.")
     _check_solver(table.solver, mistakes)
+    mistakes.attempt("output.fields", lambda: quantities_named(table.output.fields))
     mistakes.raise_any()
     mistakes.attempt("pin", lambda: check_scene(scene))
     mistakes.raise_any()
     title = table.title or path.stem
-    return SceneFile(path, title, scene, table.solver, table.stop, table.start, table.view, folder)
+    return SceneFile(
+        path, title, scene, table.solver, table.stop, table.start, table.view, folder, table.output
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -93,10 +100,11 @@ def _read(path: Path) -> dict[str, Any]:
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:
     """What is valid in a file, and the numbers that its [[entries]] have there."""
     wrong: set[Location] = set()
+    tables = scene_table()
     try:
-        SceneTable.model_validate(raw)
+        tables.model_validate(raw)
     except ValidationError as error:
-        mistakes.add_invalid(error, describe_in(SceneTable))
+        mistakes.add_invalid(error, describe_in(tables))
         wrong = {_entry(details["loc"]) for details in error.errors()}
     valid = {key: value for key, value in raw.items() if (key,) not in wrong}
     kept = {
@@ -105,7 +113,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kep
         if isinstance(entries, list)
     }
     valid |= {key: [raw[key][i] for i in numbers] for key, numbers in kept.items()}
-    return SceneTable.model_validate(valid), kept
+    return tables.model_validate(valid), kept
 
 
 def _entry(location: Location) -> Location:
@@ -122,15 +130,24 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
         )
         return
     kind: Any = SOLVERS[solver.method]
-    known = [field.name for field in fields(kind)]
+    known = option_names(kind)
     before = len(mistakes.lines)
     for name in sorted(solver.options.keys() - known):
-        mistakes.add(f"solver.{name}", f"unknown key; {closest(name, known)}")
+        mistakes.add(f"solver.{name}", _unknown(kind, name, solver.options[name]))
     for name in solver.options.keys() & known:
         mistakes.attempt(f"solver.{name}", partial(kind, **{name: solver.options[name]}))
     if len(mistakes.lines) == before:
         for name, sentence in idle_options(kind, solver.options).items():
             mistakes.add(f"solver.{name}", f"{sentence}. Remove one of them.")
+
+
+def _unknown(kind: type[Method], name: str, value: Any) -> str:
+    """What to say of an option that a solver has not: where it belongs, or which it may have been."""
+    found = part_with(kind, name)
+    if found is None:
+        return f"unknown key; {closest(name, option_names(kind))}"
+    part, having = found
+    return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {shown(value)} }}.'
 
 
 def _solid_names(raw: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.algebra.holding import free_bound, free_part
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import (
     divide,
@@ -23,8 +24,9 @@ from supple.kernels import (
     select,
 )
 from supple.ordering import Links
-from supple.solvers.evaluation import sum_forces
-from supple.solvers.problem import Problem, padded
+from supple.problem import Problem, padded
+from supple.problem.evaluation import sum_forces
+from supple.problem.held import group_normals, held_at
 from supple.terms import add_group_forces, limit_group_step
 
 
@@ -37,7 +39,8 @@ class NoLinks(NamedTuple):
 class LinkRows(NamedTuple):
     """colour_start, members, width, terms, own and share as in `Links`; present (batches, k, lanes): 1 where
     there is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
-    (batches, k, lanes) of each member [N/m]."""
+    (batches, k, lanes) of each member [N/m]; held (batches, 6, lanes): the projection N onto the directions
+    along which some member is held, or ()."""
 
     colour_start: Any
     members: Any
@@ -48,6 +51,7 @@ class LinkRows(NamedTuple):
     terms: Any
     own: Any
     share: Any
+    held: Any = ()
 
 
 def no_links() -> NoLinks:
@@ -56,28 +60,29 @@ def no_links() -> NoLinks:
 
 def rows_of_links(problem: Problem) -> LinkRows | NoLinks:
     """The links of a problem for kernels: those of an earlier run, if it had the same loads and inertia."""
-    links = problem.shared("links", problem.batch_links)
+    links = problem.shared("links", problem.layout.links)
     if links is None:
         return problem.shared("no links", no_links)
     known = problem.shared("rows of links", list)
-    if not known or known[0] is not problem.force or known[1] is not problem.inertia:
-        known[:] = problem.force, problem.inertia, _link_rows(problem, links)
+    if not known or known[0] is not problem.loads.force or known[1] is not problem.loads.inertia:
+        known[:] = problem.loads.force, problem.loads.inertia, _link_rows(problem, links)
     return known[2]
 
 
 def _link_rows(problem: Problem, links: Links) -> LinkRows:
     members, dtype = links.members, problem.dtype
-    force = np.swapaxes(padded(problem.force)[..., members, :].sum(axis=-3), -1, -2)
+    force = np.swapaxes(padded(problem.loads.force)[..., members, :].sum(axis=-3), -1, -2)
     return LinkRows(
         links.colour_start,
         members,
         links.width,
         (members < problem.model.vertices).astype(dtype),
         np.ascontiguousarray(force, dtype),
-        np.append(problem.inertia, 0)[members].astype(dtype),
+        np.append(problem.loads.inertia, 0)[members].astype(dtype),
         links.terms,
         links.own,
         links.share,
+        group_normals(problem.model, members, dtype),
     )
 
 
@@ -101,7 +106,8 @@ def visit_group(links, batch, u, anchor, omega):
         x, target = gather(u, links.members, batch, m), gather(anchor, links.members, batch, m)
         f = (f[0] + k * (target[0] - x[0]), f[1] + k * (target[1] - x[1]), f[2] + k * (target[2] - x[2]))
         A = (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])
-    step = scale(omega, solve_spd(A, f))
+    N = held_at(links.held, batch)
+    step = scale(omega, solve_spd(free_bound(N, A), free_part(N, f)))
     limit = limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0)
     step = scale(least_share(batch, limit), step)
     finite = dot(step, step) < 1e30

@@ -11,7 +11,9 @@ import numpy as np
 from supple.checks import check_iterations, flag, one_of
 from supple.linear import Assembly, NotPositive
 from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
-from supple.solvers.problem import Balance, Problem
+from supple.model import Model
+from supple.problem import Problem
+from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
 HessianKind = Literal["exact", "projected", "bound"]
@@ -25,7 +27,7 @@ SMALLEST_STEP = 1e-6
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(Solver):
     """Newton with a choice of Hessian and linear solver.
 
     hessian: "exact", and where that proves not to be positive definite "projected", its positive
@@ -37,13 +39,14 @@ class Newton:
     """
 
     name: ClassVar[str] = "newton"
+    devices: ClassVar[tuple[str, ...]] = ("cpu",)
+    precisions: ClassVar[tuple[str, ...]] = ("float64",)
+    solves_systems: ClassVar[bool] = True
 
     hessian: HessianKind = "exact"
     linear_solver: Literal["auto", "multilevel", "direct", "amg", "cg"] = "auto"
     line_search: bool = True
     iterations: int | None = None
-
-    only_with: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def __post_init__(self) -> None:
         one_of("hessian", self.hessian, get_args(HessianKind))
@@ -54,21 +57,26 @@ class Newton:
     def begin(self, problem: Problem) -> NewtonRun:
         return NewtonRun(self, problem)
 
+    def memory(self, model: Model, number: int) -> int:
+        """Elements with the places of their blocks, the matrix, and the levels of its preconditioner; without
+        what a factorisation takes."""
+        return len(model.tets) * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * _blocks(model) * (9 * 12 + 8))
 
-class NewtonRun:
+
+def _blocks(model: Model) -> int:
+    """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
+    a, b = np.triu_indices(4, 1)
+    edges = np.sort(np.concatenate([model.tets[:, [i, j]] for i, j in zip(a, b, strict=True)]), axis=1)
+    return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))
+
+
+class NewtonRun(Run):
     """Newton at work on one problem."""
 
-    check_every = 1
     patience = 12
-    guarded = False
-    recovers = False
-    colours = 0
 
     def __init__(self, options: Newton, problem: Problem) -> None:
-        if problem.device != "cpu":
-            raise ValueError("Newton runs on device='cpu' only; PBNG offers 'cuda'")
-        if problem.dtype != np.float64:
-            raise ValueError("Newton works in precision='float64' only; PBNG offers float32")
+        options.refuse_unable(problem.device.name, str(problem.dtype))
         self.options, self.problem = options, problem
         self.assembly = problem.shared("assembly", lambda: Assembly(problem))
         name = options.linear_solver
@@ -78,9 +86,6 @@ class NewtonRun:
         self._first_residual: float | None = None
         self._indefinite = 0
 
-    def rejected(self) -> list[int]:
-        return [0]
-
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
         if self._indefinite:
@@ -89,10 +94,6 @@ class NewtonRun:
                 "the projected one was used there"
             )
         return notes
-
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Newton needs no advice."""
-        return False
 
     def advance(self, iterations: int) -> None:
         for _ in range(iterations):
@@ -105,7 +106,7 @@ class NewtonRun:
             return
         self._first_residual = self._first_residual or residual
         accuracy = min(1e-2, 0.1 * math.sqrt(residual / self._first_residual))
-        force = self.assembly.restrict(self.problem.net)
+        force = self.assembly.restrict(self.problem.states.net)
         step = self._descent(force, self.options.hessian, accuracy)
         if self.options.line_search:
             self._search(step, float(force @ step), residual)
@@ -125,7 +126,8 @@ class NewtonRun:
         finite."""
         H = self.assembly.hessian(kind)
         try:
-            return self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+            step = self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+            return self.assembly.unheld(step)
         except (np.linalg.LinAlgError, NotPositive):
             return np.zeros_like(force)
 
@@ -137,7 +139,7 @@ class NewtonRun:
         """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
         residual decreases instead."""
         start, energy = self.problem.u.copy(), self.problem.energy()
-        rounding = self.problem.energy_rounding()
+        rounding = self.problem.measures.energy_rounding()
         t = 1.0
         while t >= SMALLEST_STEP:
             self._move(start, step, t)

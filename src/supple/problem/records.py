@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     chosen_by_type,
+    copy_of,
     enter,
     generic,
     inside,
@@ -122,16 +124,18 @@ def _coast(operation, place, i):
 
 
 class Displace(NamedTuple):
-    """u += drift."""
+    """u += drift, which is one for all copies of the state, or one for each where `several`."""
 
     u: Any
     drift: Any
+    several: Any
 
 
 @act.of(Displace)
 def _displace(operation, place, i):
     k = i + offset_of(place)
-    put_record(operation.u, k, add(record_at(operation.u, k), record_at(operation.drift, i)))
+    drift = record_at(operation.drift, k if operation.several else i)
+    put_record(operation.u, k, add(record_at(operation.u, k), drift))
 
 
 class Clear(NamedTuple):
@@ -147,16 +151,34 @@ def _clear(operation, place, i):
 
 
 class Put(NamedTuple):
-    """u[k] = targets[slot[k]] where slot, one for each record, is not negative."""
+    """u = targets[slot] where slot, one for each record of a copy, is not negative; each copy has `count`
+    targets. normals: () or `Normals`, and then u = u - N u + targets[slot], with targets that have no part
+    across N."""
 
     u: Any
     slot: Any
     targets: Any
+    count: Any
+    normals: Any = ()
 
 
 @act.of(Put)
 def _put(operation, place, i):
-    k = i + offset_of(place)
-    slot = operation.slot[k]
+    slot = operation.slot[i]
     if slot >= 0:
-        put_record(operation.u, k, record_at(operation.targets, slot))
+        target = record_at(operation.targets, slot + copy_of(place) * operation.count)
+        k = i + offset_of(place)
+        put_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
+
+
+def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
+    """x - N x + target for the i-th vertex; the target where there are no normals."""
+
+
+@chosen_by_type(held_record)
+def _held_record(normals, i, x, target):
+    if len(normals) == 0:
+        return lambda normals, i, x, target: target
+    return lambda normals, i, x, target: add(
+        free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x), target
+    )
