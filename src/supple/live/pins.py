@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from supple.holding import Holding, Part
 from supple.scene import Scene
 from supple.scene.build import part_of
-from supple.scene.holding import Holding, Part
 from supple.scene.scene import Pin
 
 

@@ -32,8 +32,8 @@ from supple.meshes.generators import SIZES
 from supple.model import Model
 from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
+from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
-from supple.scene.holding import held_directions
 from supple.scene.material_tables import MaterialChoice, material_choice
 from supple.scene.paths import located
 from supple.scene.tables import (
