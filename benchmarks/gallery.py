@@ -158,7 +158,8 @@ def write_readme(figures: dict[str, dict[str, Any]]) -> None:
 
 Every scene of [scenes](../../scenes), solved until the imbalance of forces is below its tolerance and drawn
 by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving, in
-float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, orange lines are attachments.
+float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, open ones
+along some directions only, orange lines are attachments.
 
 <table>
 {rows}
