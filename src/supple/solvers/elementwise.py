@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
-from supple.ordering import ElementBatches, batch_coloured_elements
+from supple.ordering import ElementBatches, batch_coloured_elements, changes
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.projection import Exerted, Places, element_sweeps, make_projections
 
@@ -56,13 +56,15 @@ class ElementOptions:
 
 
 class Workplace(NamedTuple):
-    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: its
-    projections, the phases of a sweep and the most batches that one has, what the projections remember, and
-    the external forces with the displacement W f by them."""
+    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: the terms and
+    its projections of each, in the order of visits; all of these; the phases of a sweep and the most batches
+    that one has; what the projections remember; and the external forces with the displacement W f by them."""
 
     inertia: np.ndarray
     dynamic: bool
     weights: np.ndarray
+    terms: tuple
+    by_term: dict[int, list]
     projections: tuple
     phases: int
     widest: int
@@ -123,6 +125,8 @@ class ElementRun:
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
+        if self.problem.model.terms is not self._workplace.terms:
+            self._begin_again()
         while iterations > 0:
             count = iterations
             if not self.dynamic:
@@ -150,6 +154,14 @@ class ElementRun:
         p.displace(self._drift())
         self._sweeps_in_step = 0
 
+    def _begin_again(self) -> None:
+        """The step from its start with other stencils: nobody knows how far those that are gone have moved
+        what. In pseudo-time that is a new step, from where the last has led."""
+        self._workplace = self._find_workplace()
+        if self.dynamic:
+            self.problem.return_to_anchor()
+        self._begin_step()
+
     def _drift(self) -> np.ndarray:
         """W f_ext, records; remembered, since it is the same in every step."""
         p, known = self.problem, self._workplace.drift
@@ -172,35 +184,50 @@ class ElementRun:
         """That of an earlier run of this method on the problem, if it had the same W."""
         known = self.problem.shared("workplaces of element-wise methods", dict)
         found = known.get(self.method)
-        if found is not None and found.inertia is self.problem.inertia:
+        known_terms = found is not None and found.terms is self.problem.model.terms
+        if found is not None and known_terms and found.inertia is self.problem.inertia:
             return found
         dynamic = bool(self.problem.inertia.any())
         weights = self._weights(dynamic)
-        if found is None or not np.array_equal(found.weights, weights):
-            found = self._make_workplace(weights, dynamic)
+        if found is not None and not np.array_equal(found.weights, weights):
+            found = None
+        if found is None or not known_terms:
+            found = self._make_workplace(weights, dynamic, found)
         known[self.method] = found._replace(inertia=self.problem.inertia, dynamic=dynamic)
         return known[self.method]
 
-    def _make_workplace(self, weights: np.ndarray, dynamic: bool) -> Workplace:
+    def _make_workplace(self, weights: np.ndarray, dynamic: bool, before: Workplace | None) -> Workplace:
+        """With the projections that there were before of terms that are still the same."""
         p, method = self.problem, self.method
         terms = p.model.terms
-        projections: list = []
-        for k in sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first):
-            batches = self._batches(k)
-            places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
-            projections += make_projections(method, terms[k], places)
+        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
+        same = {k for k in order if before is not None and before.terms[k] is terms[k]}
+        by_term = {
+            k: before.by_term[k] if before is not None and k in same else self._project(k, weights)
+            for k in order
+        }
+        projections = [q for k in order for q in by_term[k]]
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = tuple(projections), len(sizes) - 1, int(sizes.max())
-        return Workplace(p.inertia, dynamic, weights, *work, memory, [])
+        return Workplace(p.inertia, dynamic, weights, terms, by_term, *work, memory, [])
+
+    def _project(self, k: int, weights: np.ndarray) -> list:
+        """The projections of a term."""
+        p, term = self.problem, self.problem.model.terms[k]
+        batches = self._batches(k)
+        places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
+        return make_projections(self.method, term, places)
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
-        size = method.cluster_size if method.ordering == "clusters" else 1
-        return p.shared(
-            f"elements of term {k} in clusters of {size}",
-            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
-        )
+        term, changing = p.model.terms[k], changes(p.model.terms[k])
+        size = method.cluster_size if method.ordering == "clusters" and not changing else 1
+
+        def make() -> ElementBatches:
+            return batch_coloured_elements(term, p.model.vertices, p.dtype, size, p.lanes)
+
+        return make() if changing else p.shared(f"elements of term {k} in clusters of {size}", make)
 
     def _weights(self, dynamic: bool) -> np.ndarray:
         """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding."""

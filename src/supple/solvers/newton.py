@@ -64,13 +64,18 @@ class NewtonRun:
         if problem.dtype != np.float64:
             raise ValueError("Newton works in precision='float64' only; PBNG offers float32")
         self.options, self.problem = options, problem
-        self.assembly = problem.shared("assembly", lambda: Assembly(problem))
-        name = options.linear_solver
+        self._indefinite = 0
+        self._see_stencils()
+
+    def _see_stencils(self) -> None:
+        """Find the pattern of the Hessian for the stencils that there are."""
+        self._model = self.problem.model
+        self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
+        name = self.options.linear_solver
         self.linear: LinearSolver = (
             best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
         )
         self._first_residual: float | None = None
-        self._indefinite = 0
 
     def rejected(self) -> list[int]:
         return [0]
@@ -89,6 +94,8 @@ class NewtonRun:
         return False
 
     def advance(self, iterations: int) -> None:
+        if self.problem.model is not self._model:
+            self._see_stencils()
         for _ in range(iterations):
             self._step()
 

@@ -28,6 +28,7 @@ from supple.kernels import (
     select,
     store,
 )
+from supple.ordering import batch_at, colour_bounds, colour_count
 from supple.solvers.acceleration import NOT_ACCELERATED, accelerate
 from supple.solvers.anderson import Anderson
 from supple.solvers.chebyshev import Chebyshev
@@ -56,12 +57,12 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
 
 @kernel
 def sweeps(
-    team, steps, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, iterations
+    team, steps, terms, vertices, batch_colours, links, u, anchor, omega, rejected, acceleration, iterations
 ):
     """That many accelerated sweeps in every step. rejected (copies, batches, 1, lanes) counts moves that were
     not finite."""
-    colours = len(colour_start) - 1
-    first, last = colour_start[0], colour_start[1]
+    colours = colour_count(batch_colours)
+    first, last = colour_bounds(batch_colours, 0)
     phase = 0
     for _ in range(steps.times):
         phase = begin_step(steps, team, phase)
@@ -69,10 +70,11 @@ def sweeps(
             for colour in range(colours):
                 place = enter(team, phase, first, last)
                 while inside(place, last):
-                    visit(terms, vertices, divide(place, vertices.width), u, anchor, omega, rejected)
+                    batch = divide(batch_at(batch_colours, place), vertices.width)
+                    visit(terms, vertices, batch, u, anchor, omega, rejected)
                     place = proceed(team, phase, place, first, last)
                 following = colour + 1 if colour + 1 < colours else 0
-                bounds = colour_start[following], colour_start[following + 1]  # read while others still work
+                bounds = colour_bounds(batch_colours, following)  # read while others still work
                 leave(team, phase, first, last)
                 first, last = bounds
                 phase += 1
@@ -134,17 +136,23 @@ class PBNGRun:
     recovers = False
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
-        self.problem = problem
+        self.problem, self.options = problem, options
         self.check_every = 10
         self.omega = options.omega if options.acceleration == "sor" else 1.0
+        self._see_stencils()
+
+    def _see_stencils(self) -> None:
+        """Prepare what depends on the stencils that there are."""
+        p, options = self.problem, self.options
+        self._model = p.model
         self.acceleration: Chebyshev | Anderson | None = None
         if options.acceleration == "chebyshev":
-            self.acceleration = Chebyshev(options.rho, options.gamma, options.start, problem)
+            self.acceleration = Chebyshev(options.rho, options.gamma, options.start, p)
         if options.acceleration == "anderson":
-            self.acceleration = Anderson(options.window, problem)
-        self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
-        shape = problem.copies, *problem.vertices.inertia.shape
-        self._rejected = problem.shared("rejected", lambda: problem.zeros(shape))
+            self.acceleration = Anderson(options.window, p)
+        self.links = rows_of_links(p) if options.links else p.shared("no links", no_links)
+        shape = p.copies, *p.vertices.inertia.shape
+        self._rejected = p.shared("rejected", lambda: p.zeros(shape))
 
     @property
     def colours(self) -> int:
@@ -166,15 +174,18 @@ class PBNGRun:
         return self.acceleration.notes(copy) if self.acceleration else []
 
     def advance(self, iterations: int) -> None:
-        """Sweep that many times."""
+        """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
+        to the next."""
         p = self.problem
+        if p.model is not self._model:
+            self._see_stencils()
         acceleration = self.acceleration.rows(iterations) if self.acceleration else NOT_ACCELERATED
         p.step(
             sweeps,
             iterations * (self.colours + acceleration.phases),
             p.terms,
             p.vertices,
-            p.colour_start,
+            p.batch_colours,
             self.links,
             p.u,
             p.anchor,

@@ -16,7 +16,8 @@ import numpy as np
 
 from supple.kernels import RECORD, default_threads, lanes_of, run, threads_for
 from supple.model import Model
-from supple.ordering import Links, batch_elements, batch_links, batch_vertices
+from supple.ordering import Links, batch_elements, batch_links, batch_vertices, colour_count, widest_colour
+from supple.ordering.colours import Colours
 from supple.solvers.evaluation import (
     Energy,
     Inversion,
@@ -25,10 +26,11 @@ from supple.solvers.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
-from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, on_records
+from supple.solvers.records import ONCE, Clear, Coast, Displace, Put, Return, on_records
+from supple.solvers.refresh import make_layout, refresh, take_stencils
 from supple.solvers.sums import PARTS
 from supple.state import State
-from supple.terms import inversion
+from supple.terms import Term, inversion
 
 MIN_BATCHES_PER_THREAD = 16
 """Below this many batches per colour and thread, waiting costs more than a further thread gains."""
@@ -77,7 +79,8 @@ class Problem:
 
     u, anchor and net are (n + 1, 4) records of displacements, û and net forces; the last is padding. So are
     `last`, u at the beginning of the step, and `velocity`. There is one copy of the state here, there may be
-    several on a device; those that are `active` are worked on.
+    several on a device; those that are `active` are worked on. growths: how often there was not enough room
+    for stencils that come and go.
     """
 
     device = "cpu"
@@ -100,15 +103,12 @@ class Problem:
         self.model = model
         self.dtype = np.dtype(precision)
         self.lanes = lanes or lanes_of(self.dtype)
-        batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, at_once)
-        self.terms = batches.terms
-        self.colour_start = batches.colour_start
-        self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
         self.inertia = np.zeros(model.vertices)
         self.force, self._loaded = model.force, bool(model.force[model.free].any())
         self._acting: tuple | None = None if model.varying else ((), None)
-        force = np.ascontiguousarray(self._force_by_batch(batches.own))
-        self.vertices = VertexRows(batches.own, batches.width, force, self._by_batch(batches.own))
+        self._at_once = at_once
+        self.layout, self.growths = make_layout(self), 0
+        self._arrange()
         self.u, self.anchor, self.net, self.last, self.velocity = (
             np.zeros((model.vertices + 1, RECORD), self.dtype) for _ in range(5)
         )
@@ -122,10 +122,30 @@ class Problem:
         self._shared: dict[str, Any] = {}
         self._energy_scale = np.zeros(self.copies)
         self._energies: np.ndarray | None = None
-        fewest = max(1, len(batches.own) // max(1, self.colours))
+        fewest = max(1, len(self.vertices.own) // max(1, self.colours))
         wanted = default_threads() if threads is None else threads
         self.threads = max(1, min(wanted, fewest // MIN_BATCHES_PER_THREAD))
         self._edge = model.mean_edge
+        if self.layout is not None:
+            take_stencils(self)
+
+    def _arrange(self) -> None:
+        """What kernels get of terms and vertices: by batches of vertices, and by elements."""
+        model, layout = self.model, self.layout
+        if layout is None:
+            batches = batch_vertices(model.terms, model.free, self.dtype, self.lanes, self._at_once)
+        else:
+            batches = layout.batches
+        self.terms = batches.terms
+        self.batch_colours: Colours = batches.colour_start if layout is None else layout.colours
+        self.elements = [batch_elements(term, self.dtype, model.vertices, self.lanes) for term in model.terms]
+        force = np.ascontiguousarray(self._force_by_batch(batches.own))
+        self.vertices = VertexRows(batches.own, batches.width, force, self._by_batch(batches.own))
+
+    def refresh(self, index: int, term: Term) -> None:
+        """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
+        between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
+        refresh(self, index, term)
 
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
         """External forces (batches, 3, lanes) [N]."""
@@ -193,8 +213,8 @@ class Problem:
     def pull(self, array: np.ndarray) -> None:
         """Bring an array that kernels have written to the host; it is there already on the CPU."""
 
-    def push(self, array: np.ndarray) -> None:
-        """Let kernels see what the host has written into an array."""
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        """Let kernels see what the host has written into an array, or into its first rows."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         """target[:] = source, where the kernels' copies of both live; of one copy of the state or all."""
@@ -216,12 +236,12 @@ class Problem:
 
     @property
     def colours(self) -> int:
-        return len(self.colour_start) - 1
+        return colour_count(self.batch_colours)
 
     @cached_property
     def widest(self) -> int:
         """Batches of the colour that has the most."""
-        return int(np.diff(self.colour_start).max(initial=0))
+        return widest_colour(self.batch_colours)
 
     @property
     def positions(self) -> np.ndarray:
@@ -302,6 +322,10 @@ class Problem:
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
         self._on_records(coast, self._put(pinned))
         self._moving = True
+
+    def return_to_anchor(self) -> None:
+        """u = û, but for the pinned vertices."""
+        self._on_records(Return(self.u, self.anchor, self._at_targets.slot))
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records."""

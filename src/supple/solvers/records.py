@@ -160,3 +160,18 @@ def _put(operation, place, i):
     slot = operation.slot[k]
     if slot >= 0:
         put_record(operation.u, k, record_at(operation.targets, slot))
+
+
+class Return(NamedTuple):
+    """u = û where slot, one for each record, is negative."""
+
+    u: Any
+    anchor: Any
+    slot: Any
+
+
+@act.of(Return)
+def _return(operation, place, i):
+    k = i + offset_of(place)
+    if operation.slot[k] < 0:
+        put_record(operation.u, k, record_at(operation.anchor, k))

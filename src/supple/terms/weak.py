@@ -31,7 +31,8 @@ class WeakConstraints:
 
     vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
     unused slots have weight 0. target (m, 3) [m]; stiffness (m, 6) [N/m] symmetric as xx yy zz xy xz yz;
-    rest (n, 3) positions at zero displacement [m].
+    rest (n, 3) positions at zero displacement [m]; capacity: how many there is room for where they come and
+    go.
     """
 
     vertices: np.ndarray
@@ -39,6 +40,7 @@ class WeakConstraints:
     target: np.ndarray
     stiffness: np.ndarray
     rest: np.ndarray
+    capacity: int | None = None
 
     name: ClassVar[str] = "weak constraints"
     ties: ClassVar[bool] = True
