@@ -73,8 +73,8 @@ class Model:
 
     @property
     def mean_edge(self) -> float:
-        """Mean length of the first edges of all elements at rest [m]."""
-        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties]
+        """Mean length of the first edges at rest of all elements that stay [m]."""
+        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties and term.capacity is None]
         edges = np.concatenate([np.diff(self.rest[s], axis=1)[:, 0] for s in stencils] or [np.empty((0, 3))])
         return float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 

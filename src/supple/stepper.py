@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from supple.asking import UNSAID, Tolerance, check_circumstances, request
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
+from supple.magnitudes import refuse_beyond
 from supple.model import Model, Step
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
@@ -23,6 +24,7 @@ from supple.simulate import Frame, frame_of, sound
 from supple.solvers import PBNG, Solver
 from supple.solvers.problem import Problem
 from supple.solving import make_problem
+from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
 from supple.stepping import Stepping, make_pace
 from supple.words import counted
@@ -92,6 +94,8 @@ class Stepper:
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
     leading axis of that length, or none for what is the same for all. On a CUDA device PBNG moves all of them
     at once; everything else goes through them one by one, with one set-up for all.
+
+    springs: room for that many springs that come and go, see `set_springs`.
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class Stepper:
         device: str = "cpu",
         threads: int | None = None,
         copies: int | None = None,
+        springs: int = 0,
     ) -> None:
         began = perf_counter()
         asked = request(scene, solver, tolerance, max_iterations, time_budget)
@@ -120,6 +125,9 @@ class Stepper:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
         self.model = build_model(scene, pace.quasistatic)
+        self._springs = whole_number("springs", springs, at_least=0) > 0
+        if self._springs:
+            self.model = with_room_for_springs(self.model, springs)
         problem: Problem
         if self.copies is not None and device == "cuda" and isinstance(solver, PBNG):
             problem, self._one_by_one = _motions(self.model, precision, self.copies, solver), False
@@ -263,6 +271,31 @@ class Stepper:
         copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
+
+    def set_springs(
+        self, pairs: ArrayLike, stiffness: ArrayLike | None = None, rest_length: ArrayLike | None = None
+    ) -> None:
+        """From now on these springs are there, ½ k (l - L)² [J], and none of those before:
+
+            sim = supple.Stepper(scene, dt=0.01, springs=100)
+            sim.set_springs([(3, 17), (4, 18)], stiffness=50.0, rest_length=0.1)
+            sim.step()
+            sim.set_springs([])
+
+        pairs (m, 2): numbers of the vertices at their ends; stiffness k [N/m] and rest_length L [m] are
+        numbers or one for each, and springs without a rest_length are as long as they are now. Nothing is
+        built anew, as long as there are not more of them than what the stepper was made with (`springs`).
+        They are the same for all copies, and no part of the state.
+        """
+        if not self._springs:
+            raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
+        if rest_length is None and self.copies is not None:
+            raise ValueError("the copies are not alike: give the springs a rest_length")
+        now = self.model.rest if self.copies is not None else self.positions
+        term = springs_between(self.model, pairs, stiffness, rest_length, now)
+        refuse_beyond(replace(self.model, terms=(term,)), str(self._problem.dtype))
+        self._problem.refresh(len(self.model.terms) - 1, term)
+        self.model = self._problem.model
 
     def _advance(self, forces: Forces | None, pins: Pins | None) -> list[Report]:
         if self._failed:

@@ -107,9 +107,8 @@ def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None 
     """One visit per stencil, seen from its first vertex, and room for as many as the term has; lanes without
     one refer to vertex `padding`."""
     m, lanes = len(term.vertices), lanes or lanes_of(dtype)
-    room = getattr(term, "capacity", None) or 0
     row, lane = np.divmod(np.arange(m), lanes)
-    own = np.full((-(-max(m, room) // lanes), lanes), padding, np.int32)
+    own = np.full((-(-max(m, term.capacity or 0) // lanes), lanes), padding, np.int32)
     own[row, lane] = term.vertices[:, 0]
     visits = Visits(np.arange(m), np.zeros(m, np.int64), row, lane, own, np.dtype(dtype))
     return Elements(own[:, None, :].copy(), term.rows(visits, np.zeros(1, np.int64)))

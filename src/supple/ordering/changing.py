@@ -30,9 +30,9 @@ Moves = np.ndarray
 """(k, 4): from which row and lane to which row and lane visits go."""
 
 
-def changes(term: Any) -> bool:
+def changes(term: Term) -> bool:
     """Whether the stencils of a term may be exchanged for others."""
-    return getattr(term, "capacity", None) is not None
+    return term.capacity is not None
 
 
 @dataclass(frozen=True)
