@@ -58,9 +58,9 @@ class Mirror:
         if id(array) in self._copies:
             array[...] = self.of(array)
 
-    def push(self, array: np.ndarray) -> None:
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
         if id(array) in self._copies:
-            self.of(array)[...] = array
+            self.of(array)[:rows] = array[:rows]
 
     def assign(self, target: np.ndarray, source: np.ndarray, first: int, last: int) -> None:
         self.of(target)[first:last] = self.of(source)[first:last]
