@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,6 +99,11 @@ class Model:
         for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
             force = force + fraction * whole
         return force
+
+
+def with_term(model: Model, index: int, term: Term) -> Model:
+    """The model with another term in place of one."""
+    return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
 @dataclass(frozen=True, eq=False)

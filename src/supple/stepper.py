@@ -7,30 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import UNSAID, Tolerance, check_circumstances, request
+from supple.asking import Options, request, takes_options
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
+from supple.equilibria import bytes_per_copy
 from supple.magnitudes import refuse_beyond
 from supple.model import Model, Step
+from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
 from supple.simulate import Frame, frame_of, sound
-from supple.solvers import PBNG, Solver
-from supple.solvers.problem import Problem
-from supple.solving import make_problem
+from supple.solvers import Solver
+from supple.solving import make_problem, on_device
 from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
 from supple.stepping import Stepping, make_pace
 from supple.words import counted
-
-if TYPE_CHECKING:
-    from supple.solvers.cuda_motions import CudaMotions
 
 MOST_COPIES = 65_535
 """Rows that a grid of a CUDA device may have, one for each copy."""
@@ -88,16 +86,17 @@ class Stepper:
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
     step, each with v = (1 - damping) Δx/Δt; a quasistatic one finds the equilibrium. dt, substeps, damping
-    and quasistatic default to the scene's, the solver to PBNG with Anderson acceleration, and a step ends at
-    an imbalance of 1e-4 where no limit says otherwise.
+    and quasistatic default to the scene's. solver, stop and compute, or what these consist of one by one: as
+    for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
-    leading axis of that length, or none for what is the same for all. On a CUDA device PBNG moves all of them
-    at once; everything else goes through them one by one, with one set-up for all.
+    leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
+    move all of them at once; on the CPU they go one by one, with one set-up for all.
 
     springs: room for that many springs that come and go, see `set_springs`.
     """
 
+    @takes_options
     def __init__(
         self,
         scene: Scene | SceneFile,
@@ -107,19 +106,13 @@ class Stepper:
         substeps: int | None = None,
         damping: float | None = None,
         quasistatic: bool | None = None,
-        tolerance: Tolerance = UNSAID,
-        max_iterations: int | None = None,
-        time_budget: float | None = None,
-        precision: str = "float64",
-        device: str = "cpu",
-        threads: int | None = None,
         copies: int | None = None,
         springs: int = 0,
+        **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
-        asked = request(scene, solver, tolerance, max_iterations, time_budget)
-        check_circumstances(precision, device, threads)
-        scene, solver, stop = scene_of(scene), asked.solver, asked.stop
+        asked = request(scene, solver, options)
+        scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
         pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
@@ -128,12 +121,12 @@ class Stepper:
         self._springs = whole_number("springs", springs, at_least=0) > 0
         if self._springs:
             self.model = with_room_for_springs(self.model, springs)
-        problem: Problem
-        if self.copies is not None and device == "cuda" and isinstance(solver, PBNG):
-            problem, self._one_by_one = _motions(self.model, precision, self.copies, solver), False
+        together = self.copies is not None and compute.device == "cuda" and solver.batches
+        self._one_by_one = self.copies is not None and not together
+        if self.copies is not None and together:
+            problem = _motions(self.model, compute.precision, self.copies, solver)
         else:
-            problem = make_problem(self.model, pace.quasistatic, precision, device, threads)
-            self._one_by_one = copies is not None
+            problem = make_problem(self.model, pace.quasistatic, compute)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         self._states: list[State] = []
         self._steps: list[Step | None] = []
@@ -172,20 +165,24 @@ class Stepper:
         """(n, 3), or (copies, n, 3) [m]."""
         if self._one_by_one:
             return self.model.rest + np.stack([state.displacements for state in self._states])
-        return self._problem.positions
+        return self._all_or_one(self._problem.states.positions)
+
+    def _all_or_one(self, of_copies: np.ndarray) -> np.ndarray:
+        """Without the leading axis where nobody asked for copies."""
+        return of_copies[0] if self.copies is None else of_copies
 
     @property
     def velocities(self) -> np.ndarray:
         """(n, 3), or (copies, n, 3) [m/s]."""
         if self._one_by_one:
             return np.stack([state.velocities for state in self._states]).astype(float)
-        return self._stepping.settle()
+        return self._all_or_one(self._stepping.settle())
 
     def positions_like(self, like: str) -> Any:
         """The positions as an array of "torch" or "cupy", on the device if the stepper is there."""
         from supple.interop import array_of
 
-        there = None if self._one_by_one else self._problem.all_displacements_on_device()
+        there = None if self._one_by_one else self._problem.states.on_device()
         here = self.positions if there is None else None
         return array_of(like, here, self.model.rest, there, self.copies)
 
@@ -195,11 +192,9 @@ class Stepper:
         follows is then bitwise what followed before. The clock is not part of it."""
         if self._one_by_one:
             return list(self._states)
-        velocities = self._stepping.settle()
-        if self.copies is None:
-            return self._problem.state
-        moved, dtype = self._problem.vectors(self._problem.u), self._problem.dtype
-        return [State(u.copy(), v.astype(dtype)) for u, v in zip(moved, velocities, strict=True)]
+        self._stepping.settle()
+        states = self._problem.states.take()
+        return states[0] if self.copies is None else states
 
     @state.setter
     def state(self, state: State | Sequence[State]) -> None:
@@ -265,10 +260,10 @@ class Stepper:
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
-        """The same, but nothing is read back: positions stay on the device until somebody asks for them.
-        Velocities, too, are rounded to the solve's precision only when they are read, as `step` does at the
-        end of every frame, so that the two differ by that rounding. Returns the report, or those of all
-        copies."""
+        """Go on by dt as `step` does, but read nothing back: positions stay on the device until somebody asks
+        for them. Velocities, too, are rounded to the solve's precision only when they are read, as `step`
+        does at the end of every frame, so that the two differ by that rounding. Returns the report, or those
+        of all copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
 
@@ -324,17 +319,14 @@ class Stepper:
             reports += stepping.advance(*self._of_copy(k, forces, pins))
             stepping.settle()
             self._states[k] = stepping.problem.state
-            self._steps.append(stepping.last_step())
+            self._steps += stepping.last_steps()
         return reports
 
     def _last_steps(self) -> list[Step | None]:
         """What led to the frame, for each copy."""
         if self._one_by_one:
             return self._steps
-        last = self._stepping.last_step()
-        if last is None:
-            return [None] * (self.copies or 1)
-        return [Step(last.dt, *self._of_copy(k, last.anchor, last.force)) for k in range(self.copies or 1)]
+        return self._stepping.last_steps()
 
     @property
     def _problem(self) -> Problem:
@@ -351,12 +343,8 @@ class Stepper:
     def _put(self, states: list[State]) -> None:
         if self._one_by_one:
             self._states = list(states)
-        elif self.copies is None:
-            self._problem.state = states[0]
         else:
-            self._problem._vectors(self._problem.u)[:] = [state.displacements for state in states]
-            self._problem.push(self._problem.u)
-            self._problem.set_velocities(np.stack([state.velocities for state in states]))
+            self._problem.states.put(states)
         self._stepping.begin()
 
     def _forces(self, forces: Forces | None) -> np.ndarray | None:
@@ -404,17 +392,17 @@ class Stepper:
         return [int(k) for k in chosen]
 
 
-def _motions(model: Model, precision: str, copies: int, solver: PBNG) -> CudaMotions:
+def _motions(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
     """Copies on a device, which must have room for them."""
     from supple.kernels.cuda import free_memory, require_device
-    from supple.solvers.cuda_batch import bytes_per_copy
-    from supple.solvers.cuda_motions import CudaMotions
 
     require_device()
-    needed, free = copies * bytes_per_copy(model, precision, solver.window), free_memory()
+    needed, free = copies * bytes_per_copy(model, precision, solver), free_memory()
     if needed > free:
         raise ValueError(
             f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
             f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
         )
-    return CudaMotions(model, precision, copies)
+    problem = Problem(model, precision, device=on_device("cuda", model, copies))
+    problem.hold(copies)
+    return problem

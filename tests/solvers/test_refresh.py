@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lanewise import LanewiseProblem
+from lanewise import lanewise_problem
 from problems import PBNGS, PRECISIONS, cantilever, material, model_of, net, perturbed, sheet, tied_blocks
 
 import supple
+from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import SOLVERS
-from supple.solvers.problem import Problem
 from supple.solving import Stop, solve
 from supple.terms import Springs
 
@@ -49,28 +49,28 @@ def begin_step(problem, start):
     """A backward Euler step from where start (n, 3) [m] is, standing still."""
     problem.set_inertia(DT, start)
     problem.positions = start
-    problem.prescribe(0.0)
+    problem.begin_step(0.0)
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("kind", [Problem, LanewiseProblem])
+@pytest.mark.parametrize("kind", [Problem, lanewise_problem])
 def test_energies_and_forces_are_those_of_the_springs_that_there_are(name, precision, kind):
     model = MODELS[name]
     problem = perturbed(changing(model, precision, kind), 0.05)
-    problem.set_time_step(DT)
+    problem.loads.set_time_step(DT)
     for seed, count in enumerate((7, 30, 3, 0, 20)):
         problem.refresh(len(model.terms), springs(model, count, seed))
         expected = kind(having(model, springs(model, count, seed)), precision)
-        expected.set_time_step(DT)
+        expected.loads.set_time_step(DT)
         expected.u[:] = problem.u
         eps = 50 * float(np.finfo(precision).eps)
         assert problem.energy() == pytest.approx(expected.energy(), rel=eps)
         assert problem.balance().imbalance == pytest.approx(expected.balance().imbalance, rel=eps)
-        scale = np.abs(expected.net).max()
-        np.testing.assert_allclose(problem.net[:-1], expected.net[:-1], atol=eps * scale)
-        np.testing.assert_array_equal(problem.net[-1], 0)
-    assert problem.growths == 0
+        scale = np.abs(expected.states.net).max()
+        np.testing.assert_allclose(problem.states.net[:-1], expected.states.net[:-1], atol=eps * scale)
+        np.testing.assert_array_equal(problem.states.net[-1], 0)
+    assert problem.layout.growths == 0
 
 
 @EVERY_METHOD
@@ -80,11 +80,11 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
     model = MODELS["cantilever"]
     found = []
     for problem in (Problem(model, "float64"), changing(model)):
-        if problem.layout is not None:
+        if problem.layout.room is not None:
             problem.refresh(1, springs(model, 12))
             problem.refresh(1, springs(model, 0))
         if quasistatic:
-            problem.prescribe(0.0)
+            problem.begin_step(0.0)
         else:
             begin_step(problem, model.rest * 1.01)
         METHODS[method].begin(problem).advance(3)
@@ -98,7 +98,7 @@ def test_what_was_before_changes_nothing(method):
     """Steps with springs, bit by bit those of a problem that never had others; also when room has run out."""
     model = MODELS["cantilever"]
     problem = changing(model, capacity=8)
-    assert problem.growths == 0
+    assert problem.layout.growths == 0
     start = model.rest
     for seed, count in enumerate((6, 25, 11)):
         problem.refresh(1, springs(model, count, seed))
@@ -108,7 +108,7 @@ def test_what_was_before_changes_nothing(method):
             METHODS[method].begin(each).advance(4)
         np.testing.assert_array_equal(problem.u, alone.u)
         start = problem.positions
-    assert problem.growths > 0
+    assert problem.layout.growths > 0
 
 
 @pytest.mark.parametrize("name", ["pbng-none", "pbng-anderson", "pbng-chebyshev", "newton"])
@@ -117,7 +117,7 @@ def test_springs_may_change_between_sweeps(name, model):
     """The equilibrium is that of the last, found from scratch."""
     model, solver = MODELS[model], METHODS[name]
     problem = changing(model)
-    problem.prescribe(0.0)
+    problem.begin_step(0.0)
     run = solver.begin(problem)
     last = springs(model, 15, seed=5, stiffness=10.0)
     for seed in range(3):
@@ -159,7 +159,7 @@ def test_a_net_may_consist_of_nothing_else():
     problem = Problem(model_of(points, empty, pinned=whole.pinned, stretch=1.1), "float64")
     problem.refresh(0, term)
     problem.positions = whole.rest * [1.1, 1.1, 1]
-    problem.prescribe(0.0)
+    problem.begin_step(0.0)
     assert solve(problem, supple.PBNG(), Stop(1e-8)).ok
     expected = supple.equilibrium(whole, tolerance=1e-8, start=whole.rest * [1.1, 1.1, 1])
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
@@ -170,7 +170,7 @@ def test_threads_change_nothing():
     found = []
     for threads in (1, 2):
         problem = changing(model, "float32", capacity=200)
-        problem.threads = threads
+        problem.device.threads = threads
         begin_step(problem, model.rest)
         run = supple.PBNG("none").begin(problem)
         for seed in range(3):

@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from supple.compute import Compute
 from supple.model import Model, Step
+from supple.problem import Balance
 from supple.solvers import Run, Solver
-from supple.solvers.problem import Balance
 from supple.solving import make_problem
 from supple.stepping import total_damping
+
+LARGE = 500_000
+"""Elements of which a sweep takes longer than a picture, some 20 ms on two cores."""
 
 REMEMBERED = 600
 """Updates that the residual plot shows."""
@@ -43,11 +47,9 @@ class Track:
         self.positions, self.velocities = positions, np.zeros_like(positions)
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
-    def work_on(self, model: Model, precision: str, device: str) -> None:
+    def work_on(self, model: Model, compute: Compute) -> None:
         """Go on with another model of the same vertices, which a solver may refuse with a ValueError."""
-        if self.solver.name == "newton":  # which knows nothing else
-            precision, device = "float64", "cpu"
-        self._problem = make_problem(model, True, precision, device, None)
+        self._problem = make_problem(model, True, compute.suited_to(self.solver))
         self._problem.positions = self.positions
         self.solver.begin(self._problem)
         self._run = self._step = self.balance = None
@@ -55,19 +57,19 @@ class Track:
     @property
     def step(self) -> Step | None:
         """The backward Euler step that led here; None in quasistatics."""
-        return None if self._step is None else Step(*self._step, self._problem.force)
+        return None if self._step is None else Step(*self._step, self._problem.loads.force)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
         self._problem.positions = self.positions
-        self._problem.prescribe(time)
+        self._problem.begin_step(time)
         self.positions, self._run = self._problem.positions, None
 
     def relax(self, time: float, moved: bool, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Some sweeps towards the equilibrium; the run goes on where nothing moved the pins."""
         if moved or self._run is None:
             self._problem.positions = self.positions
-            self._problem.prescribe(time)
+            self._problem.begin_step(time)
             self._run = self.solver.begin(self._problem)
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
@@ -76,15 +78,15 @@ class Track:
         self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
     ) -> None:
         """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
-        ahead = self.positions + dt * self.velocities
-        self._problem.set_inertia(dt, ahead)
-        self._problem.positions = ahead
-        self._problem.prescribe(time)
-        self._run, self._step = self.solver.begin(self._problem), (dt, ahead)
+        p = self._problem
+        p.positions = self.positions
+        p.states.set_velocities(self.velocities)
+        p.loads.set_time_step(dt)
+        p.begin_step(time, dt)
+        self._run, self._step = self.solver.begin(p), (dt, self.positions + dt * self.velocities)
         self._sweep(sweeps, interrupted)
-        kept = 1 - total_damping(self.solver, damping)
-        self.velocities = kept * (self._problem.positions - self.positions) / dt
-        self.positions = self._problem.positions
+        (self.velocities,) = p.states.velocities(dt, total_damping(self.solver, damping))
+        self.positions = p.positions
 
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
@@ -104,7 +106,7 @@ class Track:
     @property
     def _slow(self) -> bool:
         """Whether single iterations take so long that one wants to interrupt them."""
-        return self.solver.name == "newton" or self._problem.model.elements > 500_000
+        return self.solver.solves_systems or self._problem.model.elements > LARGE
 
     def _refuse_lost(self, balance: Balance) -> None:
         assert self._run is not None

@@ -4,13 +4,21 @@ from supple.ordering.batches import VertexBatches, batch_elements, batch_vertice
 from supple.ordering.changing import ChangingBatches, changes
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.colouring import colour_vertices, incidence
-from supple.ordering.colours import ListedColours, batch_at, colour_bounds, colour_count, widest_colour
+from supple.ordering.colours import (
+    Colours,
+    ListedColours,
+    batch_at,
+    colour_bounds,
+    colour_count,
+    widest_colour,
+)
 from supple.ordering.elements import ElementBatches, batch_coloured_elements, colour_elements
 from supple.ordering.links import Links, batch_links
 from supple.ordering.rows import row_arrays
 
 __all__ = [
     "ChangingBatches",
+    "Colours",
     "ElementBatches",
     "Links",
     "ListedColours",

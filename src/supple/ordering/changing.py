@@ -17,7 +17,7 @@ import numpy as np
 from supple.ordering.batches import VertexBatches, batch_vertices
 from supple.ordering.colours import ListedColours
 from supple.ordering.recolouring import lasting_colours, recolour
-from supple.ordering.rows import empty_rows, map_rows, row_arrays
+from supple.ordering.rows import empty_rows, map_rows, overwrite, row_arrays
 from supple.terms import Term, Visits
 
 MORE_COLOURS = 16
@@ -154,7 +154,7 @@ class ChangingBatches:
             terms, self.batches.terms, plan.starts, plan.visits, strict=True
         ):
             if visits is not None:
-                written += _overwrite(rows, term.rows(visits, start))
+                written += overwrite(rows, term.rows(visits, start))
             else:
                 moves.append(self._moves_of(lasting, plan, start, len(row_arrays(rows)[0]) - 1))
                 lasting += 1
@@ -280,12 +280,3 @@ def _places(home: VertexBatches, width: np.ndarray, n: int) -> Places:
     batch, lane = np.full(n + 1, -1), np.full(n + 1, -1)
     batch[v], lane[v] = at, first
     return Places(batch[:n], lane[:n], width, lanes)
-
-
-def _overwrite(rows: Any, new: Any) -> list[tuple[np.ndarray, int]]:
-    """Write rows over the first of those that there is room for."""
-    written = []
-    for array, values in zip(row_arrays(rows), row_arrays(new), strict=True):
-        array[: len(values)] = values
-        written.append((array, len(values)))
-    return written

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import kernel
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 
 
 @kernel
@@ -65,8 +65,8 @@ class Assembly:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
         p = self.problem
         data = np.zeros((len(self._indices), 3, 3))
-        for term, elements, slots in zip(p.model.terms, p.elements, self._slots, strict=True):
-            blocks = term.hessian_blocks(elements, p.u, kind, p.threads)
+        for term, elements, slots in zip(p.model.terms, p.layout.elements, self._slots, strict=True):
+            blocks = term.hessian_blocks(elements, p.u, kind, p.device.threads)
             _accumulate(np.ascontiguousarray(blocks), slots, data)
-        data[self._diagonal] += p.inertia[self.free, None, None] * np.eye(3)
+        data[self._diagonal] += p.loads.inertia[self.free, None, None] * np.eye(3)
         return bsr_matrix((data, self._indices, self._indptr), shape=(self.size, self.size))

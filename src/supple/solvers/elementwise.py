@@ -13,13 +13,19 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
-from supple.ordering import ElementBatches, batch_coloured_elements, changes
-from supple.solvers.problem import Balance, Problem
-from supple.solvers.projection import Exerted, Places, element_sweeps, make_projections
+from supple.kernels import RECORD
+from supple.model import Model
+from supple.ordering import ElementBatches, changes
+from supple.problem import Problem
+from supple.solvers.projection import Exerted, Places, Projection, element_sweeps, make_projections
+from supple.solvers.solver import Run, Solver
+
+REST, WEIGHTS = 10, 4
+"""Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
 
 
 @dataclass(frozen=True)
-class ElementOptions:
+class ElementOptions(Solver):
     """Options of every element-wise method.
 
     ordering: "colours" or "clusters" of up to cluster_size elements [BNH Algorithm 4]; weak_first: visit weak
@@ -43,27 +49,33 @@ class ElementOptions:
         whole_number("sweeps_per_step", self.sweeps_per_step)
         check_iterations(self.iterations)
 
-    name: ClassVar[str]
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
+    batches: ClassVar[bool] = True
     recovers: ClassVar[bool] = False
     """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
     resumes: ClassVar[bool] = False
     """Whether a step of pseudo-time takes over the forces of the last one: possible where they are linear in
     what the method remembers."""
+    remembers: ClassVar[int] = 0
+    """Numbers that it keeps of each tetrahedron."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
 
+    def memory(self, model: Model, number: int) -> int:
+        return len(model.tets) * ((REST + WEIGHTS + self.remembers) * number + 16)
+
 
 class Workplace(NamedTuple):
-    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: the terms and
-    its projections of each, in the order of visits; all of these; the phases of a sweep and the most batches
-    that one has; what the projections remember; and the external forces with the displacement W f by them."""
+    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: the version
+    of the layout; its projections of each term, in the order of visits; all of these; the phases of a sweep
+    and the most batches that one has; what the projections remember; and the external forces with the
+    displacement W f by them."""
 
     inertia: np.ndarray
     dynamic: bool
     weights: np.ndarray
-    terms: tuple
+    version: int
     by_term: dict[int, list]
     projections: tuple
     phases: int
@@ -72,12 +84,11 @@ class Workplace(NamedTuple):
     drift: list[np.ndarray]
 
 
-class ElementRun:
+class ElementRun(Run):
     """An element-wise method at work on one problem, which has one run of a method at a time."""
 
     check_every = 10
     patience = 1000
-    guarded = False
 
     @property
     def recovers(self) -> bool:
@@ -107,9 +118,6 @@ class ElementRun:
         """Colours of all projections together."""
         return self._workplace.phases
 
-    def rejected(self) -> list[int]:
-        return [0]
-
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self.colours} element colours"]
         if not self.dynamic:
@@ -119,13 +127,9 @@ class ElementRun:
             )
         return notes
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Nothing to adapt."""
-        return False
-
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
-        if self.problem.model.terms is not self._workplace.terms:
+        if self.problem.layout.version != self._workplace.version:
             self._begin_again()
         while iterations > 0:
             count = iterations
@@ -135,7 +139,7 @@ class ElementRun:
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p, phases = self.problem, self._workplace.phases
             size, widest = (count, phases), self._workplace.widest
-            p.step(element_sweeps, count * phases, self.projections, p.u, *size, widest=widest)
+            p.device.step(element_sweeps, count * phases, self.projections, p.u, *size, widest=widest)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -150,8 +154,8 @@ class ElementRun:
         v = 0 in pseudo-time."""
         p = self.problem
         for memory in self._workplace.memory:
-            p.clear(memory)
-        p.displace(self._drift())
+            p.device.clear(memory)
+        p.states.displace(self._drift())
         self._sweeps_in_step = 0
 
     def _begin_again(self) -> None:
@@ -159,41 +163,43 @@ class ElementRun:
         what. In pseudo-time that is a new step, from where the last has led."""
         self._workplace = self._find_workplace()
         if self.dynamic:
-            self.problem.return_to_anchor()
+            self.problem.states.return_to_anchor()
         self._begin_step()
 
     def _drift(self) -> np.ndarray:
         """W f_ext, records; remembered, since it is the same in every step."""
         p, known = self.problem, self._workplace.drift
-        if not known or known[0] is not p.force:
-            drift = np.zeros_like(p.u)
-            drift[:-1, :3] = self.weights[:-1, None] * p.force
-            known[:] = p.force, drift
+        force = p.loads.force
+        if not known or known[0] is not force:
+            drift = np.zeros((*force.shape[:-2], p.model.vertices + 1, RECORD), p.dtype)
+            drift[..., :-1, :3] = self.weights[:-1, None] * force
+            known[:] = force, drift.reshape(-1, RECORD)
         return known[1]
 
     def _resume_step(self) -> None:
         """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
         p, work = self.problem, self._workplace
-        p.displace(self._drift())
+        p.states.displace(self._drift())
         exerted = tuple(Exerted(q.places, q) for q in self.projections)
-        p.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
+        p.device.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
         self._sweeps_in_step = 0
 
     def _find_workplace(self) -> Workplace:
         """That of an earlier run of this method on the problem, if it had the same W."""
         known = self.problem.shared("workplaces of element-wise methods", dict)
         found = known.get(self.method)
-        known_terms = found is not None and found.terms is self.problem.model.terms
-        if found is not None and known_terms and found.inertia is self.problem.inertia:
+        version = self.problem.layout.version
+        if found and (found.version, id(found.inertia)) == (version, id(self.problem.loads.inertia)):
             return found
-        dynamic = bool(self.problem.inertia.any())
+            return found
+        dynamic = bool(self.problem.loads.inertia.any())
         weights = self._weights(dynamic)
         if found is not None and not np.array_equal(found.weights, weights):
             found = None
-        if found is None or not known_terms:
+        if found is None or found.version != version:
             found = self._make_workplace(weights, dynamic, found)
-        known[self.method] = found._replace(inertia=self.problem.inertia, dynamic=dynamic)
+        known[self.method] = found._replace(inertia=self.problem.loads.inertia, dynamic=dynamic)
         return known[self.method]
 
     def _make_workplace(self, weights: np.ndarray, dynamic: bool, before: Workplace | None) -> Workplace:
@@ -201,38 +207,36 @@ class ElementRun:
         p, method = self.problem, self.method
         terms = p.model.terms
         order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
-        same = {k for k in order if before is not None and before.terms[k] is terms[k]}
         by_term = {
-            k: before.by_term[k] if before is not None and k in same else self._project(k, weights)
+            k: self._project(k, weights) if before is None or changes(terms[k]) else before.by_term[k]
             for k in order
         }
         projections = [q for k in order for q in by_term[k]]
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
-        work = tuple(projections), len(sizes) - 1, int(sizes.max())
-        return Workplace(p.inertia, dynamic, weights, terms, by_term, *work, memory, [])
+        work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
+        return Workplace(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
     def _project(self, k: int, weights: np.ndarray) -> list:
-        """The projections of a term."""
-        p, term = self.problem, self.problem.model.terms[k]
+        """The projections of a term, with memory (copies, rows, fields, lanes)."""
+        p = self.problem
         batches = self._batches(k)
         places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
-        return make_projections(self.method, term, places)
+        made: list[Projection] = make_projections(self.method, p.model.terms[k], places)
+        return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
-        term, changing = p.model.terms[k], changes(p.model.terms[k])
-        size = method.cluster_size if method.ordering == "clusters" and not changing else 1
-
-        def make() -> ElementBatches:
-            return batch_coloured_elements(term, p.model.vertices, p.dtype, size, p.lanes)
-
-        return make() if changing else p.shared(f"elements of term {k} in clusters of {size}", make)
+        if changes(p.model.terms[k]):
+            return p.layout.coloured_elements(k, 1)
+        size = method.cluster_size if method.ordering == "clusters" else 1
+        name = f"elements of term {k} in clusters of {size}"
+        return p.shared(name, lambda: p.layout.coloured_elements(k, size))
 
     def _weights(self, dynamic: bool) -> np.ndarray:
         """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding."""
         p = self.problem
-        stiffness = p.inertia if dynamic else p.model.mass / self.method.pseudo_dt**2
+        stiffness = p.loads.inertia if dynamic else p.model.mass / self.method.pseudo_dt**2
         W = np.zeros(p.model.vertices + 1)
         free = p.model.free
         if np.any(stiffness[free] <= 0):
