@@ -86,7 +86,7 @@ class Changes:
 
 class ChangingBatches:
     """batches: with room for vertices that change their colour, and for rows; colours: those that there are
-    now; growth: how much more room than what is thought to be enough."""
+    now; moved: the vertices that are not at home; growth: how much more room than what is thought to be enough."""
 
     def __init__(
         self,
@@ -115,6 +115,7 @@ class ChangingBatches:
         self._lasting = lasting_colours(colour.astype(np.int32), [term.vertices for term in lasting])
         self._valences = [np.bincount(t.vertices.ravel(), minlength=self._n)[: self._n] for t in lasting]
         self._away = [np.empty((0, 4), np.int32) for _ in lasting]
+        self.moved = np.empty(0, np.int64)
         room = home.colours + growth * MORE_COLOURS + 1
         self.colours = ListedColours(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
         rows = iter(home.terms)
@@ -160,6 +161,7 @@ class ChangingBatches:
                 lasting += 1
             rows.start[:] = start
             written.append((rows.start, len(start)))
+        self.moved = plan.moved
         return Changes(moves, written, batches)
 
     def _plan(self, terms: Sequence[Term]) -> Plan | None:

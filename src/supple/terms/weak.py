@@ -67,7 +67,9 @@ class WeakConstraints:
         )
 
     def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        """The vertices of each constraint between moving points."""
+        """The vertices of each constraint between moving points, if it lasts."""
+        if self.capacity is not None:
+            return []
         movable = self.translatable & np.where(self.weights != 0, free[self.vertices], True).all(axis=1)
         tied = zip(self.vertices[movable], self.weights[movable], strict=True)
         return [tuple(sorted(set(vertices[weights != 0].tolist()))) for vertices, weights in tied]
