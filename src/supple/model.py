@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,8 +78,8 @@ class Model:
 
     @property
     def mean_edge(self) -> float:
-        """Mean length of the first edges of all elements at rest [m]."""
-        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties]
+        """Mean length of the first edges at rest of all elements that stay [m]."""
+        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties and term.capacity is None]
         edges = np.concatenate([np.diff(self.rest[s], axis=1)[:, 0] for s in stencils] or [np.empty((0, 3))])
         return float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 
@@ -135,6 +135,11 @@ class Model:
         for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
             force = force + fraction * whole
         return force
+
+
+def with_term(model: Model, index: int, term: Term) -> Model:
+    """The model with another term in place of one."""
+    return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
 @dataclass(frozen=True, eq=False)
