@@ -70,12 +70,12 @@ def test_data_of_other_cells_are_left_out(tmp_path):
 
 
 def test_vectors_and_tensors_turn_with_the_mesh(mesh):
-    turned = mesh.rotated((1, 2, 3), 0.7, center=(5, 0, 0))
+    turned = mesh.rotated((1, 2, 3), 0.7, centre=(5, 0, 0))
     R = Rotation.from_rotvec(0.7 * np.array([1, 2, 3]) / np.sqrt(14)).as_matrix()
     expected = {**mesh.cell_data, "fibre": mesh.cell_data["fibre"] @ R.T, "T": R @ mesh.cell_data["T"] @ R.T}
     assert_same(turned.cell_data, expected, atol=1e-12)
     np.testing.assert_allclose(turned.point_data["normal"], mesh.point_data["normal"] @ R.T, atol=1e-12)
-    back = turned.rotated((1, 2, 3), -0.7, center=(5, 0, 0))
+    back = turned.rotated((1, 2, 3), -0.7, centre=(5, 0, 0))
     assert_same(back.cell_data, mesh.cell_data, atol=1e-12)
 
 

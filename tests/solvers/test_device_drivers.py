@@ -85,11 +85,11 @@ def test_one_that_fails_leaves_the_others_alone():
     np.testing.assert_allclose(found[0].positions, alone.positions, atol=1e-12)
 
 
-def test_what_does_not_fit_is_split(fake_device):  # noqa: F811
+def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
     pair = hanging_pair()
     together = list(supple.equilibria(pair[0], variations(*pair), device="cuda"))
     assert any("together with 4 others" in note for note in together[0].report.notes)
-    fake_device.free_memory = lambda: 1
+    monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     split = list(supple.equilibria(pair[0], variations(*pair), device="cuda"))
     for a, b in zip(together, split, strict=True):
         assert any("together with 0 others" in note for note in b.report.notes)
@@ -277,8 +277,8 @@ def test_one_copy_that_fails_on_a_device_leaves_the_others_alone():
     sim.step()
 
 
-def test_copies_that_do_not_fit_are_refused(fake_device):  # noqa: F811
-    fake_device.free_memory = lambda: 1
+def test_copies_that_do_not_fit_are_refused(fake_device, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
         supple.Stepper(swinging(), 0.02, copies=4, device="cuda")
 
@@ -295,3 +295,20 @@ def test_copies_with_attachments_step_as_single_ones_do():
         for copy, sim in enumerate(alone):
             frame = sim.step(None if given is None else given[copy])
             np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("solver", ["pbng", "xpbd", "bpxpbd"])
+def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
+    """Every array that has changed is pushed, and visits are moved where they are."""
+    scene = cantilever(material("neo_hookean"), cells=2)
+    found = []
+    for device in ("cpu", "cuda"):
+        options = {"device": device, "max_iterations": 10, "copies": copies, "springs": 4}
+        sim = supple.Stepper(scene, 0.02, solver, quasistatic=False, **options)
+        for count in (3, 12, 0, 5):
+            pairs = np.random.default_rng(count).permutation(27)[: 2 * count].reshape(-1, 2)
+            sim.set_springs(pairs, 40.0, 0.3)
+            sim.step()
+        found.append(sim.positions)
+    np.testing.assert_allclose(*found, atol=1e-9)

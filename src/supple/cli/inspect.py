@@ -36,11 +36,12 @@ def _print(title: str, found: dict[str, Any]) -> None:
 
     console = stdout()
     console.print(f"[bold]{escape(title)}[/]")
-    sizes = ("vertices", "tets", "components", "pinned", "weak_constraints")
+    sizes = ("vertices", "tets", "components", "pinned", "rollers", "rigid_motions", "weak_constraints")
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
     for heading, table in (
         ("clock", _listing(_clock(found["clock"]))),
         ("bodies", _bodies(found["bodies"])),
+        *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
         ("orderings", _orderings(found["orderings"])),
         ("worst elements", _worst(found["bodies"])),
@@ -59,6 +60,14 @@ def _clock(clock: dict[str, Any]) -> dict[str, str]:
     rows |= {"substeps": f"{substeps:,} of {dt / substeps:.4g} s"} if substeps > 1 else {}
     rows |= {"damping": f"{clock['damping']:.4g} per step"} if clock["damping"] else {}
     return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_varying(clock['gravity_ramp'])}"}
+
+
+def _pins(pins: list[dict[str, Any]]) -> Any:
+    table = _table("vertices", "directions held", "moving")
+    for pin in pins:
+        held = pin["holds"] if isinstance(pin["holds"], str) else " and ".join(map(_vector, pin["holds"]))
+        table.add_row(pin["body"], f"{pin['vertices']:,}", held, "yes" if pin["moving"] else "no")
+    return table
 
 
 def _loads(loads: list[dict[str, Any]]) -> Any:

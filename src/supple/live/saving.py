@@ -119,10 +119,10 @@ def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table
     angle = float(np.linalg.norm(turn))
     steps = [_held(motion, pins.taken) for motion in motions]
     if not np.all(place.stretch == 1):
-        steps.append({"scale": {"factor": place.stretch.tolist(), "center": centre, **at_once}})
+        steps.append({"scale": {"factor": place.stretch.tolist(), "centre": centre, **at_once}})
     if angle:
         axis = (turn / angle).tolist()
-        steps.append({"rotate": {"axis": axis, "center": centre, "angle": angle, **at_once}})
+        steps.append({"rotate": {"axis": axis, "centre": centre, "angle": angle, **at_once}})
     steps.append({"translate": {"offset": (place.position - pins.middle).tolist(), **at_once}})
     return steps
 
@@ -148,15 +148,16 @@ def _held(motion: Table, time: float) -> Table:
 
 def _grabbed_pins(simulation: Simulation) -> list[Table]:
     """One pin for each vertex that a hand holds: they have been moved differently."""
-    pins = []
-    for grab in simulation.pins.grabs:
-        for vertex, target in zip(grab.vertices, grab.targets, strict=True):
+    pins, held = [], simulation.pins
+    places = dict(zip(held.pinned.tolist(), held.prescribed(simulation.time), strict=True))
+    for grab in held.grabs:
+        for vertex in grab.vertices.tolist():
             body = next(b for b in simulation.file.scene.bodies if vertex < b.vertices.stop)
-            offset = (target - simulation.model.rest[vertex]).tolist()
+            offset = (places[vertex] - simulation.model.rest[vertex]).tolist()
             pins.append(
                 {
                     "solid": body.name,
-                    "where": {"vertices": [int(vertex) - body.first]},
+                    "where": {"vertices": [vertex - body.first]},
                     "motion": [{"translate": {"offset": offset, "duration": 0.0}}],
                 }
             )

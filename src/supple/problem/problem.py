@@ -19,9 +19,10 @@ from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import materials_of, with_materials
 from supple.problem.measures import Balance, Measures
+from supple.problem.refresh import refresh, take_stencils
 from supple.problem.states import States
 from supple.state import State
-from supple.terms import same_kind
+from supple.terms import Term, same_kind
 
 
 def check_precision(precision: str) -> None:
@@ -53,8 +54,11 @@ class Problem:
         self.device.suit(len(batches.own) // max(1, batches.colours))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
+        self.loads.hold_at(self.states.held_at)
         self.measures = Measures(self)
         self._shared: dict[str, Any] = {}
+        if self.layout.room is not None:
+            take_stencils(self)
         self._upload()
 
     def _upload(self) -> None:
@@ -118,8 +122,10 @@ class Problem:
         x = self.states.positions
         for of_copy, c in zip(x, conditions, strict=True):
             of_copy[:] = self.model.rest if c.start is None else c.start
-            of_copy[self.model.pinned] = c.pinned
+            self.model.hold(of_copy, c.pinned)
         self.states.positions = x
+        if self.model.held is not None:
+            self.states.aim(np.stack([c.pinned for c in conditions]))
         self._upload()
         return True
 
@@ -145,11 +151,22 @@ class Problem:
             self.device.hold(copies)
             self._forget()
         self.states.resize(copies, moving)
+        self.loads.hold_at(self.states.held_at)
 
     def _forget(self) -> None:
         """After a change of the number of copies or of materials."""
         self.measures.forget()
         self._shared.clear()
+
+    def refresh(self, index: int, term: Term) -> None:
+        """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
+        between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
+        refresh(self, index, term)
+
+    def forget(self, *names: str) -> None:
+        """Let go of what solvers have prepared by these names."""
+        for name in names:
+            self._shared.pop(name, None)
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Memory for numbers in the working precision."""

@@ -33,6 +33,7 @@ from supple.model import Model
 from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
+from supple.scene.holding import held_directions
 from supple.scene.material_tables import MaterialChoice, material_choice
 from supple.scene.paths import located
 from supple.scene.tables import (
@@ -196,7 +197,7 @@ class Box(Table):
 
 
 class Sphere(Table):
-    center: Point = Field(description="Its centre [m].")
+    centre: Point = Field(description="Its centre [m].")
     radius: Length = Field(description="Its radius [m], positive.")
 
 
@@ -234,19 +235,19 @@ class Translate(_Timed):
 
 class Rotate(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m].")
+    centre: Point = Field(description="A point of the axis [m].")
     angle: Number = Field(description="Angle [rad], right-handed about the axis.")
 
 
 class Twist(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m]; the plane through it stays.")
+    centre: Point = Field(description="A point of the axis [m]; the plane through it stays.")
     angle: Number = Field(description="Angle per length along the axis [rad/m].")
 
 
 class Scale(_Timed):
     factor: Factors = Field(description="One positive factor, or one per axis.")
-    center: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+    centre: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
 
 
 class Keyframes(Table):
@@ -300,12 +301,44 @@ class _OnSolid(Table):
     where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
 
-class Pin(_OnSolid):
-    """Vertices whose positions are prescribed."""
+def _axes(value: Any) -> Any:
+    held_directions(value, None, None, 1)
+    return value
 
+
+Axes = Annotated[
+    StrictStr | list[StrictStr],
+    BeforeValidator(_axes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": "^[xyz]{1,3}$"},
+                {"type": "array", "items": {"enum": ["x", "y", "z"]}, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+    ),
+]
+
+
+class Pin(_OnSolid):
+    """Vertices whose positions are prescribed, wholly or in some directions."""
+
+    axes: Axes | None = Field(
+        None, description='The coordinates that are held, e.g. "x" or "yz"; all of them unless given.'
+    )
+    normal: Vector | None = Field(
+        None, description="The only direction that is held, as by a roller or a plane of symmetry."
+    )
+    along: Vector | None = Field(None, description="The only direction that is free, as on a rail.")
+    name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
     motion: list[Motion] = Field(
         [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )
+
+    @property
+    def holds(self) -> dict[str, Any]:
+        """What it holds, as arguments of `Scene.pin`."""
+        return self.model_dump(include={"axes", "normal", "along"})
 
 
 class Ramp(Table):
@@ -439,7 +472,7 @@ class Start(Choice):
     )
 
     def positions(self, model: Model, folder: Path) -> np.ndarray:
-        """(n, 3) [m]; pinned vertices are left at rest. folder: that of the scene file."""
+        """(n, 3) [m]; what is pinned is left at rest. folder: that of the scene file."""
         positions = model.rest.copy()
         if self.file is not None:
             positions = _saved_positions(folder / self.file, positions.shape)
@@ -448,7 +481,7 @@ class Start(Choice):
             positions = np.random.default_rng(self.scramble.seed).uniform(low, high, positions.shape)
         elif self.flatten is not None:
             positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
-        positions[model.pinned] = model.rest[model.pinned]
+        model.hold(positions, model.rest[model.pinned])
         return positions
 
     def velocities(self, model: Model, folder: Path) -> np.ndarray | None:
@@ -516,6 +549,14 @@ class View(Table):
     )
 
 
+class Output(Table):
+    """What the files of frames have beside positions."""
+
+    fields: list[StrictStr] = Field(
+        default=[], description="Of `supple list quantities`, e.g. ['von_mises', 'cauchy']."
+    )
+
+
 class SceneTable(Table):
     """A scene of supple: solids, what holds, moves and loads them, and how to solve. SI units."""
 
@@ -544,6 +585,7 @@ class SceneTable(Table):
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
     view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
+    output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
 
 
 class _TomlSchema(GenerateJsonSchema):
