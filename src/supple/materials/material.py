@@ -88,7 +88,8 @@ class Isotropic(_Lame):
         return self.lam / (2 * (self.lam + self.mu))
 
     def __eq__(self, other: object) -> bool:
-        """The same energy with the same parameters: its class counts, which a tuple's equality would miss."""
+        """Whether energy and parameters are the same: the class counts, which a tuple's equality would
+        miss."""
         return type(self) is type(other) and all(map(np.array_equal, self, other))
 
     def __ne__(self, other: object) -> bool:

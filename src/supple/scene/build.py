@@ -48,7 +48,7 @@ class Prescribed:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The same where nothing moves: positions (k, 3) [m], read-only."""
+    """Where pinned vertices are that nothing moves: positions (k, 3) [m], read-only."""
 
     positions: np.ndarray
 

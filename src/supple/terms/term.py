@@ -122,7 +122,7 @@ def _packed(values, row, example):
 
 
 def _packs(values: Any, row: Any, example: Any) -> Any:
-    """The same as a plain tuple."""
+    """What `packed` has, as a plain tuple."""
 
 
 @chosen_by_type(_packs)
