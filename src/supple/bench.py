@@ -107,10 +107,10 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
 def twisted_block(cells: int, material: str) -> Model:
     """The unit block with its left face held and its right one turned by 1 rad and pulled by 0.3 m."""
     scene = Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(block(cells), MATERIALS[material](young=1e5, poisson=0.3), density=10)
+    body = scene.add_solid(block(cells), MATERIALS[material].example(), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(
         body.where(lambda X: X[:, 0] >= 1),
-        motion=Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
+        motion=Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
     )
     return build_model(scene)

@@ -47,7 +47,8 @@ def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers and options, motions, selections, meshes, files, fields, exports and scenes."""
+    """List materials, solvers and options, motions, selections, meshes, files, fields of
+    pictures, quantities for files, exports and scenes."""
     with refusing(json):
         from supple.checks import closest
 
@@ -63,6 +64,7 @@ def list_names(
 
 def catalogue() -> dict[str, Entries]:
     """Everything that has a name, by section; each entry has at least a name and a description."""
+    from supple.evaluation import QUANTITIES
     from supple.io import FORMATS
     from supple.materials import MATERIALS
     from supple.meshes.files import _FORMATS
@@ -73,7 +75,10 @@ def catalogue() -> dict[str, Entries]:
 
     solvers: dict[str, Any] = SOLVERS
     return {
-        "materials": [{"name": name, "description": _summary(kind, [])} for name, kind in MATERIALS.items()],
+        "materials": [
+            {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
+            for name, kind in MATERIALS.items()
+        ],
         "solvers": [
             {
                 "name": name,
@@ -91,6 +96,7 @@ def catalogue() -> dict[str, Entries]:
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],
+        "quantities": [{"name": name, "description": text} for name, text in QUANTITIES.items()],
         "exports": [{"name": name, "description": format.description} for name, format in FORMATS.items()],
         "scenes": _scenes(),
     }
@@ -98,6 +104,20 @@ def catalogue() -> dict[str, Entries]:
 
 def _kinds(choice: Any) -> Entries:
     return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
+
+
+def _parameters(material: Any) -> Entries:
+    """What a material declares."""
+    return [
+        {
+            "name": p.name,
+            "description": f"{p.description.rstrip('.')}.",
+            "unit": p.unit,
+            "type": p.kind,
+            "default": p.default,
+        }
+        for p in material.parameters
+    ]
 
 
 def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
@@ -173,6 +193,8 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column()
         for entry in entries:
             table.add_row(entry["name"], escape(entry["description"] + _abilities(entry)))
+            for row in _rows(entry.get("parameters", []), "  "):
+                table.add_row(*row)
             for row in _rows(entry.get("options", []), "  "):
                 table.add_row(*row)
         console.print(table)

@@ -86,7 +86,8 @@ class Changes:
 
 class ChangingBatches:
     """batches: with room for vertices that change their colour, and for rows; colours: those that there are
-    now; moved: the vertices that are not at home; growth: how much more room than what is thought to be enough."""
+    now; moved: the vertices that are not at home; growth: how much more room than what is thought to be
+    enough."""
 
     def __init__(
         self,
@@ -118,28 +119,28 @@ class ChangingBatches:
         self.moved = np.empty(0, np.int64)
         room = home.colours + growth * MORE_COLOURS + 1
         self.colours = ListedColours(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
-        rows = iter(home.terms)
-        self.batches = VertexBatches(
-            self.own,
-            width,
-            home.colour_start,
-            tuple(self._empty(t, spare) if changes(t) else self._roomy(t, next(rows), spare) for t in terms),
-        )
+        known = zip(home.terms, home.element, strict=True)
+        pairs = [self._empty(t, spare) if changes(t) else self._roomy(t, *next(known), spare) for t in terms]
+        self.batches = VertexBatches(self.own, width, home.colour_start, *zip(*pairs, strict=True))
 
-    def _roomy(self, term: Term, rows: Any, spare: int) -> Any:
-        """Rows of a term that lasts with room for those of vertices that move; one more stays empty."""
+    def _roomy(self, term: Term, rows: Any, element: np.ndarray, spare: int) -> tuple[Any, np.ndarray]:
+        """Rows of a term that lasts, and which elements they hold, with room for those of vertices that move;
+        one more stays empty."""
         parts = self._lanes // int(self._home.width[-1])
         most = int(np.bincount(term.vertices.ravel()).max(initial=0))
         more = empty_rows(term, spare * -(-most // parts) + 1, self._lanes, self._n, self._dtype)
         start = np.concatenate([rows.start, np.full(spare, rows.start[-1])])
-        return map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
+        roomy = map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
+        nothing = np.full((len(row_arrays(more)[0]), self._lanes), -1, np.int32)
+        return roomy, np.concatenate([element, nothing])
 
-    def _empty(self, term: Term, spare: int) -> Any:
-        """Room for the rows of a term that changes."""
+    def _empty(self, term: Term, spare: int) -> tuple[Any, np.ndarray]:
+        """Room for the rows of a term that changes, and for which elements they hold."""
         visits = _visits(term)
         count = min(visits, self.growth * max(ROWS_AT_LEAST, visits // 4))
         rows = empty_rows(term, count, self._lanes, self._n, self._dtype)
-        return rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
+        rows = rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
+        return rows, np.full((count, self._lanes), -1, np.int32)
 
     def take(self, terms: Sequence[Term]) -> Changes | None:
         """Go over to terms of which those that change have other stencils. None where there is not enough
@@ -151,13 +152,15 @@ class ChangingBatches:
         self.own[:] = plan.own
         written = [(self.own, len(self.own)), *self._put_colours(plan)]
         moves, lasting = [], 0
-        for term, rows, start, visits in zip(
-            terms, self.batches.terms, plan.starts, plan.visits, strict=True
-        ):
+        known = zip(terms, self.batches.terms, self.batches.element, plan.starts, plan.visits, strict=True)
+        for term, rows, element, start, visits in known:
             if visits is not None:
                 written += overwrite(rows, term.rows(visits, start))
+                element[: len(visits.own)] = visits.elements
             else:
-                moves.append(self._moves_of(lasting, plan, start, len(row_arrays(rows)[0]) - 1))
+                moves.append(self._moves_of(lasting, plan, start, len(element) - 1))
+                for row, lane, new_row, new_lane in (group.T for group in moves[-1]):
+                    element[new_row, new_lane] = element[row, lane]
                 lasting += 1
             rows.start[:] = start
             written.append((rows.start, len(start)))
@@ -178,7 +181,7 @@ class ChangingBatches:
         visits: list[Visits | None] = []
         valences = iter(self._valences)
         for term, rows in zip(terms, self.batches.terms, strict=True):
-            room = len(row_arrays(rows)[0])
+            room = len(row_arrays(rows)[0])  # of rows
             if changes(term):
                 chosen, start = self._visits(term, places, own)
             else:

@@ -10,6 +10,7 @@ from supple.model import Model
 from supple.ordering import VertexBatches
 from supple.problem.device import Device
 from supple.problem.evaluation import VertexRows
+from supple.problem.held import HeldRows, batch_normals
 
 
 def padded(vectors: np.ndarray) -> np.ndarray:
@@ -41,8 +42,11 @@ class Loads:
         own = self._own[batches]
         self.rows.force[:, batches] = self._force_by_batch(own)
         self.rows.inertia[batches] = self._inertia_by_batch(own)
-        self.device.push(self.rows.force)
-        self.device.push(self.rows.inertia)
+        for array in (self.rows.force, self.rows.inertia):
+            self.device.push(array)
+        if self.rows.held:
+            self.rows.held.normal[batches] = batch_normals(self.model, own, self.dtype)
+            self.device.push(self.rows.held.normal)
 
     def resize(self, blocks: int) -> None:
         """Room for so many forces: one for each copy of the state, or one for all."""
@@ -50,10 +54,16 @@ class Loads:
         if self.rows.force.shape != shape:
             self.rows = self.rows._replace(force=np.zeros(shape, self.dtype))
 
+    def hold_at(self, records: np.ndarray) -> None:
+        """Let kernels find in these records where held coordinates are to be, `States.held_at`."""
+        if self.model.held is not None and (not self.rows.held or self.rows.held.at is not records):
+            held = HeldRows(batch_normals(self.model, self._own, self.dtype), records)
+            self.rows = self.rows._replace(held=held)
+
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        self._loaded = np.atleast_1d(force[..., self.model.free, :].any(axis=(-2, -1)))
+        self._loaded = np.atleast_1d(self.model.is_loaded(force))
         self.rows.force[:] = self._force_by_batch(self._own)
         self.device.push(self.rows.force)
 

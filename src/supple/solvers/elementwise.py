@@ -17,7 +17,16 @@ from supple.kernels import RECORD
 from supple.model import Model
 from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
-from supple.solvers.projection import Exerted, Places, Projection, element_sweeps, make_projections
+from supple.problem.held import corner_normals
+from supple.solvers.projection import (
+    Exerted,
+    Places,
+    Projection,
+    PutBack,
+    element_sweeps,
+    make_projections,
+    vertex_places,
+)
 from supple.solvers.solver import Run, Solver
 
 REST, WEIGHTS = 10, 4
@@ -49,6 +58,7 @@ class ElementOptions(Solver):
         whole_number("sweeps_per_step", self.sweeps_per_step)
         check_iterations(self.iterations)
 
+    any_term: ClassVar[bool] = False
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
     batches: ClassVar[bool] = True
     recovers: ClassVar[bool] = False
@@ -172,7 +182,7 @@ class ElementRun(Run):
         force = p.loads.force
         if not known or known[0] is not force:
             drift = np.zeros((*force.shape[:-2], p.model.vertices + 1, RECORD), p.dtype)
-            drift[..., :-1, :3] = self.weights[:-1, None] * force
+            drift[..., :-1, :3] = self.weights[:-1, None] * p.model.unheld(force)
             known[:] = force, drift.reshape(-1, RECORD)
         return known[1]
 
@@ -212,6 +222,8 @@ class ElementRun(Run):
             for k in order
         }
         projections = [q for k in order for q in by_term[k]]
+        if len(rollers := p.model.rollers):
+            projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
@@ -221,7 +233,8 @@ class ElementRun(Run):
         """The projections of a term, with memory (copies, rows, fields, lanes)."""
         p = self.problem
         batches = self._batches(k)
-        places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
+        held = corner_normals(p.model, batches.corners, p.dtype)
+        places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
         made: list[Projection] = make_projections(self.method, p.model.terms[k], places)
         return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
 

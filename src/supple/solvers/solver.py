@@ -27,6 +27,8 @@ class Solver(ABC):
     solves_systems: ClassVar[bool] = False
     """Whether an iteration solves a linear system of all vertices: it takes long, and after few of them
     nothing but rounding is left."""
+    any_term: ClassVar[bool] = True
+    """Whether it treats every term, by its forces; otherwise those for which it says how (see `projects`)."""
     parts: ClassVar[dict[str, dict[str, type]]] = {}
     """Options that are objects with options of their own: option → its kinds by name. None is "none"."""
     only_with: ClassVar[dict[str, tuple[str, str]]] = {}
