@@ -42,8 +42,8 @@ class Loads:
         own = self._own[batches]
         self.rows.force[:, batches] = self._force_by_batch(own)
         self.rows.inertia[batches] = self._inertia_by_batch(own)
-        self.device.push(self.rows.force)
-        self.device.push(self.rows.inertia)
+        for array in (self.rows.force, self.rows.inertia):
+            self.device.push(array)
         if self.rows.held:
             self.rows.held.normal[batches] = batch_normals(self.model, own, self.dtype)
             self.device.push(self.rows.held.normal)
