@@ -24,7 +24,7 @@ import numpy as np
 from PIL import Image
 
 import supple
-from supple.cli.job import make_solver
+from supple.asking import method_of
 from supple.runs.saved import SavedRun, open_run
 from supple.runs.text import solver_name
 from supple.view import Shape, film, picture
@@ -120,7 +120,7 @@ def iterations(run: SavedRun) -> list[Shape]:
     """Where a solve is after more and more iterations: each is done again from the start."""
     total = run.record["frames"][0]["iterations"]
     counts = np.unique(np.round(np.geomspace(1, total, 26)).astype(int))
-    start, solver = run.file.start_positions(run.model), make_solver(run.file, None)
+    start, solver = run.file.start_positions(run.model), method_of(None, run.file)
     assert start is not None
     shapes = [Shape(start, "the start")] * 6
     for count in counts:

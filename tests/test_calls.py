@@ -12,7 +12,8 @@ from supple import PBNG, XPBD, Newton
 from supple.asking import method_of
 from supple.checks import LONGEST
 from supple.cli.job import Job
-from supple.solving import Stop
+from supple.solvers import Solver
+from supple.stop import Stop
 
 SCENE = """
 frames = 2
@@ -113,7 +114,7 @@ def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
     np.savez(tmp_path / "begin.npz", positions=x, velocities=v)
     x = file.start_positions(supple.build_model(file))
     options = {"max_iterations": 2}
-    job = Job(file, PBNG(), Stop(max_iterations=2), 2, "float64", "cpu", None, False)
+    job = Job(file, PBNG(), Stop(max_iterations=2), 2, supple.Compute(), False)
     expected = next(iter(job.solve(None, None))).positions
     assert np.array_equal(next(supple.simulate(file, PBNG(), **options)).positions, expected)
     sim = supple.Stepper(file, solver=PBNG(), **options)
@@ -223,11 +224,11 @@ VALUES = {
     "iterations 1.5": (simulated(max_iterations=1.5), "max_iterations must be a whole number"),
     "iterations 1e30": (solved(max_iterations=10**30), "max_iterations must be a whole number from 1 to"),
     "budget": (solved(time_budget=1e308), "time_budget must lie between 1e-30 and 1e.30"),
-    "window": (lambda: PBNG(window=1.5), "window must be a whole number from 1 to 30, got 1.5"),
+    "window": (lambda: supple.Anderson(window=1.5), "window must be a whole number from 1 to 30, got 1.5"),
     "links": (lambda: PBNG(links="no"), "links must be True or False, got 'no'"),
     "line search": (lambda: Newton(line_search=1), "line_search must be True or False"),
     "pseudo-time": (lambda: XPBD(pseudo_dt=math.inf), "pseudo_dt must be positive and finite"),
-    "a word for a number": (lambda: PBNG(omega="x"), "omega must lie between 0 and 2, got 'x'"),
+    "a word for a number": (lambda: supple.SOR(omega="x"), "omega must lie between 0 and 2, got 'x'"),
     "history": (solved(history="yes"), "history must be True or False, got 'yes'"),
     "first frame": (simulated(first_frame=-3), "first_frame must be a whole number of at least 1, got -3"),
     "dt inf": (simulated(dt=math.inf), "dt must be positive and finite"),
@@ -332,8 +333,8 @@ def test_float32_refuses_inertia_that_only_float64_can_carry():
 
 
 def test_a_solver_of_ones_own_is_taken_as_it_is():
-    class Own:
-        name, iterations = "own", None
+    class Own(Solver):
+        name = "own"
 
         def begin(self, problem):
             raise NotImplementedError

@@ -143,7 +143,7 @@ def test_newton_stays_in_float64():
 
 def test_labels_say_what_is_not_the_default():
     assert solver_label(supple.PBNG()) == "pbng"
-    assert solver_label(supple.PBNG(acceleration="sor", omega=1.5)) == "pbng sor omega=1.5"
+    assert solver_label(supple.PBNG(acceleration=supple.SOR(omega=1.5))) == "pbng sor omega=1.5"
     solvers = [supple.PBNG(), supple.PBNG(), supple.PBNG(acceleration="sor"), supple.BPXPBD(zeta=0.9)]
     comparison = supple.compare(falling_block(), solvers, max_iterations=1)
     assert [t.label for t in comparison.trials] == ["pbng", "pbng (2)", "pbng sor", "bpxpbd zeta=0.9"]

@@ -16,7 +16,8 @@ from supple.materials import NeoHookean, bound_coefficients, psi, stress, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.problem import Problem
 from supple.solvers.projection import Projection, element, project, projects, put_corners, shifted, spread
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 from supple.terms.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.elastic import ElasticRows, measure
 

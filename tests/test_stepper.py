@@ -6,6 +6,7 @@ from problems import cantilever, face, material
 
 import supple
 from supple import PBD, PBNG, XPBD, Newton, Outcome, Report
+from supple.solvers import Solver
 from supple.stepping import _merge
 
 DT = 0.02
@@ -345,8 +346,8 @@ def test_an_interrupted_step_is_not_gone_on_from():
     sim.step()
     state, solver = sim.state, sim._stepping.solver
 
-    class Interrupting:
-        name, iterations = solver.name, None
+    class Interrupting(Solver):
+        name = solver.name
 
         def begin(self, problem):
             raise KeyboardInterrupt

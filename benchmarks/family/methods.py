@@ -11,7 +11,8 @@ import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
 from supple.bench import sweep
 from supple.materials import MATERIALS
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 
 
 def accuracy() -> Figures:

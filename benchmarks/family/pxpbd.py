@@ -11,7 +11,8 @@ import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBNG, XPBD, BlockXPBD, Newton
 from supple.model import Model
 from supple.solvers.elementwise import ElementRun
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 
 
 def corotated_pair(model: Model, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,40 +1,66 @@
-"""What a call asks for: a scene or a scene file, a solver or its name, when to stop and where to start."""
+"""What a call asks for: a scene or a scene file, a solver or its name, when to stop, how to compute, where to
+start."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
 
-from supple.checks import LARGEST, closest, finite_rows, flag, one_of, shown, thread_count
-from supple.kernels.device import DEVICES, check_device
+from supple.checks import LARGEST, closest, finite_rows, flag, listed, shown
+from supple.compute import Compute
 from supple.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver, default_solver
-from supple.solvers.problem import check_precision
-from supple.solving import Stop, make_stop
+from supple.stop import DEFAULT_TOLERANCE, Stop
 
-DEFAULT_TOLERANCE = 1e-4
-"""The imbalance to reach where nothing says when to stop."""
-
-
-class Unsaid(Enum):
-    """The default of an argument for which None is an answer, too."""
-
-    UNSAID = "unsaid"
-
-    def __repr__(self) -> str:
-        return "unsaid"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-UNSAID = Unsaid.UNSAID
+class Options(TypedDict, total=False):
+    """The keywords of every call that solves something: `stop` and `compute`, or what they consist of, one by
+    one. What is left out is what a scene file says, else the default."""
 
-Tolerance = float | None | Unsaid
-"""The imbalance to reach; None for none. Unsaid, it is what the scene file says, or else 1e-4."""
+    stop: Stop | None
+    tolerance: float | None
+    max_iterations: int | None
+    time_budget: float | None
+    compute: Compute | None
+    device: str
+    precision: str
+    threads: int | None
+
+
+LIMITS = tuple(option.name for option in fields(Stop))
+CIRCUMSTANCES = {option.name: option.default for option in fields(Compute)}
+
+
+def takes_options(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function with `**options: Unpack[Options]` refuse other keywords by a suggestion, and show these
+    in its signature: editors find them in the type, `help` and notebooks only there."""
+    signature = inspect.signature(function)
+    *named, _ = signature.parameters.values()
+    keyword, hints = inspect.Parameter.KEYWORD_ONLY, get_type_hints(Options)
+    own = [
+        inspect.Parameter(n, keyword, default=CIRCUMSTANCES.get(n), annotation=h) for n, h in hints.items()
+    ]
+    title = function.__qualname__.removesuffix(".__init__")
+    known = [parameter.name for parameter in (*named, *own)]
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs.keys() - known:
+            raise TypeError(f"{title}() has no keyword {name!r}; {closest(name, known)}")
+        return function(*args, **kwargs)
+
+    call.__signature__ = signature.replace(parameters=[*named, *own])  # type: ignore[attr-defined]
+    return call
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +71,7 @@ class Request:
     file: SceneFile | None
     solver: Solver
     stop: Stop
+    compute: Compute
 
     def start(self, given: Any, model: Model) -> np.ndarray | None:
         """Positions (n, 3) [m] to begin from, of the call or of the file; None for the rest positions."""
@@ -62,37 +89,70 @@ class Request:
 
 
 def request(
-    scene: Any,
-    solver: Any,
-    tolerance: Tolerance,
-    max_iterations: int | None,
-    time_budget: float | None,
-    always_tolerance: bool = False,
-    models: bool = False,
+    scene: Any, solver: Any, options: Options, always_tolerance: bool = False, models: bool = False
 ) -> Request:
-    """What a call asks for. always_tolerance: an unsaid tolerance is the default also beside other limits,
-    unless it is a file's to say. models: whether a model serves as a scene."""
+    """What a call asks for. always_tolerance: the tolerance that neither call nor file says is the default
+    also beside other limits. models: whether a model serves as a scene."""
     file = scene if isinstance(scene, SceneFile) else None
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
     method = method_of(solver, file)
-    tolerance, max_iterations, time_budget = limits(file, tolerance, max_iterations, time_budget)
-    if tolerance is UNSAID:
-        unlimited = all(limit is None for limit in (max_iterations, time_budget, method.iterations))
-        tolerance = DEFAULT_TOLERANCE if unlimited or (always_tolerance and file is None) else None
-    return Request(chosen, file, method, make_stop(method, tolerance, max_iterations, time_budget))
+    stop = stop_of(options, file, DEFAULT_TOLERANCE if always_tolerance else None)
+    compute = compute_of(options)
+    method.refuse_unable(compute.device, compute.precision)
+    return Request(chosen, file, method, completed(stop, method, options), compute)
 
 
-def limits(
-    file: SceneFile | None, tolerance: Tolerance, max_iterations: int | None, time_budget: float | None
-) -> tuple[Tolerance, int | None, float | None]:
-    """When to stop, as the call says, and as the file says where the call does not."""
-    if file is None:
-        return tolerance, max_iterations, time_budget
-    return (
-        file.stop.tolerance or UNSAID if tolerance is UNSAID else tolerance,
-        file.stop.max_iterations if max_iterations is None else max_iterations,
-        file.stop.time_budget if time_budget is None else time_budget,
-    )
+def stop_of(options: Options, file: SceneFile | None = None, tolerance: float | None = None) -> Stop:
+    """When to stop, as the call says: a `stop` is all of it; limits one by one stand beside those of the
+    file. tolerance: where there is no file and limits are said without one."""
+    said = _said(options, LIMITS, unless=("max_iterations", "time_budget"))
+    stop = options.get("stop")
+    if stop is None:
+        of_file = {"tolerance": tolerance} if file is None else {n: getattr(file.stop, n) for n in LIMITS}
+        return Stop(**of_file | said)
+    if not isinstance(stop, Stop):
+        raise TypeError(f"stop is for example supple.Stop(tolerance=1e-4), got {shown(stop)}")
+    _refuse_both("stop", "supple.Stop", said)
+    return stop
+
+
+def completed(stop: Stop, solver: Solver, options: Options) -> Stop:
+    """With the solver's iterations and the default tolerance where nothing else sets a limit; who asks for no
+    tolerance must say what else ends a solve."""
+    without = "tolerance" in options and options["tolerance"] is None
+    if without and stop.open and solver.iterations is None:
+        raise ValueError(
+            "nothing says when to stop: give a tolerance, max_iterations, a time_budget, "
+            "or iterations to the solver"
+        )
+    return stop.completed(solver)
+
+
+def compute_of(options: Options) -> Compute:
+    """How to compute, as the call says; refuses devices that cannot be used."""
+    said = _said(options, CIRCUMSTANCES, unless=("threads",))
+    compute = options.get("compute")
+    if compute is None:
+        compute = Compute(**said)
+    elif not isinstance(compute, Compute):
+        raise TypeError(f"compute is for example supple.Compute(device='cuda'), got {shown(compute)}")
+    else:
+        _refuse_both("compute", "supple.Compute", said)
+    compute.refuse_absent()
+    return compute
+
+
+def _said(options: Mapping[str, Any], names: Iterable[str], unless: tuple[str, ...]) -> dict[str, Any]:
+    """Those of the options with these names that are there; unless: where None says nothing."""
+    given = {name: options[name] for name in names if name in options}
+    return {name: value for name, value in given.items() if value is not None or name not in unless}
+
+
+def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
+    if said:
+        raise ValueError(
+            f"give either {name}={kind}(...) or {', '.join(said)}, not both: put all of it into the {name}"
+        )
 
 
 def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
@@ -103,28 +163,20 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
         if solver not in SOLVERS:
             raise ValueError(f"there is no solver {solver!r}; {closest(solver, SOLVERS)}")
         return SOLVERS[solver]()
-    if isinstance(solver, type) and solver in SOLVERS.values():
+    if isinstance(solver, type) and issubclass(solver, Solver):
         raise TypeError(f"a solver has its options in brackets: supple.{solver.__name__}()")
-    if isinstance(solver, type) or not all(hasattr(solver, name) for name in ("name", "begin", "iterations")):
+    if not isinstance(solver, Solver):
         raise TypeError(
-            f"a solver is for example supple.PBNG() or 'pbng'; got {shown(solver)}. "
-            f"There are {', '.join(SOLVERS)}"
+            "a solver is for example supple.PBNG() or 'pbng', or of a class of your own derived from "
+            f"supple.solvers.Solver; got {shown(solver)}. There are {listed(SOLVERS)}"
         )
     return solver
 
 
-def check_circumstances(
-    precision: str,
-    device: str,
-    threads: int | None,
-    history: bool = False,
-    watch: Callable | None = None,
-    progress: Callable | None = None,
+def check_watching(
+    history: bool = False, watch: Callable | None = None, progress: Callable | None = None
 ) -> None:
-    """Refuse what no call can be run with, before anything is built."""
-    check_device(one_of("device", device, DEVICES))
-    check_precision(one_of("precision", precision, ("float32", "float64")))
-    thread_count(threads)
+    """Refuse what cannot be called, before anything is built."""
     flag("history", history)
     for name, function in (("watch", watch), ("progress", progress)):
         if function is not None and not callable(function):

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from supple.asking import method_of
 from supple.checks import closest
+from supple.compute import Compute
 from supple.io.machine import machine
 from supple.kernels import compilation
 from supple.materials import MATERIALS
 from supple.meshes import block
 from supple.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
-from supple.solvers import PBNG, SOLVERS, Solver
+from supple.solvers import PBNG, Solver
+from supple.solvers.options import plain_options
 from supple.solving import make_problem
 
 SWEEPS = 5
@@ -27,7 +29,7 @@ DT = 0.01
 """Time step [s]: with inertia, element-wise methods need no steps of pseudo-time between their sweeps."""
 
 
-PLAIN = PBNG(acceleration="none")
+PLAIN = PBNG(acceleration=None)
 """What a sweep costs by itself."""
 
 
@@ -47,14 +49,16 @@ def sweep(
     colouring and layout, without compile_seconds. imbalance: after the last sample, infinite where the solver
     failed. Each sample begins anew, with one iteration that is not timed.
     """
-    method = SOLVERS[_known(solver, SOLVERS, "solver")]() if isinstance(solver, str) else solver
+    method = method_of(solver)
     kind = _known(material, MATERIALS, "material")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
+    compute = Compute(device, precision, threads)
+    method.refuse_unable(device, precision)
     began = perf_counter()
     with compilation() as compiled:
         model = twisted_block(cells, kind)
-        problem = make_problem(model, True, precision, device, threads)
+        problem = make_problem(model, True, compute)
         problem.set_inertia(DT, model.rest)
         problem.prescribe(np.inf)
         start = problem.positions
@@ -74,7 +78,7 @@ def sweep(
         samples.append(1e3 * (perf_counter() - tick) / count)
     return {
         "solver": method.name,
-        "options": asdict(method),  # type: ignore[call-overload]
+        "options": plain_options(method),
         "material": material,
         "precision": precision,
         "device": device,

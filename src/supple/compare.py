@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 
-from supple.asking import UNSAID, Tolerance, check_circumstances, limits, method_of
+from supple.asking import Options, check_watching, compute_of, method_of, stop_of, takes_options
 from supple.checks import LARGEST, each, finite_rows, whole_number
+from supple.compute import Compute
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
@@ -17,15 +19,18 @@ from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver
+from supple.solvers.options import solver_label
 from supple.solvers.problem import Problem
-from supple.solving import Stop, Watcher, make_problem, solve
+from supple.solving import Watcher, make_problem, solve
+from supple.stop import Stop
 from supple.words import counted
 
 DEFAULT_ITERATIONS = 40
 """Iterations of every solver where nothing says when to stop."""
 
 ROUNDING = 1e-13
-"""Imbalance at which Newton stops where there is no tolerance: nothing but rounding is left."""
+"""Imbalance at which solvers that can reach it, such as Newton, stop where there is no tolerance: nothing but
+rounding is left."""
 
 
 @dataclass
@@ -69,37 +74,35 @@ class Comparison:
         raise KeyError(f"no trial {name!r}; there are {', '.join(t.label for t in self.trials)}")
 
 
+@takes_options
 def compare(
     scene: Scene | SceneFile,
     solvers: str | Solver | Sequence[str | Solver] = tuple(SOLVERS),
     *,
-    tolerance: Tolerance = UNSAID,
-    max_iterations: int | None = None,
-    time_budget: float | None = None,
-    precision: str = "float64",
-    device: str = "cpu",
     start: np.ndarray | None = None,
     velocities: np.ndarray | None = None,
     frame: int = 1,
-    threads: int | None = None,
     progress: Callable[[Trial], None] | None = None,
     watch: Watcher | None = None,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Run each solver on one step of the scene: its equilibrium with every motion at its end, or, where it is
     dynamic, the backward Euler step that leads to a frame, or the first of its substeps.
 
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
-    velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. Without
-    any limit, of the call or of a scene file, every solver does 40 iterations; a scene file also says where
-    to start, and how fast. A solver that cannot treat the scene is listed with the reason.
-    Newton works in float64 on the CPU whatever precision and device are, and stops when nothing but rounding
-    is left. progress is called with each trial before and after it.
+    velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. stop and
+    compute, or what they consist of one by one: as for `equilibrium`, but without any limit, of the call or
+    of a scene file, every solver does 40 iterations; a scene file also says where to start, and how fast. A
+    solver that cannot treat the scene is listed with the reason. One that knows neither the device nor the
+    precision works with what it knows, and one that solves systems of equations stops when nothing but
+    rounding is left: Newton, in float64 on the CPU. progress is called with each trial before and after it.
     """
-    check_circumstances(precision, device, threads, watch=watch, progress=progress)
+    compute = compute_of(options)
+    check_watching(watch=watch, progress=progress)
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _trials(solvers)
-    until = limits(file, tolerance, max_iterations, time_budget)
-    stops = [_stop(trial.solver, *until) for trial in trials]
+    until, unlimited = stop_of(options, file), Stop(max_iterations=DEFAULT_ITERATIONS)
+    stops = [until.completed(trial.solver, otherwise=unlimited) for trial in trials]
     whole_number("frame", frame)
     model = build_model(scene)
     if start is None and file is not None:
@@ -109,18 +112,18 @@ def compare(
     v = np.zeros_like(model.rest) if model.velocities is None else model.velocities
     if velocities is not None:
         v = finite_rows("velocities", velocities, model.vertices, limit=LARGEST)
-    problems: dict[tuple[str, str], Problem] = {}
+    problems: dict[Compute, Problem] = {}
     for trial, stop in zip(trials, stops, strict=True):
-        kind = ("float64", "cpu") if trial.solver.name == "newton" else (precision, device)
-        if kind not in problems:
-            problems[kind] = make_problem(model, scene.quasistatic, *kind, threads)
-            refuse_beyond(model, kind[0], None if scene.quasistatic else scene.dt)
+        where = compute.suited_to(trial.solver)
+        if where not in problems:
+            problems[where] = make_problem(model, scene.quasistatic, where)
+            refuse_beyond(model, where.precision, None if scene.quasistatic else scene.dt)
         if progress is not None:
             progress(trial)
-        place = partial(place_step, problems[kind], scene, x, v, frame)
+        place = partial(place_step, problems[where], scene, x, v, frame)
         place()
         try:
-            _run(trial, problems[kind], place, stop, watch)
+            _run(trial, problems[where], place, stop, watch)
         except ValueError as error:
             trial.error = str(error)
         if progress is not None:
@@ -136,7 +139,7 @@ def _run(
     with compilation() as compiled:
         trial.solver.begin(problem).advance(1)
     place()
-    open_ended = stop.tolerance is None and trial.solver.name == "newton"
+    open_ended = stop.tolerance is None and trial.solver.solves_systems
     report = solve(
         problem, trial.solver, replace(stop, tolerance=ROUNDING) if open_ended else stop, True, watch
     )
@@ -160,19 +163,9 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     problem.prescribe((frame - 1) * scene.dt + dt)
 
 
-def solver_label(solver: Solver) -> str:
-    """pbng, pbng chebyshev, bpxpbd zeta=0.9: the name, and the options that are not the default."""
-    words = [solver.name]
-    for option in fields(solver):  # type: ignore[arg-type]
-        value = getattr(solver, option.name)
-        if value != option.default:
-            words.append(value if isinstance(value, str) else f"{option.name}={value}")
-    return " ".join(words)
-
-
 def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
     """One trial per solver; where a label occurs again, it gets a number."""
-    one = isinstance(solvers, str | None) or hasattr(solvers, "begin")
+    one = isinstance(solvers, str | Solver | None)
     listed = [solvers] if one else each(solvers, "solvers are a list of solvers or of their names")
     made = [method_of(solver) for solver in listed]
     if not made:
@@ -182,13 +175,3 @@ def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
         if labels[k] in labels[:k]:
             labels[k] += f" ({labels[: k + 1].count(labels[k])})"
     return [Trial(solver, label) for solver, label in zip(made, labels, strict=True)]
-
-
-def _stop(
-    solver: Solver, tolerance: Tolerance, max_iterations: int | None, time_budget: float | None
-) -> Stop:
-    tolerance = None if tolerance is UNSAID else tolerance
-    limit = solver.iterations if max_iterations is None else max_iterations
-    if tolerance is None and limit is None and time_budget is None:
-        limit = DEFAULT_ITERATIONS
-    return Stop(tolerance, limit, time_budget)

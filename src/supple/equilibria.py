@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from supple.asking import UNSAID, Tolerance, check_circumstances, request
+from supple.asking import Options, Request, check_watching, request, takes_options
 from supple.checks import each, whole_number
 from supple.kernels import RECORD
 from supple.magnitudes import refuse_beyond
@@ -19,9 +19,10 @@ from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
 from supple.simulate import Result
-from supple.solvers import PBNG, Solver
-from supple.solving import Stop, make_problem, solve, solve_copies
+from supple.solvers import Solver
+from supple.solving import make_problem, solve, solve_copies
 from supple.state import State
+from supple.stop import Stop
 
 if TYPE_CHECKING:
     from supple.solvers.cuda_batch import CudaBatch
@@ -39,41 +40,37 @@ Progress = Callable[[int], None]
 """Called with the number of equilibria that are done."""
 
 
+@takes_options
 def equilibria(
     scene: Scene | SceneFile,
     variations: Iterable[Variation],
     solver: Solver | str | None = None,
     *,
-    tolerance: Tolerance = UNSAID,
-    max_iterations: int | None = None,
-    time_budget: float | None = None,
-    precision: str = "float64",
-    device: str = "cpu",
-    threads: int | None = None,
     at_once: int | None = None,
     progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Iterator[Result]:
     """The equilibrium of a scene under each of many conditions, in the order given.
 
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
-    its own tolerance and has its own report. On a CUDA device PBNG solves up to 1024 together, or `at_once`,
-    as far as they fit into its memory; everything else is solved one by one. The limits hold for each
-    equilibrium; a time budget on a device for each batch. solver, tolerance, threads and scene files: as for
-    `equilibrium`."""
-    asked = request(scene, solver, tolerance, max_iterations, time_budget, always_tolerance=True)
+    its own tolerance and has its own report. On a CUDA device solvers that work in batches, which is PBNG,
+    solve up to 1024 together, or `at_once`, as far as they fit into its memory; everything else is solved one
+    by one. stop holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute
+    and scene files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
+    asked = request(scene, solver, options, always_tolerance=True)
     if at_once is not None:
         whole_number("at_once", at_once)
-    check_circumstances(precision, device, threads, progress=progress)
+    check_watching(progress=progress)
     varied = each(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
-    refuse_beyond(model, precision)
+    refuse_beyond(model, asked.compute.precision)
     start = asked.start(None, model)
     every = (_started(conditions(scene, model, variation), start) for variation in varied)
-    if device == "cuda" and isinstance(asked.solver, PBNG):
-        results = _together(model, every, asked.solver, asked.stop, precision, at_once)
+    if asked.compute.device == "cuda" and asked.solver.batches:
+        results = _together(model, every, asked, at_once)
     else:
-        results = _one_by_one(model, every, asked.solver, asked.stop, precision, device, threads)
+        results = _one_by_one(model, every, asked)
     return _counted(results, progress)
 
 
@@ -89,25 +86,17 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
         yield result
 
 
-def _one_by_one(
-    model: Model,
-    every: Iterable[Conditions],
-    solver: Solver,
-    stop: Stop,
-    precision: str,
-    device: str,
-    threads: int | None,
-) -> Iterator[Result]:
+def _one_by_one(model: Model, every: Iterable[Conditions], asked: Request) -> Iterator[Result]:
     problem = None
     for c in every:
         began = perf_counter()
         varied = model if c.materials is None else with_materials(model, c.materials)
         if problem is None or not (problem.model is varied or problem.take_materials(varied)):
-            problem = make_problem(varied, True, precision, device, threads)
+            problem = make_problem(varied, True, asked.compute)
         problem.set_force(c.force)
         problem.positions = model.rest if c.start is None else c.start
         problem.pin(c.pinned)
-        report = solve(problem, solver, stop, began=began)
+        report = solve(problem, asked.solver, asked.stop, began=began)
         x, there = problem.positions, problem.displacements_on_device()
         step = Step(np.inf, x, c.force)
         yield Result(x, report, problem.model, state=problem.state, step=step, on_device=there)
@@ -124,13 +113,14 @@ def with_materials(model: Model, materials: tuple) -> Model:
 
 
 def _together(
-    model: Model, every: Iterator[Conditions], solver: PBNG, stop: Stop, precision: str, at_once: int | None
+    model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
 ) -> Iterator[Result]:
     from supple.kernels.cuda import free_memory, release_memory, require_device
     from supple.solvers.cuda_batch import CudaBatch, bytes_per_copy
 
     require_device()
-    each = bytes_per_copy(model, precision, solver.window)
+    solver, precision = asked.solver, asked.compute.precision
+    each = bytes_per_copy(model, precision, solver)
     problem: CudaBatch | None = None
     while chunk := list(islice(every, 1)):
         held = problem.copies * each if problem is not None else 0  # which the next ones take over
@@ -142,13 +132,13 @@ def _together(
         else:
             problem = None  # before there are two of them on the device
             problem = CudaBatch(model, precision, chunk)
-        yield from _solve_batch(problem, chunk, solver, stop, began)
+        yield from _solve_batch(problem, chunk, solver, asked.stop, began)
     problem = None
     release_memory()
 
 
 def _solve_batch(
-    problem: CudaBatch, every: list[Conditions], solver: PBNG, stop: Stop, began: float
+    problem: CudaBatch, every: list[Conditions], solver: Solver, stop: Stop, began: float
 ) -> Iterator[Result]:
     reports = solve_copies(problem, solver, stop, began=began)
     moved = problem.u.reshape(problem.copies, -1, RECORD)[:, :-1, :3]

@@ -13,13 +13,10 @@ from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.scene import Load, scene_of
-from supple.solvers import SOLVERS
+from supple.solvers import SOLVERS, Solver
 
-MEMORY = {"xpbd": 2, "block_xpbd": 2, "bpxpbd": 26, "fpxpbd": 9, "gpbd": 12, "pbd": 0}
-"""Numbers that element-wise methods remember of each element."""
-
-REST, WEIGHTS = 10, 4
-"""Numbers that a visit reads: shape gradients and volume; and W of the four corners, element-wise."""
+REST = 10
+"""Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
 
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
@@ -121,28 +118,19 @@ def _count(colours: np.ndarray) -> int:
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:
-    """Megabytes by solver and precision; Newton's without what its linear solver needs."""
+    """Megabytes by solver, with its own options, and precision; Newton's without what its linear solver
+    needs."""
     return {
         name: {
-            precision: round(_bytes(model, name, size) / 1e6, 1)
-            for precision, size in (("float32", 4), ("float64", 8))
-            if (name, precision) != ("newton", "float32")
+            precision: round(_bytes(model, kind(), np.dtype(precision).itemsize) / 1e6, 1)
+            for precision in kind.precisions
         }
-        for name in SOLVERS
+        for name, kind in SOLVERS.items()
     }
 
 
-def _bytes(model: Model, solver: str, size: int) -> int:
+def _bytes(model: Model, solver: Solver, size: int) -> int:
     """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
     tets, visits = len(model.tets), int(np.count_nonzero(model.free[model.tets]))
     total = visits * (REST * size + 12) + tets * (REST * size + 16) + model.vertices * (20 * size + 100)
-    if solver == "newton":  # element matrices with their tensors and places, and the matrix
-        return total + tets * (144 + 81 + 16) * 8 + _blocks(model) * (9 * 8 + 8)
-    return total + (tets * ((REST + WEIGHTS + MEMORY[solver]) * size + 16) if solver in MEMORY else 0)
-
-
-def _blocks(model: Model) -> int:
-    """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
-    a, b = np.triu_indices(4, 1)
-    edges = np.sort(np.concatenate([model.tets[:, [i, j]] for i, j in zip(a, b, strict=True)]), axis=1)
-    return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))
+    return total + solver.memory(model, size)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import product
 from multiprocessing import get_context
 from time import perf_counter
-from typing import Any
 
+from supple.compute import Compute
 from supple.kernels import default_threads
 from supple.materials import MATERIALS
 from supple.meshes import block
 from supple.scene import Scene
 from supple.simulate import equilibrium, simulate
-from supple.solvers import Newton, Solver
+from supple.solvers import Solver
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,13 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
     body = scene.add_solid(block(2), MATERIALS[material](young=1e3, poisson=0.3), density=1)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     for solver in solvers:
-        if precision == "float32" and isinstance(solver, Newton):
+        if precision not in solver.precisions or device not in solver.devices:
             continue
-        options: Any = {"precision": precision, "device": device, "threads": 1}
-        equilibrium(scene, solver, max_iterations=30, **options)
-        for _ in simulate(scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, **options):
+        compute = Compute(device, precision, threads=1)
+        equilibrium(scene, solver, max_iterations=30, compute=compute)
+        motion = simulate(
+            scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, compute=compute
+        )
+        for _ in motion:
             pass
     return Compiled(material, precision, perf_counter() - began)

@@ -1,6 +1,7 @@
 """What users get from supple, loaded when it is first asked for."""
 
 from supple.compare import Comparison, Trial, compare
+from supple.compute import Compute
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.inspection import inspect
@@ -40,6 +41,19 @@ from supple.scene import (
 )
 from supple.showing import film, open_run, picture, report_page
 from supple.simulate import Frame, Result, equilibrium, simulate
-from supple.solvers import BPXPBD, FPXPBD, GPBD, PBD, PBNG, XPBD, BlockXPBD, Newton
+from supple.solvers import (
+    BPXPBD,
+    FPXPBD,
+    GPBD,
+    PBD,
+    PBNG,
+    SOR,
+    XPBD,
+    Anderson,
+    BlockXPBD,
+    Chebyshev,
+    Newton,
+)
 from supple.state import State
 from supple.stepper import Frames, Stepper
+from supple.stop import Stop

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from supple.asking import UNSAID, Request, Tolerance, check_circumstances, request
+from supple.asking import Options, Request, check_watching, request, takes_options
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.model import Model, Step
 from supple.report import Report
@@ -84,31 +84,28 @@ class Frame(Result):
         return f"Frame {self.index} at {self.time:.6g} s"
 
 
+@takes_options
 def equilibrium(
     scene: Scene | SceneFile | Model,
     solver: Solver | str | None = None,
     *,
-    tolerance: Tolerance = UNSAID,
-    max_iterations: int | None = None,
-    time_budget: float | None = None,
-    precision: str = "float64",
-    device: str = "cpu",
     start: np.ndarray | State | None = None,
     history: bool = False,
-    threads: int | None = None,
     watch: Watcher | None = None,
+    **options: Unpack[Options],
 ) -> Result:
     """The positions at which all forces balance, with every motion and every load at its end.
 
-    solver: one with its options, or a name such as "newton". tolerance: the imbalance to reach, 1e-4 unless
-    given; None for none. start: positions (n, 3) or a state to begin from; the rest positions by default. A
-    scene file says all of these where the call does not. history: record residual and energy after every
-    iteration. threads: all cores unless given; at most 64, or four for each core where that is more.
-    """
+    solver: one with its options, or a name such as "newton". start: positions (n, 3) or a state to begin
+    from; the rest positions by default. stop: a `Stop`, or its tolerance (on the imbalance), max_iterations
+    and time_budget [s] one by one; then the tolerance is 1e-4 unless given, also beside the others, and None
+    for none. A scene file says all of these where the call does not. compute: a `Compute`, or its device,
+    precision and threads one by one. history: record residual and energy after every iteration. watch: called
+    with iteration, imbalance and seconds whenever the solve looks."""
     began = perf_counter()
-    asked = request(scene, solver, tolerance, max_iterations, time_budget, always_tolerance=True, models=True)
-    check_circumstances(precision, device, threads, history, watch)
-    problem = make_problem(asked.scene, True, precision, device, threads)
+    asked = request(scene, solver, options, always_tolerance=True, models=True)
+    check_watching(history, watch)
+    problem = make_problem(asked.scene, True, asked.compute)
     place(problem, asked, start)
     problem.prescribe(np.inf)
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
@@ -117,6 +114,7 @@ def equilibrium(
     return Result(problem.positions, report, problem.model, state=problem.state, step=step, on_device=there)
 
 
+@takes_options
 def simulate(
     scene: Scene | SceneFile,
     solver: Solver | str | None = None,
@@ -126,17 +124,12 @@ def simulate(
     substeps: int | None = None,
     damping: float | None = None,
     quasistatic: bool | None = None,
-    tolerance: Tolerance = UNSAID,
-    max_iterations: int | None = None,
-    time_budget: float | None = None,
-    precision: str = "float64",
-    device: str = "cpu",
     start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
     history: bool = False,
-    threads: int | None = None,
     watch: Watcher | None = None,
+    **options: Unpack[Options],
 ) -> Iterator[Frame]:
     """Frames of a motion, each a time dt after the last and warm-started from it.
 
@@ -146,29 +139,32 @@ def simulate(
     go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
     motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
 
-    solver, start, threads: as for `equilibrium`. The limits hold for every step. Where none is given, neither
-    by the call nor by a scene file, the solver's `iterations` are the limit, or else a tolerance of 1e-4.
-    """
-    asked = request(scene, solver, tolerance, max_iterations, time_budget)
-    check_circumstances(precision, device, threads, history, watch)
+    solver, start, compute, history, watch: as for `equilibrium`. stop, or its limits one by one, holds for
+    every step. Where none is given, neither by the call nor by a scene file, the solver's `iterations` are
+    the limit, or else a tolerance of 1e-4."""
+    asked = request(scene, solver, options)
+    check_watching(history, watch)
     scene = scene_of(scene)
     pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic)
     frames = whole_number("frames", scene.frames if frames is None else frames)
     if isinstance(start, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as start, or velocities")
-    return _frames(
-        asked, pace, frames, precision, device, start, velocities, whole_number("first_frame", first_frame),
-        history, threads, watch,
-    )  # fmt: skip
+    first = whole_number("first_frame", first_frame)
+    return _frames(asked, pace, frames, start, velocities, first, history, watch)
 
 
 def _frames(
-    asked: Request, pace: Pace, frames: int, precision: str, device: str, start: np.ndarray | State | None,
-    velocities: np.ndarray | None, first_frame: int, history: bool, threads: int | None,
+    asked: Request,
+    pace: Pace,
+    frames: int,
+    start: np.ndarray | State | None,
+    velocities: np.ndarray | None,
+    first_frame: int,
+    history: bool,
     watch: Watcher | None,
-) -> Iterator[Frame]:  # fmt: skip
+) -> Iterator[Frame]:
     began = perf_counter()
-    problem = make_problem(asked.scene, pace.quasistatic, precision, device, threads)
+    problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
     if not place(problem, asked, start):
         problem.prescribe((first_frame - 1) * pace.dt)
     if velocities is not None:

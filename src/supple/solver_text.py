@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -10,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from supple.checks import closest
 from supple.solvers import SOLVERS, Solver
+from supple.solvers.options import kind_of, option_names, part_with
 from supple.solvers.solver import idle_options
 
 
@@ -22,37 +22,67 @@ def words(text: str) -> list[str]:
 
 
 def parse_solver(text: str, idle: bool = False) -> Solver:
-    """A solver from its name, and from options that follow it as :option=value; idle: whether there may be
-    options that do nothing beside the others."""
+    """A solver from its name, and from options that follow it as :option=value; those of a part, such as the
+    acceleration, follow as its own do. idle: whether there may be options that do nothing beside the
+    others."""
     name, *settings = text.split(":")
     if name not in SOLVERS:
         raise ValueError(f"there is no solver {name!r}; {closest(name, SOLVERS)}")
-    kind: Any = SOLVERS[name]
-    options = dict(_option(kind, setting) for setting in settings)
+    kind = SOLVERS[name]
+    given = dict(_setting(kind, setting) for setting in settings)
+    own = {name: value for name, value in given.items() if name in option_names(kind)}
+    foreign = {name: value for name, value in given.items() if name not in own}
     try:
-        solver = TypeAdapter(kind).validate_python(options)
-    except ValidationError as error:
-        raise ValueError(f"{text}: {_sentence(error)}") from None
-    without_effect = {} if idle else idle_options(kind, options)
+        own = {name: v if name in kind.parts else _read(kind, name, v) for name, v in own.items()}
+        solver = kind(**own | _parts(kind(**own), foreign, idle))
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
+    without_effect = {} if idle else idle_options(kind, own)
     for option, sentence in without_effect.items():
         raise ValueError(f"{text}: {option} {sentence}.")
     return solver
 
 
-def _option(kind: Any, setting: str) -> tuple[str, str | None]:
+def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
+    """An option and its value, which the solver or one of its parts knows."""
     name, equals, value = setting.partition("=")
-    known = [field.name for field in fields(kind)]
-    if name not in known:
+    if name not in option_names(kind) and part_with(kind, name) is None:
+        known = [*option_names(kind), *_options_of_parts(kind)]
         raise ValueError(f"{kind.name} has no option {name!r}; {closest(name, known)}")
     if not equals:
         raise ValueError(f"{kind.name}:{name} needs a value, as in {kind.name}:{name}=…")
-    may_be_none = NoneType in get_args(get_type_hints(kind)[name])
-    return name, None if may_be_none and value == "none" else value
+    return name, value
 
 
-def _sentence(error: ValidationError) -> str:
-    details = error.errors()[0]
-    if details["type"] == "value_error":
-        return str(details["ctx"]["error"])
-    should = details["msg"].replace("Input should", "should").split(", unable")[0]
-    return f"{details['loc'][-1]} {should}, got {details['input']!r}"
+def _options_of_parts(kind: type[Solver]) -> list[str]:
+    every = (one for kinds in kind.parts.values() for one in kinds.values())
+    return [name for one in every for name in option_names(one)]
+
+
+def _parts(solver: Solver, foreign: dict[str, str], idle: bool) -> dict[str, dict[str, Any]]:
+    """Tables for the parts of a solver, with the options that were given for them; idle: others do
+    nothing."""
+    tables: dict[str, dict[str, Any]] = {}
+    for option, value in foreign.items():
+        part, having = part_with(type(solver), option) or ("", [])
+        chosen = kind_of(getattr(solver, part))
+        if chosen in having:
+            table = tables.setdefault(part, {"kind": chosen})
+            table[option] = _read(solver.parts[part][chosen], option, value)
+        elif not idle:
+            right = " or ".join(f'{part} = "{name}"' for name in having)
+            raise ValueError(f'{option} does nothing with {part} = "{chosen}"; it is for {right}.')
+    return tables
+
+
+def _read(kind: type, name: str, text: str) -> Any:
+    """The value of an option of a kind of solver, or of a part, from what was typed."""
+    hint = get_type_hints(kind)[name]
+    if text == "none" and NoneType in get_args(hint):
+        return None
+    try:
+        return TypeAdapter(hint).validate_python(text)
+    except ValidationError as error:
+        details = error.errors()[0]
+        should = details["msg"].replace("Input should", "should").split(", unable")[0]
+        raise ValueError(f"{name} {should}, got {text!r}") from None

@@ -8,16 +8,16 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.checks import one_number, positive, thread_count, whole_number
+from supple.compute import Compute
 from supple.kernels import compilation
-from supple.kernels.device import check_device
 from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
 from supple.solvers import Run, Solver
-from supple.solvers.problem import Balance, Problem, check_precision
+from supple.solvers.problem import Balance, Problem
+from supple.stop import Stop
 
 DEFAULT_ITERATIONS = 20_000
 """Iterations allowed to a solve that has a tolerance and no other limit."""
@@ -34,23 +34,6 @@ precision; measured on all materials in float32, that is at 0.3 times at most.""
 
 Watcher = Callable[[int, float, float], None]
 """Called as watch(iteration, imbalance, seconds) whenever the imbalance has been measured."""
-
-
-@dataclass(frozen=True)
-class Stop:
-    """When to stop: whichever comes first. tolerance is on the imbalance; time_budget in seconds."""
-
-    tolerance: float | None = None
-    max_iterations: int | None = None
-    time_budget: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.tolerance is not None:
-            one_number("tolerance", self.tolerance, above=0, below=1)
-        if self.max_iterations is not None:
-            whole_number("max_iterations", self.max_iterations)
-        if self.time_budget is not None:
-            positive("time_budget", self.time_budget, "s")
 
 
 @dataclass
@@ -108,7 +91,7 @@ def solve_copies(
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> list[Report]:
-    """The same for all copies of a problem's state together, each of which stops when it should. What is
+    """Run a solver on all copies of a problem's state together, each of which stops when it should. What is
     recorded and watched is the first."""
     limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
     problem.active = np.arange(problem.copies, dtype=np.int32)  # all, also after a solve that was interrupted
@@ -260,29 +243,14 @@ def _recovering(problem: Problem, run: Run) -> bool:
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
-def make_stop(
-    solver: Solver, tolerance: float | None, max_iterations: int | None, time_budget: float | None
-) -> Stop:
-    limit = max_iterations if max_iterations is not None else solver.iterations
-    if tolerance is None and limit is None and time_budget is None:
-        raise ValueError(
-            "nothing says when to stop: give a tolerance, max_iterations, a time_budget, "
-            "or iterations to the solver"
-        )
-    return Stop(tolerance, limit, time_budget)
-
-
-def make_problem(
-    scene: Scene | Model, quasistatic: bool, precision: str, device: str, threads: int | None
-) -> Problem:
-    check_device(device)
-    check_precision(precision)
-    thread_count(threads)
+def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
+    """What a scene or a model amounts to for solvers, where `compute` says."""
+    compute.refuse_absent()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
-    refuse_beyond(model, precision)
-    refuse_large_problem(model.elements, 4 if precision == "float32" else 8)
-    if device == "cpu":
-        return Problem(model, precision, threads)
+    refuse_beyond(model, compute.precision)
+    refuse_large_problem(model.elements, 4 if compute.precision == "float32" else 8)
+    if compute.device == "cpu":
+        return Problem(model, compute.precision, compute.threads)
     from supple.solvers.cuda_problem import CudaProblem
 
-    return CudaProblem(model, precision)
+    return CudaProblem(model, compute.precision)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import UNSAID, Tolerance, check_circumstances, request
+from supple.asking import Options, request, takes_options
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
 from supple.model import Model, Step
 from supple.report import Outcome, Report
@@ -20,7 +20,7 @@ from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
 from supple.simulate import Frame, frame_of, sound
-from supple.solvers import PBNG, Solver
+from supple.solvers import Solver
 from supple.solvers.problem import Problem
 from supple.solving import make_problem
 from supple.state import State
@@ -86,14 +86,16 @@ class Stepper:
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
     step, each with v = (1 - damping) Δx/Δt; a quasistatic one finds the equilibrium. dt, substeps, damping
-    and quasistatic default to the scene's, the solver to PBNG with Anderson acceleration, and a step ends at
-    an imbalance of 1e-4 where no limit says otherwise.
+    and quasistatic default to the scene's. solver, stop and compute, or what these consist of one by one: as
+    for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
-    leading axis of that length, or none for what is the same for all. On a CUDA device PBNG moves all of them
-    at once; everything else goes through them one by one, with one set-up for all.
+    leading axis of that length, or none for what is the same for all. On a CUDA device solvers that work in
+    batches, which is PBNG, move all of them at once; everything else goes through them one by one, with one
+    set-up for all.
     """
 
+    @takes_options
     def __init__(
         self,
         scene: Scene | SceneFile,
@@ -103,28 +105,22 @@ class Stepper:
         substeps: int | None = None,
         damping: float | None = None,
         quasistatic: bool | None = None,
-        tolerance: Tolerance = UNSAID,
-        max_iterations: int | None = None,
-        time_budget: float | None = None,
-        precision: str = "float64",
-        device: str = "cpu",
-        threads: int | None = None,
         copies: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
-        asked = request(scene, solver, tolerance, max_iterations, time_budget)
-        check_circumstances(precision, device, threads)
-        scene, solver, stop = scene_of(scene), asked.solver, asked.stop
+        asked = request(scene, solver, options)
+        scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
         pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
         self.model = build_model(scene, pace.quasistatic)
         problem: Problem
-        if self.copies is not None and device == "cuda" and isinstance(solver, PBNG):
-            problem, self._one_by_one = _motions(self.model, precision, self.copies, solver), False
+        if self.copies is not None and compute.device == "cuda" and solver.batches:
+            problem, self._one_by_one = _motions(self.model, compute.precision, self.copies, solver), False
         else:
-            problem = make_problem(self.model, pace.quasistatic, precision, device, threads)
+            problem = make_problem(self.model, pace.quasistatic, compute)
             self._one_by_one = copies is not None
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         self._states: list[State] = []
@@ -257,10 +253,10 @@ class Stepper:
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
-        """The same, but nothing is read back: positions stay on the device until somebody asks for them.
-        Velocities, too, are rounded to the solve's precision only when they are read, as `step` does at the
-        end of every frame, so that the two differ by that rounding. Returns the report, or those of all
-        copies."""
+        """Go on by dt as `step` does, but read nothing back: positions stay on the device until somebody asks
+        for them. Velocities, too, are rounded to the solve's precision only when they are read, as `step`
+        does at the end of every frame, so that the two differ by that rounding. Returns the report, or those
+        of all copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
 
@@ -371,14 +367,14 @@ class Stepper:
         return [int(k) for k in chosen]
 
 
-def _motions(model: Model, precision: str, copies: int, solver: PBNG) -> CudaMotions:
+def _motions(model: Model, precision: str, copies: int, solver: Solver) -> CudaMotions:
     """Copies on a device, which must have room for them."""
     from supple.kernels.cuda import free_memory, require_device
     from supple.solvers.cuda_batch import bytes_per_copy
     from supple.solvers.cuda_motions import CudaMotions
 
     require_device()
-    needed, free = copies * bytes_per_copy(model, precision, solver.window), free_memory()
+    needed, free = copies * bytes_per_copy(model, precision, solver), free_memory()
     if needed > free:
         raise ValueError(
             f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "

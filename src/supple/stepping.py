@@ -16,7 +16,8 @@ from supple.report import Outcome, Report
 from supple.scene import Scene
 from supple.solvers import Solver
 from supple.solvers.problem import Problem
-from supple.solving import Stop, Watcher, solve_copies
+from supple.solving import Watcher, solve_copies
+from supple.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def make_pace(
 
 def total_damping(solver: Solver, damping: float) -> float:
     """The part of every velocity that is lost in a step: to the scene, and to a solver that damps too."""
-    own = getattr(solver, "damping", 0.0)
+    own = solver.damping
     return 1 - (1 - damping) * (1 - own) if damping and own else damping or own
 
 

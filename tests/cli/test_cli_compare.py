@@ -112,7 +112,7 @@ def test_solvers_with_options(tmp_path):
     compared = supple_json("compare", write_scene(tmp_path, FALL), "--solvers", solvers, *QUICK)
     labels = ["pbng", "pbng sor omega=1.5", "bpxpbd clusters zeta=0.9", "xpbd weak_first=True"]
     assert [trial["label"] for trial in compared["trials"]] == labels
-    assert compared["trials"][1]["options"]["omega"] == 1.5
+    assert compared["trials"][1]["options"]["acceleration"] == {"kind": "sor", "omega": 1.5}
     assert compared["trials"][2]["options"]["zeta"] == 0.9
     assert compared["trials"][3]["options"]["weak_first"] is True
 
@@ -201,12 +201,15 @@ def refused(*arguments: str) -> str:
         (("--solvers", "pbng,"), "separated by commas"),
         (("--solvers", "pbng:omga=1"), "pbng has no option 'omga'; did you mean 'omega'?"),
         (("--solvers", "pbng:omega"), "pbng:omega needs a value"),
-        (("--solvers", "pbng:omega=fast"), "pbng:omega=fast: omega should be a valid number, got 'fast'"),
+        (
+            ("--solvers", "pbng:acceleration=sor:omega=fast"),
+            "omega=fast: omega should be a valid number, got 'fast'",
+        ),
         (
             ("--solvers", "pbng:acceleration=sor:window=5"),
             'window does nothing with acceleration = "sor"; it is for acceleration = "anderson"',
         ),
-        (("--solvers", "pbng:omega=3"), "omega must lie between 0 and 2"),
+        (("--solvers", "pbng:acceleration=sor:omega=3"), "omega must lie between 0 and 2"),
         (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor', 'chebyshev' or 'anderson'"),
         (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
         (("--iterations", "0"), "max_iterations must be a whole number of at least 1"),

@@ -42,9 +42,11 @@ def test_list_shows_the_options_of_solvers_with_defaults():
     acceleration = options["acceleration"]
     assert (acceleration["type"], acceleration["default"]) == (
         "none | sor | chebyshev | anderson",
-        library.PBNG().acceleration,
+        library.PBNG().acceleration.kind,
     )
-    assert options["omega"]["default"] == library.PBNG().omega
+    kinds = {kind["name"]: kind["options"] for kind in acceleration["kinds"]}
+    assert [(o["name"], o["default"]) for o in kinds["sor"]] == [("omega", library.SOR().omega)]
+    assert [o["name"] for o in kinds["chebyshev"]] == ["rho", "gamma", "start"]
     shown = supple("list", "solvers").stdout
     assert "acceleration" in shown
     assert "chebyshev" in shown
@@ -54,7 +56,10 @@ def test_list_explains_everything_in_whole_sentences():
     listed = supple_json("list")
     for entry in listed["materials"] + listed["solvers"]:
         assert entry["description"].endswith("."), entry["description"]
-        for option in entry.get("options", []):
+        options = list(entry.get("options", []))
+        for kind in [kind for option in options for kind in option.get("kinds", [])]:
+            options += [kind, *kind["options"]]
+        for option in options:
             assert option["description"].endswith("."), option
 
 

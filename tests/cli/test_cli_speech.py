@@ -6,7 +6,7 @@ import pytest
 
 from supple.cli.forecast import Forecast
 from supple.cli.speech import parse_seconds
-from supple.solving import Stop
+from supple.stop import Stop
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 import supple
+from supple.solvers import Solver
 
 BLOCK = """
 title = "Live block"
@@ -70,7 +71,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class Exploding:
+class Exploding(Solver):
     """Makes everything NaN."""
 
     name: ClassVar[str] = "exploding"
@@ -84,10 +85,11 @@ class Exploding:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Waiting(Solver):
     """Says that it compiles, and takes as long for an iteration as a test wants."""
 
-    name: ClassVar[str] = "newton"  # whose iterations can be interrupted one by one
+    name: ClassVar[str] = "waiting"
+    solves_systems: ClassVar[bool] = True  # so that its iterations can be interrupted one by one
     iterations: int | None = None
     go_on: ClassVar[threading.Event] = threading.Event()
     advances: ClassVar[list[int]] = []

@@ -14,7 +14,7 @@ from supple.live.pins import Placement
 from supple.live.saving import save_scene
 from supple.live.settings import file_settings
 from supple.live.simulation import Simulation
-from supple.solving import Stop
+from supple.stop import Stop
 
 pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
 
@@ -77,7 +77,7 @@ def test_settings_are_saved(live, tmp_path):
     live.change(
         replace(
             live.settings,
-            solvers=(supple.PBNG(acceleration="sor", omega=1.3),),
+            solvers=(supple.PBNG(acceleration=supple.SOR(omega=1.3), links=False),),
             materials=(supple.StVK(young=2e4, poisson=0.2),),
             dt=0.01,
             tolerance=1e-6,
@@ -159,7 +159,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     live.prepare()
     live.update()
     saved, solver = supple.load_scene(save_scene(live, tmp_path)), supple.PBNG()
-    job = Job(saved, solver, Stop(max_iterations=3), 1, "float64", "cpu", None, False)
+    job = Job(saved, solver, Stop(max_iterations=3), 1, supple.Compute(), False)
     (run,) = job.solve(None, None)
     start = {"start": live.tracks[0].positions, "velocities": live.tracks[0].velocities}
     (frame,) = supple.simulate(saved.scene, solver, frames=1, max_iterations=3, **start)

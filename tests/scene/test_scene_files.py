@@ -182,8 +182,7 @@ to = { points = [[1, 2, 3]] }
 stiffness = 10
 [solver]
 method = "pbng"
-acceleration = "sor"
-omega = 1.5
+acceleration = { kind = "sor", omega = 1.5 }
 [stop]
 max_iterations = 7
 time_budget = 2
@@ -221,7 +220,7 @@ time_budget = 2
     np.testing.assert_array_equal(points.target, [(1, 2, 3)] * 8)
     assert (file.solver.method, file.solver.options) == (
         "pbng",
-        {"acceleration": "sor", "omega": 1.5},
+        {"acceleration": {"kind": "sor", "omega": 1.5}},
     )
     assert file.stop.model_dump(exclude_none=True) == {"max_iterations": 7, "time_budget": 2}
     assert file.start_positions(build_model(scene)) is None
@@ -376,19 +375,34 @@ MISTAKES = {
         PINNED + '[solver]\nmethod = "pbgn"',
         "solver.method: there is no solver 'pbgn'; did you mean 'pbng'",
     ),
-    "unknown option": (PINNED + "[solver]\nomga = 1", "solver.omga: unknown key; did you mean 'omega'?"),
-    "wrong option type": (
-        PINNED + '[solver]\nomega = "big"',
-        "solver.omega: omega must lie between 0 and 2, got 'big'",
+    "unknown option": (PINNED + "[solver]\nlinsk = 1", "solver.linsk: unknown key; did you mean 'links'?"),
+    "option of a part": (
+        PINNED + '[solver]\nacceleration = "sor"\nomega = 1.5',
+        'solver.omega: is an option of the acceleration: write acceleration = { kind = "sor", omega = 1.5 }',
     ),
-    "wrong option": (PINNED + "[solver]\nomega = 3", "solver.omega: omega must lie between 0 and 2, got 3"),
+    "wrong option type": (
+        PINNED + '[solver]\nacceleration = { kind = "sor", omega = "big" }',
+        "solver.acceleration: omega must lie between 0 and 2, got 'big'",
+    ),
+    "wrong option": (
+        PINNED + '[solver]\nacceleration = { kind = "sor", omega = 3 }',
+        "solver.acceleration: omega must lie between 0 and 2, got 3",
+    ),
+    "unknown acceleration": (
+        PINNED + '[solver]\nacceleration = "cheby"',
+        "solver.acceleration: acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 'cheby'",
+    ),
+    "option of another acceleration": (
+        PINNED + '[solver]\nacceleration = { kind = "anderson", gamma = 1.0 }',
+        "solver.acceleration: the acceleration 'anderson' has no option 'gamma'; known here: 'window'",
+    ),
+    "acceleration without a kind": (
+        PINNED + "[solver]\nacceleration = { window = 5 }",
+        "solver.acceleration: acceleration names its kind, as in { kind = 'anderson' }; got {'window': 5}",
+    ),
     "text for a flag": (
         PINNED + '[solver]\nlinks = "no"',
         "solver.links: links must be True or False, got 'no'",
-    ),
-    "idle option": (
-        PINNED + '[solver]\nacceleration = "anderson"\ngamma = 1.0',
-        'solver.gamma: does nothing with acceleration = "anderson"; it is for acceleration = "chebyshev"',
     ),
     "idle option of another solver": (
         PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',

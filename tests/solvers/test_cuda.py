@@ -45,7 +45,7 @@ def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, flo
 
 
 METHODS = [SOLVERS[name]() for name in SOLVERS if name != "newton"]
-ACCELERATED = [supple.PBNG("chebyshev", start=2), supple.PBNG("anderson")]
+ACCELERATED = [supple.PBNG(supple.Chebyshev(start=2)), supple.PBNG("anderson")]
 
 
 @pytest.mark.parametrize("solver", METHODS + ACCELERATED, ids=str)
@@ -116,7 +116,7 @@ def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
         pytest.skip("fpxpbd has no springs")
     found = []
     for device in ("cpu", "cuda"):
-        problem = make_problem(make(), False, "float64", device, None)
+        problem = make_problem(make(), False, supple.Compute(device))
         found.append(after_sweeps(problem, solver, 6)[0])
     assert np.abs(found[0] - problem.model.rest).max() > 1e-4
     np.testing.assert_allclose(found[0], found[1], atol=1e-11)

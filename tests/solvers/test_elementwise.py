@@ -8,7 +8,8 @@ from problems import POISSON, YOUNG, cantilever, face
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
 from supple.solvers.problem import Problem
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 
 EVERY = pytest.mark.parametrize("name", family.METHODS)
 

@@ -8,7 +8,8 @@ from test_xpbd_family import spring_step, springs
 
 import supple
 from supple import GPBD, XPBD, Newton
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 
 TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
 

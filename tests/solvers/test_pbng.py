@@ -15,7 +15,7 @@ from problems import (
 )
 
 import supple
-from supple import PBNG, Newton, Outcome
+from supple import PBNG, SOR, Anderson, Chebyshev, Newton, Outcome
 from supple.materials import MATERIALS
 from supple.scene import build_model
 from supple.solvers.problem import Problem
@@ -63,7 +63,7 @@ def test_anderson_minimises_as_least_squares_does():
     for each in (problem, plain):
         each.prescribe(np.inf)
     run, sweep = (
-        PBNG(acceleration="anderson", window=window).begin(problem),
+        PBNG(acceleration=Anderson(window=window)).begin(problem),
         PBNG(acceleration="none").begin(plain),
     )
     x, xs, gs = plain.u.copy(), [], []
@@ -316,10 +316,10 @@ def test_sweeps_in_one_call_or_several_are_the_same(name):
 
 def test_chebyshev_weights():
     """ω is 1 up to the start, then 2/(2 - ρ²), then 4/(4 - ρ² ω) [PBNG section 7.3]."""
-    run = PBNG(acceleration="chebyshev", rho=0.9, start=2).begin(
+    run = PBNG(acceleration=Chebyshev(rho=0.9, start=2)).begin(
         Problem(build_model(twisted(material("corotated"))), "float64")
     )
-    weights = run.acceleration.rows(5).weights[0, :5]
+    weights = run.acceleration.ahead(5).weights[0, :5]
     third = 2 / (2 - 0.81)
     np.testing.assert_allclose(weights, [1, 1, 1, third, 4 / (4 - 0.81 * third)])
 
@@ -332,18 +332,27 @@ def test_pinned_vertices_stay_where_they_are_put():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("make", "message"),
     [
-        ({"acceleration": "cheby"}, "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson'"),
-        ({"acceleration": "anderson", "window": 0}, "window must be a whole number from 1 to 30, got 0"),
-        ({"omega": 2.0}, "omega must lie between 0 and 2"),
-        ({"omega": 0.0}, "omega must lie between 0 and 2"),
-        ({"rho": 1.0}, "rho must lie between 0 and 1"),
-        ({"gamma": 2.5}, "gamma must lie between 0 and 2"),
-        ({"start": -1}, "start must be a whole number of at least 0"),
-        ({"iterations": 0}, "iterations must be a whole number of at least 1"),
+        (lambda: PBNG("cheby"), "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 'cheby'"),
+        (lambda: PBNG(3), "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 3"),
+        (lambda: PBNG({"kind": "sor", "window": 3}), "'sor' has no option 'window'; known here: 'omega'"),
+        (lambda: PBNG({"window": 3}), "acceleration names its kind"),
+        (lambda: PBNG({"kind": "none", "window": 3}), "'none' has no option 'window'"),
+        (lambda: Anderson(window=0), "window must be a whole number from 1 to 30, got 0"),
+        (lambda: SOR(omega=2.0), "omega must lie between 0 and 2"),
+        (lambda: SOR(omega=0.0), "omega must lie between 0 and 2"),
+        (lambda: Chebyshev(rho=1.0), "rho must lie between 0 and 1"),
+        (lambda: Chebyshev(gamma=2.5), "gamma must lie between 0 and 2"),
+        (lambda: Chebyshev(start=-1), "start must be a whole number of at least 0"),
+        (lambda: PBNG(iterations=0), "iterations must be a whole number of at least 1"),
     ],
 )
-def test_wrong_options_are_refused(options, message):
+def test_wrong_options_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
-        PBNG(**options)
+        make()
+
+
+def test_a_class_is_no_acceleration():
+    with pytest.raises(TypeError, match=r"supple\.Anderson\(\)"):
+        PBNG(Anderson)

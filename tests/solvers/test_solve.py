@@ -183,7 +183,7 @@ def test_there_is_one_default():
 
     file = SceneTable().solver
     assert default_solver() == PBNG() == BY_NAME[file.method](**file.options) == parse_solver("pbng")
-    assert default_solver().acceleration == "anderson"
+    assert default_solver().acceleration == supple.Anderson()
 
 
 def test_stiff_ties_in_single_precision_are_not_taken_for_rest():
@@ -252,7 +252,7 @@ def test_the_report_describes_the_positions_returned(solver):
 
 def test_an_acceleration_that_makes_it_worse_starts_over():
     """Weights for a rate the sweep does not have; the note says so and the solve converges nevertheless."""
-    wild = PBNG(acceleration="chebyshev", rho=0.9999, gamma=1.9, start=0)
+    wild = PBNG(acceleration=supple.Chebyshev(rho=0.9999, gamma=1.9, start=0))
     report = supple.equilibrium(bar_scene(), wild, tolerance=1e-7).report
     assert report.outcome is Outcome.CONVERGED
     assert any("started over" in note for note in report.notes)

@@ -10,7 +10,8 @@ from scipy.sparse.linalg import spsolve
 import supple
 from supple import BPXPBD, FPXPBD, PBNG, XPBD, BlockXPBD, Newton, Outcome
 from supple.solvers.problem import Problem
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 
 # Formulas
 

@@ -23,7 +23,8 @@ from supple.model import Model
 from supple.solvers import SOLVERS
 from supple.solvers.assembly import Assembly
 from supple.solvers.problem import Problem
-from supple.solving import Stop, solve
+from supple.solving import solve
+from supple.stop import Stop
 from supple.terms import TriangleElasticity
 
 OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +14,7 @@ from supple.cli.speech import Json, answer, refusing, stdout
 Entries = list[dict[str, Any]]
 
 OPTIONS = {
-    "acceleration": "How sweeps are made to converge faster: sor (omega), chebyshev (rho, gamma, start) or "
-    "anderson (window).",
+    "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
     "cluster_size": "Elements in a cluster, at most.",
     "constraints": "pair: two for each element; root: the square root of the energy, for any material; auto: "
     "the pair where the material has one.",
@@ -78,7 +78,10 @@ def catalogue() -> dict[str, Entries]:
             {
                 "name": name,
                 "description": _summary(kind, [field.name for field in fields(kind)]),
-                "options": _options(kind),
+                "devices": list(kind.devices),
+                "precisions": list(kind.precisions),
+                "batches": kind.batches,
+                "options": _options(kind, kind.parts),
             }
             for name, kind in solvers.items()
         ],
@@ -97,26 +100,35 @@ def _kinds(choice: Any) -> Entries:
     return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
 
 
-def _options(solver: Any) -> Entries:
+def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
+    """Options of a kind of solver or of a part of one; what consists of parts has `kinds` with their own."""
     from typing import Literal, get_args, get_origin, get_type_hints
 
-    hints = get_type_hints(solver)
+    from supple.solvers.options import kind_of
+
+    hints = get_type_hints(kind)
 
     def type_name(hint: Any) -> str:
         if get_origin(hint) is Literal:
             return " | ".join(get_args(hint))
-        parts = get_args(hint) or (hint,)
-        return " | ".join("none" if part is type(None) else part.__name__ for part in parts)
+        of_union = get_args(hint) or (hint,)
+        return " | ".join("none" if one is type(None) else one.__name__ for one in of_union)
 
-    return [
-        {
-            "name": field.name,
-            "description": OPTIONS.get(field.name, ""),
-            "type": type_name(hints[field.name]),
-            "default": field.default,
+    def entry(option: Any) -> dict[str, Any]:
+        described = {"name": option.name, "description": OPTIONS.get(option.name, "")}
+        if option.name not in parts:
+            return described | {"type": type_name(hints[option.name]), "default": option.default}
+        kinds = parts[option.name]
+        return described | {
+            "type": " | ".join(["none", *kinds]),
+            "default": kind_of(option.default),
+            "kinds": [
+                {"name": name, "description": _summary(one, []), "options": _options(one, {})}
+                for name, one in kinds.items()
+            ],
         }
-        for field in fields(solver)
-    ]
+
+    return [entry(option) for option in fields(kind)]
 
 
 def _scenes() -> Entries:
@@ -160,12 +172,29 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column(style="cyan", no_wrap=True)
         table.add_column()
         for entry in entries:
-            table.add_row(entry["name"], escape(entry["description"]))
-            for option in entry.get("options", []):
-                default = "" if option["default"] is None else f", {option['default']} unless given"
-                table.add_row(
-                    f"  {option['name']}",
-                    f"{escape(option['description'])} [dim]{option['type']}{default}[/]",
-                )
+            table.add_row(entry["name"], escape(entry["description"] + _abilities(entry)))
+            for row in _rows(entry.get("options", []), "  "):
+                table.add_row(*row)
         console.print(table)
         console.print()
+
+
+def _abilities(entry: dict[str, Any]) -> str:
+    """What a solver can do, in words; nothing for other things."""
+    if "devices" not in entry:
+        return ""
+    together = ", many equilibria together" if entry["batches"] else ""
+    return f" On {' and '.join(entry['devices'])}, in {' and '.join(entry['precisions'])}{together}."
+
+
+def _rows(options: Entries, indent: str) -> Iterator[tuple[str, str]]:
+    """A row for each option, and for the kinds of parts and their options."""
+    from rich.markup import escape
+
+    for option in options:
+        default = "" if option["default"] is None else f", {option['default']} unless given"
+        text = f"{escape(option['description'])} [dim]{option['type']}{default}[/]"
+        yield f"{indent}{option['name']}", text
+        for kind in option.get("kinds", []):
+            yield f"{indent}  {kind['name']}", escape(kind["description"])
+            yield from _rows(kind["options"], f"{indent}    ")

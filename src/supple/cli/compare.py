@@ -15,8 +15,8 @@ from supple.cli.speech import (
     answer,
     errors,
     folder,
+    given_limits,
     note,
-    parse_seconds,
     refusing,
 )
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from supple.compare import Comparison
+    from supple.compute import Compute
     from supple.io import ComparisonFolder
     from supple.scene import SceneFile
-    from supple.solving import Stop
+    from supple.stop import Stop
 
 NOT_AS_ASKED = NOT_CONVERGED
 WARMUP_TOLERANCE = 1e-5
@@ -73,19 +74,21 @@ def compare(
     written. Others as of `supple run`.
     """
     with refusing(json):
-        from supple.asking import check_circumstances
+        from supple.asking import stop_of
         from supple.cli.compare_table import print_comparison
-        from supple.cli.job import load_file, make_solver
+        from supple.cli.job import load_file, solver_for
+        from supple.compute import Compute
         from supple.io import ComparisonFolder
         from supple.runs.comparison_record import new_record
         from supple.runs.saved import begin_results
         from supple.solver_text import words
         from supple.solvers import SOLVERS
 
-        check_circumstances(precision, device, threads)
+        compute = Compute(device, precision, threads)
+        compute.refuse_absent()
         file = load_file(scene)
-        methods = [make_solver(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
-        stop = _stop(file, tolerance, iterations, None if budget is None else parse_seconds(budget))
+        methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
+        stop = stop_of(given_limits(tolerance, iterations, budget), file)
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()
@@ -94,13 +97,11 @@ def compare(
             try:
                 with announcing_compilation():
                     start, velocities, settled = _warm_up(file, warmup, threads)
-                    comparison = _run(
-                        file, methods, stop, precision, device, threads, start, velocities, warmup + 1
-                    )
+                    comparison = _run(file, methods, stop, compute, start, velocities, warmup + 1)
             except KeyboardInterrupt:
                 errors.print("Interrupted; nothing was written.")
                 raise typer.Exit(INTERRUPTED) from None
-            record = new_record(file, comparison, stop, precision, device, warmup, settled)
+            record = new_record(file, comparison, stop, compute, warmup, settled)
             begin_results(results, file)
             _illustrate(comparison, file, record, results, pictures)
             results.write_report(record)
@@ -110,16 +111,6 @@ def compare(
         else:
             print_comparison(record, results.path)
     raise typer.Exit(code)
-
-
-def _stop(file: SceneFile, tolerance: float | None, iterations: int | None, seconds: float | None) -> Stop:
-    """The file's limits with those given here in their place."""
-    from supple.asking import UNSAID, limits
-    from supple.solving import Stop
-
-    said = UNSAID if tolerance is None else tolerance
-    until, iterations, seconds = limits(file, said, iterations, seconds)
-    return Stop(None if until is UNSAID else until, iterations, seconds)
 
 
 def _check_warmup(warmup: int, file: SceneFile) -> None:
@@ -148,8 +139,7 @@ def _warm_up(
     from supple.cli.progress import RunProgress
     from supple.scene import build_model
     from supple.simulate import simulate
-    from supple.solvers import PBNG
-    from supple.solving import Stop
+    from supple.stop import Stop
 
     start = velocities = None
     if file.start is not None:
@@ -158,12 +148,12 @@ def _warm_up(
     if not frames:
         return start, velocities, True
     settled = True
-    with RunProgress(frames, 0, Stop(WARMUP_TOLERANCE), quiet=False) as progress:
+    stop = Stop(WARMUP_TOLERANCE)
+    with RunProgress(frames, 0, stop, quiet=False) as progress:
         for frame in simulate(
             file.scene,
-            PBNG(acceleration="chebyshev"),
             frames=frames,
-            tolerance=WARMUP_TOLERANCE,
+            stop=stop,
             start=start,
             velocities=velocities,
             threads=threads,
@@ -182,9 +172,7 @@ def _run(
     file: SceneFile,
     methods: list[Any],
     stop: Stop,
-    precision: str,
-    device: str,
-    threads: int | None,
+    compute: Compute,
     start: np.ndarray | None,
     velocities: np.ndarray | None,
     frame: int,
@@ -196,15 +184,11 @@ def _run(
         return run(
             file.scene,
             methods,
-            tolerance=stop.tolerance,
-            max_iterations=stop.max_iterations,
-            time_budget=stop.time_budget,
-            precision=precision,
-            device=device,
+            stop=stop,
+            compute=compute,
             start=start,
             velocities=velocities,
             frame=frame,
-            threads=threads,
             progress=progress.see,
             watch=progress.watch,
         )

@@ -27,21 +27,19 @@ def compile_kernels(
     """Compile kernels ahead of their first use, for example into the image of a container."""
     with refusing(json):
         from supple.checks import closest, whole_number
+        from supple.compute import Compute
         from supple.kernels import cache_directory
-        from supple.kernels.device import check_device
         from supple.kernels.keeping import can_keep
         from supple.materials import MATERIALS
         from supple.precompile import precompile
         from supple.solver_text import parse_solver, words
-        from supple.solvers.problem import check_precision
 
         names = _words(materials) or list(MATERIALS)
         for name in names:
             if name not in MATERIALS:
                 raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
         for precision in _words(precisions):
-            check_precision(precision)
-        check_device(device)
+            Compute(device, precision).refuse_absent()
         if processes is not None:
             whole_number("processes", processes)
         if not can_keep():

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from supple.solving import Stop
+    from supple.stop import Stop
 
 
 SETUP = 6e-6

@@ -9,20 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from supple.asking import method_of
 from supple.checks import closest
 from supple.cli.meshing import showing_tetrahedralisation
 from supple.cli.shipped import shipped_scenes
+from supple.compute import Compute
 from supple.io import SavedFrame
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import start_of
 from supple.simulate import Frame, equilibrium, simulate
 from supple.solver_text import parse_solver
-from supple.solvers import SOLVERS, Solver
-from supple.solving import Stop, Watcher
+from supple.solvers import Solver
+from supple.solvers.options import plain_options
+from supple.solving import Watcher
 from supple.state import State
-
-DEFAULT_TOLERANCE = 1e-4
-"""Where neither the file nor the command line says when to stop."""
+from supple.stop import Stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +34,7 @@ class Job:
     solver: Solver
     stop: Stop
     frames: int
-    precision: str
-    device: str
-    threads: int | None
+    compute: Compute
     history: bool
 
     @property
@@ -48,9 +47,9 @@ class Job:
         """What a resumed run must have in common with the interrupted one."""
         return {
             "method": self.solver.name,
-            "options": asdict(self.solver),  # type: ignore[call-overload]
+            "options": plain_options(self.solver),
             **asdict(self.stop),
-            "precision": self.precision,
+            "precision": self.compute.precision,
             "single_equilibrium": self.single,
         }
 
@@ -79,10 +78,8 @@ class Job:
             model = build_model(scene)
             start, velocities = self.file.start_positions(model), self.file.start_velocities(model)
         options: dict[str, Any] = {
-            **asdict(self.stop),
-            "precision": self.precision,
-            "device": self.device,
-            "threads": self.threads,
+            "stop": self.stop,
+            "compute": self.compute,
             "history": self.history,
             "start": start,
             "watch": watch,
@@ -111,26 +108,7 @@ def load_file(path: Path) -> SceneFile:
         return load_scene(path)
 
 
-def make_solver(file: SceneFile, text: str | None) -> Solver:
+def solver_for(file: SceneFile, text: str | None) -> Solver:
     """The file's solver, also where only its name is given, or another one such as newton or
     pbng:acceleration=chebyshev."""
-    if text is None or text == file.solver.method:
-        return SOLVERS[file.solver.method](**file.solver.options)
-    return parse_solver(text)
-
-
-def make_stop(
-    file: SceneFile,
-    solver: Solver,
-    tolerance: float | None,
-    max_iterations: int | None,
-    time_budget: float | None,
-) -> Stop:
-    """The file's limits with those given here in their place."""
-    stop = Stop(
-        file.stop.tolerance if tolerance is None else tolerance,
-        file.stop.max_iterations if max_iterations is None else max_iterations,
-        file.stop.time_budget if time_budget is None else time_budget,
-    )
-    limits = (stop.tolerance, stop.max_iterations, stop.time_budget, solver.iterations)
-    return Stop(tolerance=DEFAULT_TOLERANCE) if all(limit is None for limit in limits) else stop
+    return method_of(None, file) if text in (None, file.solver.method) else parse_solver(str(text))

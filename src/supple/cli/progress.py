@@ -15,7 +15,7 @@ from supple.words import counted, say_seconds
 if TYPE_CHECKING:
     from supple.compare import Trial
     from supple.report import Report
-    from supple.solving import Stop
+    from supple.stop import Stop
 
 
 SILENCE = 30.0

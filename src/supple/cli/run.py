@@ -17,8 +17,8 @@ from supple.cli.speech import (
     answer,
     errors,
     folder,
+    given_limits,
     note,
-    parse_seconds,
     refusing,
 )
 
@@ -76,24 +76,26 @@ def run(
     with --resume goes on.
     """
     with refusing(json):
-        from supple.asking import check_circumstances
-        from supple.cli.job import Job, load_file, make_solver, make_stop
+        from supple.asking import stop_of
+        from supple.cli.job import Job, load_file, solver_for
+        from supple.compute import Compute
         from supple.io import ResultsFolder
         from supple.io.export import export_own, parse_formats
         from supple.runs.pictures import make_look
         from supple.runs.record import new_record
 
         formats = [f.name for f in parse_formats(write)] if write else []
-        check_circumstances(precision, device, threads)
+        compute = Compute(device, precision, threads)
+        compute.refuse_absent()
         file = load_file(scene)
-        method = make_solver(file, solver)
-        budget = None if time_budget is None else parse_seconds(time_budget)
-        stop = make_stop(file, method, tolerance, max_iterations, budget)
+        method = solver_for(file, solver)
+        method.refuse_unable(device, precision)
+        stop = stop_of(given_limits(tolerance, max_iterations, time_budget), file).completed(method)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
         look = make_look(file, field)
-        job = Job(file, method, stop, count, precision, device, threads, history)
+        job = Job(file, method, stop, count, compute, history)
         results = ResultsFolder(output or Path("results") / scene.stem)
         record = new_record(file, count, job.settings)
         results.create()

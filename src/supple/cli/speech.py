@@ -10,12 +10,15 @@ import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
 from supple.naming import naming
+
+if TYPE_CHECKING:
+    from supple.asking import Options
 
 DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
 """Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are what shells give for SIGINT
@@ -168,6 +171,16 @@ def parse_seconds(text: str) -> float:
     raise ValueError(
         f"a time is a number of seconds or has a unit, such as '2 s', '500 ms' or '1 min'; got {text!r}"
     )
+
+
+def given_limits(tolerance: float | None, max_iterations: int | None, time_budget: str | None) -> Options:
+    """What the command line says of when to stop, without what it does not."""
+    limits: Options = {"max_iterations": max_iterations}
+    if tolerance is not None:
+        limits["tolerance"] = tolerance
+    if time_budget is not None:
+        limits["time_budget"] = parse_seconds(time_budget)
+    return limits
 
 
 def _sentence(error: Exception) -> str:

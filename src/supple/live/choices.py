@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from supple.compute import PRECISIONS
 from supple.live.settings import (
-    PRECISIONS,
     Settings,
     accelerations,
+    chosen_acceleration,
     elasticity,
     make_material,
     make_solver,
@@ -61,7 +62,7 @@ class SolverChoice:
     def show(self, solver: Solver) -> None:
         self.method.value = solver.name
         self.acceleration.options = accelerations(solver.name)
-        self.acceleration.value = getattr(solver, "acceleration", self.acceleration.options[0])
+        self.acceleration.value = chosen_acceleration(solver)
         self.acceleration.disabled = len(self.acceleration.options) == 1
         if not self._says(solver):
             self.options.value = options_text(solver)

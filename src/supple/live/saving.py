@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from supple.live.pins import PinSet
-from supple.live.settings import changed_options, elasticity, material_name
+from supple.live.settings import elasticity, material_name
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.scene import SceneFile
 from supple.scene.paths import located
+from supple.solvers.options import changed_options
 
 Table = dict[str, Any]
 
@@ -155,7 +156,7 @@ def _grabbed_pins(simulation: Simulation) -> list[Table]:
 
 
 def _moved_paths(value: Any, old: Path, new: Path) -> Any:
-    """The same tables with paths of files relative to another folder."""
+    """Tables with the paths of their files relative to another folder."""
     if isinstance(value, list):
         return [_moved_paths(item, old, new) for item in value]
     if not isinstance(value, dict):

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 
-from supple.compare import solver_label
-from supple.kernels.device import check_device
+from supple.asking import method_of
+from supple.compute import Compute
 from supple.materials import MATERIALS, Isotropic
 from supple.scene import SceneFile
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
-from supple.solvers.solver import idle_options
+from supple.solvers.options import kind_of, solver_label, typed_options
+from supple.stop import DEFAULT_TOLERANCE
 
 STIFFEST = {"float32": 1e30, "float64": 1e150}
 """Young's modulus [Pa] with whose forces each precision can reckon; so can it with its inverse."""
-
-PRECISIONS = tuple(STIFFEST)
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Settings:
     quasistatic: bool = True
     sweeps: int = 5
     precision: str = "float32"
-    tolerance: float = 1e-4
+    tolerance: float = DEFAULT_TOLERANCE
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -45,13 +44,16 @@ class Settings:
             raise ValueError(f"the time step must be positive and finite [s], got {self.dt:g}")
         if self.sweeps < 1:
             raise ValueError(f"sweeps per update must be at least 1, got {self.sweeps}")
-        if self.precision not in PRECISIONS:
-            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
-        check_device(self.device)
+        self.compute.refuse_absent()
         for material in self.materials:
             _check_stiffness(material, self.precision)
+
+    @property
+    def compute(self) -> Compute:
+        """Where and how to compute, on all cores."""
+        return Compute(self.device, self.precision)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -69,7 +71,7 @@ def file_settings(file: SceneFile) -> Settings:
     """What a scene file asks for. Precision is float32, which is twice as fast."""
     tolerance = file.stop.tolerance
     return Settings(
-        solvers=(SOLVERS[file.solver.method](**file.solver.options),),
+        solvers=(method_of(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
@@ -89,7 +91,12 @@ def _check_stiffness(material: Isotropic, precision: str) -> None:
 
 def accelerations(method: str) -> tuple[str, ...]:
     """The accelerations that a solver offers."""
-    return get_args(get_type_hints(SOLVERS[method]).get("acceleration")) or ("none",)
+    return ("none", *SOLVERS[method].parts.get("acceleration", ()))
+
+
+def chosen_acceleration(solver: Solver) -> str:
+    """That of a solver, among those that it offers."""
+    return kind_of(getattr(solver, "acceleration", None))
 
 
 def make_solver(method: str, acceleration: str, options: str = "") -> Solver:
@@ -101,18 +108,9 @@ def make_solver(method: str, acceleration: str, options: str = "") -> Solver:
     return parse_solver(":".join([method, *words]), idle=True)
 
 
-def changed_options(solver: Any) -> dict[str, Any]:
-    """The options of a solver that are not the default, without those that do nothing beside the others."""
-    options = {option.name: (getattr(solver, option.name), option.default) for option in fields(solver)}
-    changed = {name: value for name, (value, default) in options.items() if value not in (default, None)}
-    idle = idle_options(type(solver), changed)
-    return {name: value for name, value in changed.items() if name not in idle}
-
-
 def options_text(solver: Solver) -> str:
-    """The changed options of a solver, other than its acceleration, as they are typed."""
-    options = changed_options(solver)
-    return " ".join(f"{name}={value}" for name, value in options.items() if name != "acceleration")
+    """The changed options of a solver and its acceleration, as they are typed."""
+    return " ".join(f"{name}={value}" for name, value in typed_options(solver).items())
 
 
 def make_material(name: str, young: str, poisson: float) -> Isotropic:

@@ -103,7 +103,7 @@ class Simulation:
             self.model = self._held_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.precision, now.device)
+                track.work_on(self.model, now.compute)
         except ValueError:
             self.stale = self.settings is not self._sound
             self.settings = self._sound
@@ -154,7 +154,7 @@ class Simulation:
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
             track.go_back_to(good.positions[min(i, len(good.positions) - 1)], good.updates)
-            track.work_on(self.model, s.precision, s.device)
+            track.work_on(self.model, s.compute)
 
     def rest(self) -> bool:
         """Let time pass where nothing moves and all forces balance; False where there is something to do."""

@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from supple.compute import Compute
 from supple.model import Model, Step
 from supple.solvers import Run, Solver
 from supple.solvers.problem import Balance
 from supple.solving import make_problem
 from supple.stepping import total_damping
+
+LARGE = 500_000
+"""Elements of which a sweep takes longer than a picture, some 20 ms on two cores."""
 
 REMEMBERED = 600
 """Updates that the residual plot shows."""
@@ -43,11 +47,9 @@ class Track:
         self.positions, self.velocities = positions, np.zeros_like(positions)
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
-    def work_on(self, model: Model, precision: str, device: str) -> None:
+    def work_on(self, model: Model, compute: Compute) -> None:
         """Go on with another model of the same vertices, which a solver may refuse with a ValueError."""
-        if self.solver.name == "newton":  # which knows nothing else
-            precision, device = "float64", "cpu"
-        self._problem = make_problem(model, True, precision, device, None)
+        self._problem = make_problem(model, True, compute.suited_to(self.solver))
         self._problem.positions = self.positions
         self.solver.begin(self._problem)
         self._run = self._step = self.balance = None
@@ -104,7 +106,7 @@ class Track:
     @property
     def _slow(self) -> bool:
         """Whether single iterations take so long that one wants to interrupt them."""
-        return self.solver.name == "newton" or self._problem.model.elements > 500_000
+        return self.solver.solves_systems or self._problem.model.elements > LARGE
 
     def _refuse_lost(self, balance: Balance) -> None:
         assert self._run is not None

@@ -10,28 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from supple.compare import Comparison, Trial
+from supple.compute import Compute
 from supple.io import ResultsError
 from supple.report import Report
 from supple.runs.record import circumstances, report_of, restore_infinities, scene_facts
 from supple.scene import SceneFile
 from supple.solvers import SOLVERS
-from supple.solving import Stop
+from supple.solvers.options import plain_options
+from supple.stop import Stop
 
 
 def new_record(
     file: SceneFile,
     comparison: Comparison,
     stop: Stop,
-    precision: str,
-    device: str,
+    compute: Compute,
     warmup: int,
     settled: bool,
 ) -> dict[str, Any]:
     return {
         "scene": scene_facts(file),
         "stop": asdict(stop),
-        "precision": precision,
-        "device": device,
+        "precision": compute.precision,
+        "device": compute.device,
         "warmup": {"frames": warmup, "ok": settled},
         "trials": [_entry(trial) for trial in comparison.trials],
         "plots": {},
@@ -45,7 +46,7 @@ def _entry(trial: Trial) -> dict[str, Any]:
     entry = {
         "label": trial.label,
         "solver": trial.solver.name,
-        "options": asdict(trial.solver),  # type: ignore[call-overload]
+        "options": plain_options(trial.solver),
         "error": trial.error,
     }
     if trial.report is None:

@@ -11,8 +11,8 @@ from supple.words import counted
 def solver_name(record: dict[str, Any]) -> str:
     """pbng (chebyshev)"""
     solver = record["solver"]
-    acceleration = solver["options"].get("acceleration")
-    return solver["method"] + (f" ({acceleration})" if acceleration not in (None, "none") else "")
+    acceleration = solver["options"].get("acceleration", {"kind": "none"})
+    return solver["method"] + (f" ({acceleration['kind']})" if acceleration["kind"] != "none" else "")
 
 
 def outcome(frames: list[dict[str, Any]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from supple.checks import a_path, closest
+from supple.checks import a_path, closest, shown
 from supple.model import Model
 from supple.scene.build import check_scene
 from supple.scene.errors import SceneFileError
@@ -21,6 +21,8 @@ from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
 from supple.scene.schema import SceneTable, Solver, Start, Stop, View
 from supple.solvers import SOLVERS
+from supple.solvers import Solver as Method
+from supple.solvers.options import option_names, part_with
 from supple.solvers.solver import idle_options
 
 
@@ -122,15 +124,24 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
         )
         return
     kind: Any = SOLVERS[solver.method]
-    known = [field.name for field in fields(kind)]
+    known = option_names(kind)
     before = len(mistakes.lines)
     for name in sorted(solver.options.keys() - known):
-        mistakes.add(f"solver.{name}", f"unknown key; {closest(name, known)}")
+        mistakes.add(f"solver.{name}", _unknown(kind, name, solver.options[name]))
     for name in solver.options.keys() & known:
         mistakes.attempt(f"solver.{name}", partial(kind, **{name: solver.options[name]}))
     if len(mistakes.lines) == before:
         for name, sentence in idle_options(kind, solver.options).items():
             mistakes.add(f"solver.{name}", f"{sentence}. Remove one of them.")
+
+
+def _unknown(kind: type[Method], name: str, value: Any) -> str:
+    """What to say of an option that a solver has not: where it belongs, or which it may have been."""
+    found = part_with(kind, name)
+    if found is None:
+        return f"unknown key; {closest(name, option_names(kind))}"
+    part, having = found
+    return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {shown(value)} }}.'
 
 
 def _solid_names(raw: dict[str, Any]) -> list[str]:

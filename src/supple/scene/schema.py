@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from zipfile import BadZipFile
@@ -13,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     StrictBool,
     StrictStr,
     WithJsonSchema,
@@ -20,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from supple import meshes
 from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST
@@ -31,6 +34,7 @@ from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
 from supple.scene.paths import located
+from supple.solvers import DEFAULT_SOLVER, SOLVERS
 from supple.words import counted
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
@@ -440,11 +444,50 @@ class Attach(_OnSolid):
     keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
 
 
+def _parts_of_solvers() -> dict[str, Any]:
+    """Options of solvers that are names or tables, such as the acceleration."""
+    parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
+    return {part: _part(part, kinds) for part, kinds in parts.items()}
+
+
+def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
+    """A name, or a table { kind = ..., option = ... }."""
+    types = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
+    tables = [
+        {
+            "type": "object",
+            "description": " ".join((kind.__doc__ or "").split()),
+            "properties": {
+                "kind": {"const": name},
+                **{o.name: {"type": types[str(o.type)], "default": o.default} for o in fields(kind)},
+            },
+            "required": ["kind"],
+            "additionalProperties": False,
+        }
+        for name, kind in kinds.items()
+    ]
+    example = f'e.g. "{next(iter(kinds))}", "none", or a table {{ kind = ..., option = ... }}'
+    return {
+        "anyOf": [{"enum": ["none", *kinds]}, *tables],
+        "description": f"The {part} of solvers that have one, {example}.",
+    }
+
+
 class Solver(Table):
     """The method, and its options under their own names."""
 
     model_config = ConfigDict(extra="allow")
-    method: StrictStr = Field(default="pbng", description="Name of the solver, e.g. pbng or newton.")
+    method: StrictStr = Field(
+        default=DEFAULT_SOLVER.name, description="Name of the solver, e.g. pbng or newton."
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        handler.resolve_ref_schema(schema)["properties"] |= _parts_of_solvers()
+        return schema
 
     @property
     def options(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Methods, one file each. A solver's options are a frozen dataclass; `begin(problem)` puts it to work."""
 
+from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev
 from supple.solvers.gpbd import GPBD
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
@@ -14,20 +15,29 @@ SOLVERS: dict[str, type[Solver]] = {
 """Every solver by the name it has in scene files and on the command line."""
 
 
+DEFAULT_SOLVER: type[Solver] = PBNG
+"""The method where none is asked for: in Python, in scene files, on the command line and on the live page."""
+
+
 def default_solver() -> Solver:
-    """The method where none is asked for."""
-    return PBNG()
+    """The default method with its own options."""
+    return DEFAULT_SOLVER()
 
 
 __all__ = [
     "BPXPBD",
+    "DEFAULT_SOLVER",
     "FPXPBD",
     "GPBD",
     "PBD",
     "PBNG",
     "SOLVERS",
+    "SOR",
     "XPBD",
+    "Acceleration",
+    "Anderson",
     "BlockXPBD",
+    "Chebyshev",
     "Newton",
     "Run",
     "Solver",

@@ -12,8 +12,8 @@ from supple.kernels import RECORD
 from supple.model import Conditions, Model
 from supple.ordering import Links, batch_links
 from supple.solvers import sums
-from supple.solvers.anderson import PARTS
 from supple.solvers.cuda_problem import CudaProblem
+from supple.solvers.solver import Solver
 
 
 class CudaBatch(CudaProblem):
@@ -114,13 +114,15 @@ def _is_varied(conditions: Sequence[Conditions]) -> bool:
     return any(c.materials is not None for c in conditions)
 
 
-def bytes_per_copy(model: Model, precision: str, window: int) -> int:
-    """What each further copy needs on the device: records of u, net and of Anderson's history, forces and
-    sums by vertex, energies, and the parameters of every visit, in case materials differ."""
+def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:
+    """What each further copy needs on the device: records of u, of what a step goes on from and of what a
+    solve goes back to; forces and sums by vertex, energies, and the parameters of every visit, in case
+    materials differ; and what the solver keeps. A tenth is added for what is rounded up."""
     visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
-    numbers = (13 + 2 * window) * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
-    numbers += 2 * visits + 16 * sums.PARTS + 2 * (window + 4) * (PARTS + 2 * window)
-    return int(1.1 * np.dtype(precision).itemsize * numbers)
+    numbers = 7 * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
+    numbers += 2 * visits + 16 * sums.PARTS
+    size = np.dtype(precision).itemsize
+    return int(1.1 * (size * numbers + solver.memory(model, size)))
 
 
 def _numbered(model: Model) -> Model:

@@ -13,13 +13,18 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
+from supple.model import Model
 from supple.ordering import ElementBatches, batch_coloured_elements
-from supple.solvers.problem import Balance, Problem
+from supple.solvers.problem import Problem
 from supple.solvers.projection import Exerted, Places, element_sweeps, make_projections
+from supple.solvers.solver import Run, Solver
+
+REST, WEIGHTS = 10, 4
+"""Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
 
 
 @dataclass(frozen=True)
-class ElementOptions:
+class ElementOptions(Solver):
     """Options of every element-wise method.
 
     ordering: "colours" or "clusters" of up to cluster_size elements [BNH Algorithm 4]; weak_first: visit weak
@@ -43,16 +48,20 @@ class ElementOptions:
         whole_number("sweeps_per_step", self.sweeps_per_step)
         check_iterations(self.iterations)
 
-    name: ClassVar[str]
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
     recovers: ClassVar[bool] = False
     """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
     resumes: ClassVar[bool] = False
     """Whether a step of pseudo-time takes over the forces of the last one: possible where they are linear in
     what the method remembers."""
+    remembers: ClassVar[int] = 0
+    """Numbers that it keeps of each tetrahedron."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
+
+    def memory(self, model: Model, number: int) -> int:
+        return len(model.tets) * ((REST + WEIGHTS + self.remembers) * number + 16)
 
 
 class Workplace(NamedTuple):
@@ -70,12 +79,11 @@ class Workplace(NamedTuple):
     drift: list[np.ndarray]
 
 
-class ElementRun:
+class ElementRun(Run):
     """An element-wise method at work on one problem, which has one run of a method at a time."""
 
     check_every = 10
     patience = 1000
-    guarded = False
 
     @property
     def recovers(self) -> bool:
@@ -105,9 +113,6 @@ class ElementRun:
         """Colours of all projections together."""
         return self._workplace.phases
 
-    def rejected(self) -> list[int]:
-        return [0]
-
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self.colours} element colours"]
         if not self.dynamic:
@@ -116,10 +121,6 @@ class ElementRun:
                 f"{self.method.sweeps_per_step} sweeps each"
             )
         return notes
-
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Nothing to adapt."""
-        return False
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""

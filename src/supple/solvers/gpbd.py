@@ -343,6 +343,7 @@ class GPBD(ElementOptions):
     colours, or "jacobi", all elements from the same positions, with omega times their share of the steps."""
 
     name: ClassVar[str] = "gpbd"
+    remembers: ClassVar[int] = 12
     recovers: ClassVar[bool] = True
 
     newton_steps: int = 1

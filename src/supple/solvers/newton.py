@@ -9,9 +9,11 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of
+from supple.model import Model
 from supple.solvers.assembly import Assembly
 from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
-from supple.solvers.problem import Balance, Problem
+from supple.solvers.problem import Problem
+from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
 HessianKind = Literal["projected", "exact", "bound"]
@@ -21,7 +23,7 @@ SMALLEST_STEP = 1e-6
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(Solver):
     """Newton with a choice of Hessian and linear solver.
 
     hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
@@ -31,13 +33,14 @@ class Newton:
     """
 
     name: ClassVar[str] = "newton"
+    devices: ClassVar[tuple[str, ...]] = ("cpu",)
+    precisions: ClassVar[tuple[str, ...]] = ("float64",)
+    solves_systems: ClassVar[bool] = True
 
     hessian: HessianKind = "projected"
     linear_solver: Literal["auto", "direct", "amg", "cg"] = "auto"
     line_search: bool = True
     iterations: int | None = None
-
-    only_with: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def __post_init__(self) -> None:
         one_of("hessian", self.hessian, get_args(HessianKind))
@@ -48,21 +51,25 @@ class Newton:
     def begin(self, problem: Problem) -> NewtonRun:
         return NewtonRun(self, problem)
 
+    def memory(self, model: Model, number: int) -> int:
+        """Element matrices with their tensors and places, and the matrix; without what factors it."""
+        return len(model.tets) * (144 + 81 + 16) * 8 + _blocks(model) * (9 * 8 + 8)
 
-class NewtonRun:
+
+def _blocks(model: Model) -> int:
+    """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
+    a, b = np.triu_indices(4, 1)
+    edges = np.sort(np.concatenate([model.tets[:, [i, j]] for i, j in zip(a, b, strict=True)]), axis=1)
+    return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))
+
+
+class NewtonRun(Run):
     """Newton at work on one problem."""
 
-    check_every = 1
     patience = 12
-    guarded = False
-    recovers = False
-    colours = 0
 
     def __init__(self, options: Newton, problem: Problem) -> None:
-        if problem.device != "cpu":
-            raise ValueError("Newton runs on device='cpu' only; PBNG offers 'cuda'")
-        if problem.dtype != np.float64:
-            raise ValueError("Newton works in precision='float64' only; PBNG offers float32")
+        options.refuse_unable(problem.device, str(problem.dtype))
         self.options, self.problem = options, problem
         self.assembly = problem.shared("assembly", lambda: Assembly(problem))
         name = options.linear_solver
@@ -72,9 +79,6 @@ class NewtonRun:
         self._first_residual: float | None = None
         self._indefinite = 0
 
-    def rejected(self) -> list[int]:
-        return [0]
-
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
         if self._indefinite:
@@ -83,10 +87,6 @@ class NewtonRun:
                 "the projected one was used there"
             )
         return notes
-
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Newton needs no advice."""
-        return False
 
     def advance(self, iterations: int) -> None:
         for _ in range(iterations):

@@ -7,10 +7,10 @@ a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import dot, scale, solve_spd
-from supple.checks import check_iterations, flag, one_number, one_of, whole_number
+from supple.checks import check_iterations, flag
 from supple.kernels import (
     all_lanes,
     divide,
@@ -28,14 +28,27 @@ from supple.kernels import (
     select,
     store,
 )
-from supple.solvers.acceleration import NOT_ACCELERATED, accelerate
-from supple.solvers.anderson import Anderson
-from supple.solvers.chebyshev import Chebyshev
+from supple.model import Model
+from supple.solvers.acceleration import (
+    ACCELERATIONS,
+    Acceleration,
+    Anderson,
+    accelerate,
+    acceleration_of,
+    begin_acceleration,
+)
 from supple.solvers.evaluation import net_force
 from supple.solvers.links import no_links, rows_of_links, sweep_links
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import begin_step
+from supple.solvers.solver import Run, Solver
 from supple.terms import limit_step
+
+ANDERSON = Anderson()
+"""The acceleration that PBNG has unless another is asked for."""
+
+FARTHEST = 1e30
+"""|u|² [m²] beyond which a vertex is lost: a thousand times the longest length, which is 1e12 m."""
 
 
 @physics
@@ -46,7 +59,7 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
     step = scale(omega, solve_spd(A, f))
     t = least_share(batch, limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0))
     moved = (ui[0] + t * step[0], ui[1] + t * step[1], ui[2] + t * step[2])
-    finite = dot(moved, moved) < 1e30
+    finite = dot(moved, moved) < FARTHEST
     kept = (select(finite, moved[0], ui[0]), select(finite, moved[1], ui[1]), select(finite, moved[2], ui[2]))
     if leads(batch):
         scatter(u, vertices.own, batch, 0, kept)
@@ -83,65 +96,47 @@ def sweeps(
 
 
 @dataclass(frozen=True)
-class PBNG:
+class PBNG(Solver):
     """PBNG with its acceleration.
 
-    acceleration: "anderson", which combines the last `window` sweeps and needs no estimate; "chebyshev" with
-    the estimated convergence rate `rho`, the relaxation `gamma` and the sweep at which it starts; "sor",
-    which takes `omega` times each vertex's step; or "none".
+    acceleration: `Anderson(window=10)`, which needs no estimate; `Chebyshev(rho=..., gamma=..., start=...)`;
+    `SOR(omega=...)`; a name such as "chebyshev" for one as it is; None for none, which is the paper's method.
     links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
     converge at the pace of the bodies they tie; False is the paper's method.
     iterations: sweeps per step when a call sets no other limit.
     """
 
     name: ClassVar[str] = "pbng"
+    batches: ClassVar[bool] = True
+    parts: ClassVar[dict[str, dict[str, Any]]] = {"acceleration": ACCELERATIONS}
 
-    acceleration: Literal["none", "sor", "chebyshev", "anderson"] = "anderson"
-    omega: float = 1.7
-    rho: float = 0.99
-    gamma: float = 1.5
-    start: int = 10
+    acceleration: Acceleration | Literal["none", "sor", "chebyshev", "anderson"] | None = ANDERSON
     links: bool = True
     iterations: int | None = None
-    window: int = 10
-
-    only_with: ClassVar[dict[str, tuple[str, str]]] = {
-        "omega": ("acceleration", "sor"),
-        "rho": ("acceleration", "chebyshev"),
-        "gamma": ("acceleration", "chebyshev"),
-        "start": ("acceleration", "chebyshev"),
-        "window": ("acceleration", "anderson"),
-    }
 
     def __post_init__(self) -> None:
-        one_of("acceleration", self.acceleration, ("none", "sor", "chebyshev", "anderson"))
-        one_number("omega", self.omega, above=0, below=2)
-        one_number("rho", self.rho, at_least=0, below=1)
-        one_number("gamma", self.gamma, above=0, below=2)
-        whole_number("start", self.start, at_least=0)
+        object.__setattr__(self, "acceleration", acceleration_of(self.acceleration))
         flag("links", self.links)
         check_iterations(self.iterations)
-        whole_number("window", self.window, at_most=30)
 
     def begin(self, problem: Problem) -> PBNGRun:
         return PBNGRun(self, problem)
 
+    def memory(self, model: Model, number: int) -> int:
+        acceleration = acceleration_of(self.acceleration)
+        return 0 if acceleration is None else acceleration.memory(model.vertices, number)
 
-class PBNGRun:
+
+class PBNGRun(Run):
     """PBNG at work on one problem."""
 
-    patience = 500
-    recovers = False
+    check_every = 10
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem = problem
-        self.check_every = 10
-        self.omega = options.omega if options.acceleration == "sor" else 1.0
-        self.acceleration: Chebyshev | Anderson | None = None
-        if options.acceleration == "chebyshev":
-            self.acceleration = Chebyshev(options.rho, options.gamma, options.start, problem)
-        if options.acceleration == "anderson":
-            self.acceleration = Anderson(options.window, problem)
+        acceleration = acceleration_of(options.acceleration)
+        self.omega = 1.0 if acceleration is None else acceleration.relaxation
+        self.acceleration = begin_acceleration(acceleration, problem)
         self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
         shape = problem.copies, *problem.vertices.inertia.shape
         self._rejected = problem.shared("rejected", lambda: problem.zeros(shape))
@@ -152,7 +147,7 @@ class PBNGRun:
 
     @property
     def guarded(self) -> bool:
-        return self.acceleration is not None
+        return self.acceleration.guarded
 
     def rejected(self) -> list[int]:
         """Moves of vertices that were not finite and therefore not made, since this was last asked."""
@@ -163,12 +158,12 @@ class PBNGRun:
         return counts.tolist()
 
     def notes(self, copy: int = 0) -> list[str]:
-        return self.acceleration.notes(copy) if self.acceleration else []
+        return self.acceleration.notes(copy)
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times."""
         p = self.problem
-        acceleration = self.acceleration.rows(iterations) if self.acceleration else NOT_ACCELERATED
+        acceleration = self.acceleration.ahead(iterations)
         p.step(
             sweeps,
             iterations * (self.colours + acceleration.phases),
@@ -187,4 +182,4 @@ class PBNGRun:
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.acceleration is not None and self.acceleration.observe(balance, copy)
+        return self.acceleration.observe(balance, copy)

@@ -166,6 +166,7 @@ class BPXPBD(ElementOptions):
     `safe_zeta`. constraints: as for XPBD."""
 
     name: ClassVar[str] = "bpxpbd"
+    remembers: ClassVar[int] = 26
 
     zeta: float | None = None
     constraints: Literal["auto", "pair", "root"] = "auto"
@@ -214,6 +215,7 @@ class FPXPBD(ElementOptions):
     In pseudo-time a step takes over the stresses of the last, so that one sweep per step is enough."""
 
     name: ClassVar[str] = "fpxpbd"
+    remembers: ClassVar[int] = 9
     resumes: ClassVar[bool] = True
 
     sweeps_per_step: int = 1

@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
+from supple.compute import PRECISIONS
+from supple.kernels.device import DEVICES
+from supple.model import Model
 from supple.solvers.problem import Balance, Problem
 
 
-class Solver(Protocol):
-    """A method and its options."""
+class Solver(ABC):
+    """A method and its options, a frozen dataclass. What it can do it says here; nobody asks for its name."""
 
     name: ClassVar[str]
-    only_with: ClassVar[dict[str, tuple[str, str]]]
+    devices: ClassVar[tuple[str, ...]] = DEVICES
+    """Where it can run; the first where it is asked for another and may choose."""
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    """In what it can compute; the last where it is asked for another and may choose."""
+    batches: ClassVar[bool] = False
+    """Whether it moves many instances of the state together, on a device; otherwise they are solved one by
+    one."""
+    solves_systems: ClassVar[bool] = False
+    """Whether an iteration solves a linear system of all vertices: it takes long, and after few of them
+    nothing but rounding is left."""
+    parts: ClassVar[dict[str, dict[str, type]]] = {}
+    """Options that are objects with options of their own: option → its kinds by name. None is "none"."""
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {}
     """Options that do nothing unless another has some value: option → (the other, its value)."""
 
-    @property
-    def iterations(self) -> int | None:
-        """Iterations per step when a call sets no other limit."""
+    iterations: int | None = None
+    """Iterations per step when a call sets no other limit."""
+    damping: float = 0.0
+    """The part of every velocity that it takes away in a step of a motion."""
 
+    @abstractmethod
     def begin(self, problem: Problem) -> Run:
         """Put the method to work on a problem, from the problem's present u."""
+
+    def memory(self, model: Model, number: int) -> int:
+        """Bytes that a run keeps beside the problem for one instance of the state, about, in numbers of so
+        many bytes."""
+        return 0
+
+    def refuse_unable(self, device: str, precision: str) -> None:
+        """Refuse a device or a precision that the method does not know, with who does."""
+        from supple.solvers import SOLVERS
+
+        for name, asked, own in (("device", device, self.devices), ("precision", precision, self.precisions)):
+            if asked not in own:
+                able = [k.name for k in SOLVERS.values() if asked in getattr(k, f"{name}s")]
+                only = " or ".join(f"{name}={value!r}" for value in own)
+                raise ValueError(f"{self.name} knows {only} only; {asked!r} is for {', '.join(able)}")
 
 
 def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
@@ -35,37 +68,44 @@ def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, st
     return found
 
 
-class Run(Protocol):
+class Run(ABC):
     """A method at work. It owns whatever private state it needs; u lives in the problem."""
 
-    check_every: int
+    check_every: int = 1
     """Iterations between looks at the residual when nobody asks for more."""
 
-    patience: int
+    patience: int = 500
     """Iterations without progress after which a run is asked whether at least its energy falls."""
 
     @property
     def colours(self) -> int:
         """Groups of vertices or elements that a sweep goes through one after the other; 0 if none."""
+        return 0
 
     @property
     def recovers(self) -> bool:
         """Whether the method unfolds inverted elements of materials with a barrier, where forces are
         infinite."""
+        return False
 
     @property
     def guarded(self) -> bool:
         """Whether the method must observe the residual to stay stable."""
+        return False
 
     def rejected(self) -> list[int]:
         """Moves that were not finite and therefore not made, of every copy of the state, since this was last
         asked of a run on the same problem."""
+        return [0]
 
     def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""
+        return []
 
+    @abstractmethod
     def advance(self, iterations: int) -> None:
         """Do that many iterations."""
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led the method to change u."""
+        return False

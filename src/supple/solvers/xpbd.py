@@ -143,6 +143,7 @@ class XPBD(ElementOptions):
     "root", the square root of the energy, for any material; "auto", the pair where the material has one."""
 
     name: ClassVar[str] = "xpbd"
+    remembers: ClassVar[int] = 2
 
     constraints: Literal["auto", "pair", "root"] = "auto"
 
@@ -156,6 +157,7 @@ class BlockXPBD(ElementOptions):
     """XPBD that solves both constraints of an element together [BNH section 5]."""
 
     name: ClassVar[str] = "block_xpbd"
+    remembers: ClassVar[int] = 2
 
 
 @projects(XPBD, ElasticRows)

@@ -19,11 +19,14 @@ class Theme:
     links: str
     shadow: float
     accent: str
-    curves: dict[str, str]
+    curves: tuple[str, ...]
 
     def curve(self, solver: str) -> str:
-        """The colour of a solver, the same in all plots."""
-        return self.curves.get(solver, self.accent)
+        """The colour of a solver, the same in all plots: by its place among all of them."""
+        from supple.solvers import SOLVERS
+
+        place = list(SOLVERS).index(solver) if solver in SOLVERS else len(self.curves)
+        return self.curves[place] if place < len(self.curves) else self.accent
 
 
 LIGHT = Theme(
@@ -37,16 +40,19 @@ LIGHT = Theme(
     links="#e0661f",
     shadow=0.42,
     accent="#2a6f97",
-    curves={
-        "pbng": "#1f6fb2",
-        "newton": "#22262b",
-        "xpbd": "#d97706",
-        "block_xpbd": "#8a4b12",
-        "bpxpbd": "#2a9d6f",
-        "fpxpbd": "#7a4fb5",
-        "gpbd": "#c2314b",
-        "pbd": "#8a9099",
-    },
+    curves=(
+        "#1f6fb2",
+        "#22262b",
+        "#d97706",
+        "#8a4b12",
+        "#2a9d6f",
+        "#7a4fb5",
+        "#c2314b",
+        "#8a9099",
+        "#0f8b8d",
+        "#b5468f",
+        "#6b7a1e",
+    ),
 )
 
 DARK = Theme(
@@ -60,16 +66,19 @@ DARK = Theme(
     links="#ff9a4d",
     shadow=0.75,
     accent="#62b0d9",
-    curves={
-        "pbng": "#5aaeee",
-        "newton": "#eceae4",
-        "xpbd": "#f5a03c",
-        "block_xpbd": "#c98b52",
-        "bpxpbd": "#4fcb9a",
-        "fpxpbd": "#b391ec",
-        "gpbd": "#f06a80",
-        "pbd": "#8a9099",
-    },
+    curves=(
+        "#5aaeee",
+        "#eceae4",
+        "#f5a03c",
+        "#c98b52",
+        "#4fcb9a",
+        "#b391ec",
+        "#f06a80",
+        "#8a9099",
+        "#4cc9c9",
+        "#e184c1",
+        "#b7c455",
+    ),
 )
 
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}

@@ -1,4 +1,4 @@
-"""Anderson acceleration of a sweep [Walker and Ni 2011; Peng et al. 2018 for projective dynamics].
+"""What follows a sweep with Anderson acceleration: three phases.
 
 A sweep takes x to g(x), and f = g(x) - x vanishes in equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and
 Δgᵢ of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimises |f - Σ cᵢ Δfᵢ|. It needs no estimate of
@@ -8,8 +8,6 @@ the convergence rate.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from supple.kernels import (
     RECORD,
@@ -32,21 +30,20 @@ from supple.kernels import (
     strides,
     together,
 )
-from supple.solvers.acceleration import accelerate
-from supple.solvers.problem import Balance, Problem
-from supple.words import counted
+from supple.solvers.acceleration.acceleration import accelerate
 
 PARTS = 128
 """Parts in which sums over all vertices are formed, so that their order never changes."""
 
 GROWTH = 2.0
-"""How much |f| may grow from one sweep to the next before the history is dropped."""
+"""How much |f| may grow from one sweep to the next before the history is dropped. A choice, not a
+measurement."""
 
 REGULARISATION = 1e-10
-"""Added to the diagonal of ΔFᵀΔF, relative to its trace."""
+"""Added to the diagonal of ΔFᵀΔF, relative to its trace: well above the rounding of its sums, 1e-16."""
 
 
-class AndersonRows(NamedTuple):
+class AndersonMemory(NamedTuple):
     """phases: how many follow a sweep; slot (copies,): where f and g of this sweep go; known (copies,): how
     many earlier ones are in the history; window (copies,): how many of them may be used; x: records before
     the sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
@@ -67,7 +64,7 @@ class AndersonRows(NamedTuple):
     mix: Any
 
 
-@accelerate.of(AndersonRows)
+@accelerate.of(AndersonMemory)
 def _anderson(acceleration, team, phase, iteration, u):
     _remember(acceleration, team, phase, u)
     _weigh(acceleration, team, phase + 1)
@@ -276,72 +273,3 @@ def _pull(a, place, column, now, g, i):
     share = a.mix[copy_of(place), column]
     source = column if share != 0.0 else now
     return share * (numbers_at(a.g, place, RECORD * len(a.x) * source + i) - g)
-
-
-def _new_history(problem: Problem, window: int) -> tuple[np.ndarray, AndersonRows]:
-    """Memory for the best u and for the rows."""
-    copies, columns, shape = problem.copies, 4 * (window // 4 + 1), problem.u.shape
-    return problem.zeros(shape), AndersonRows(
-        phases=3,
-        slot=np.zeros(copies, np.int64),
-        known=np.zeros(copies, np.int64),
-        window=np.zeros(copies, np.int64),
-        x=problem.zeros(shape),
-        f=problem.zeros((columns, *shape)),
-        g=problem.zeros((columns, *shape)),
-        parts=np.zeros((copies, PARTS, columns)),
-        products=np.zeros((copies, columns, columns)),
-        system=np.zeros((copies, ROWS * (window // ROWS + 1), columns)),
-        mix=np.zeros((copies, columns)),
-    )
-
-
-class Anderson:
-    """The history of up to `window` sweeps, and a safeguard: where the energy has risen since the last look,
-    u goes back to where it was least, and a new history begins with half the window, which grows again."""
-
-    def __init__(self, window: int, problem: Problem) -> None:
-        self.problem, self._window = problem, window
-        self.restarts = np.zeros(problem.copies, int)
-        self._least = np.full(problem.copies, np.inf)
-        self._best, self._rows = problem.shared(
-            f"Anderson history of {window} sweeps", lambda: _new_history(problem, window)
-        )
-        self._rows.slot[:], self._rows.known[:], self._rows.window[:] = 0, 0, window
-        for array in (self._rows.slot, self._rows.known, self._rows.window):
-            problem.push(array)
-        for array in (self._rows.x, self._best):
-            problem.assign(array, problem.u)
-
-    def notes(self, copy: int = 0) -> list[str]:
-        if not self.restarts[copy]:
-            return []
-        times = counted(int(self.restarts[copy]), "time")
-        return [f"Anderson acceleration started over {times} because the energy rose"]
-
-    def rows(self, iterations: int) -> AndersonRows:
-        """The acceleration of the next sweeps."""
-        return self._rows
-
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        """Remember the best u, or go back to it and start over; True when it went back."""
-        energy = self.problem.energy_of(copy)
-        window = self._rows.window
-        if balance.finite and (
-            energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
-        ):
-            self.problem.assign(self._best, self.problem.u, copy)
-            self._least[copy] = min(energy, self._least[copy])
-            if window[copy] < self._window:
-                window[copy] += 1
-                self.problem.push(window)
-            return False
-        for array in (self.problem.u, self._rows.x):
-            self.problem.assign(array, self._best, copy)
-        self.problem.pull(self._rows.known)
-        self._rows.known[copy] = 0
-        window[copy] //= 2
-        for array in (self._rows.known, window):
-            self.problem.push(array)
-        self.restarts[copy] += 1
-        return True

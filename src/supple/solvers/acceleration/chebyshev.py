@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale, sub
-from supple.kernels import copy_of, offset_of, put_record, record_at, records
-from supple.solvers.acceleration import accelerate
+from supple.checks import one_number, whole_number
+from supple.kernels import RECORD, copy_of, offset_of, put_record, record_at, records
+from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
 from supple.solvers.problem import Balance, Problem
 from supple.solvers.records import act, for_each
 from supple.words import counted
 
 GROWTH = 4.0
-"""How far the residual may rise above its lowest before the acceleration starts over."""
-
+"""How far the residual may rise above its lowest before the acceleration starts over. A choice."""
 
 AHEAD = 512
 """For how many sweeps weights are computed at once."""
 
 
-class ChebyshevRows(NamedTuple):
+class ChebyshevMemory(NamedTuple):
     """phases: how many follow a sweep; weights (copies, AHEAD): ω of each sweep; first: the number of the
     next among them; gamma (copies,); current xˡ and previous xˡ⁻¹ records."""
 
@@ -36,38 +37,62 @@ class ChebyshevRows(NamedTuple):
 class Extrapolate(NamedTuple):
     """With the ω of a sweep, x ← ω (γ (x_sweep - xˡ) + xˡ - xˡ⁻¹) + xˡ⁻¹, then xˡ⁻¹ ← xˡ and xˡ ← x."""
 
-    rows: Any
+    memory: Any
     sweep: Any
     u: Any
 
 
 @act.of(Extrapolate)
 def _extrapolate(operation, place, i):
-    rows, u, k = operation.rows, operation.u, i + offset_of(place)
-    omega, gamma = rows.weights[copy_of(place), operation.sweep], rows.gamma[copy_of(place)]
-    swept, here, before = record_at(u, k), record_at(rows.current, k), record_at(rows.previous, k)
+    memory, u, k = operation.memory, operation.u, i + offset_of(place)
+    omega, gamma = memory.weights[copy_of(place), operation.sweep], memory.gamma[copy_of(place)]
+    swept, here, before = record_at(u, k), record_at(memory.current, k), record_at(memory.previous, k)
     step = add(scale(gamma, sub(swept, here)), sub(here, before))
     x = add(scale(omega, step), before)
-    put_record(rows.previous, k, here)
-    put_record(rows.current, k, x)
+    put_record(memory.previous, k, here)
+    put_record(memory.current, k, x)
     put_record(u, k, x)
 
 
-@accelerate.of(ChebyshevRows)
+@accelerate.of(ChebyshevMemory)
 def _chebyshev(acceleration, team, phase, iteration, u):
     extrapolate = Extrapolate(acceleration, acceleration.first + iteration, u)
     for_each(team, phase, (records(team, u),), (extrapolate,))
 
 
-class Chebyshev:
+@dataclass(frozen=True)
+class Chebyshev(Acceleration):
+    """Extrapolates with the estimated convergence rate rho and the relaxation gamma from sweep `start` on.
+    The paper has 0.95, 1.7 and 0; these reduce the residual of its twisted block a hundred times further
+    within 160 sweeps."""
+
+    kind: ClassVar[str] = "chebyshev"
+
+    rho: float = 0.99
+    gamma: float = 1.5
+    start: int = 10
+
+    def __post_init__(self) -> None:
+        one_number("rho", self.rho, at_least=0, below=1)
+        one_number("gamma", self.gamma, above=0, below=2)
+        whole_number("start", self.start, at_least=0)
+
+    def begin(self, problem: Problem) -> ChebyshevRun:
+        return ChebyshevRun(self, problem)
+
+    def memory(self, vertices: int, number: int) -> int:
+        return 3 * RECORD * (vertices + 1) * number + 8 * AHEAD
+
+
+class ChebyshevRun(AccelerationRun):
     """The weights ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ) from sweep `start` on, and a safeguard:
     when the residual rises, the weights start over with an estimate ρ further from 1; once ρ is 0, which is
     no acceleration, it may rise as it does without one. Every copy of the state has its own."""
 
-    def __init__(self, rho: float, gamma: float, start: int, problem: Problem) -> None:
-        self.problem, self.start = problem, start
+    def __init__(self, options: Chebyshev, problem: Problem) -> None:
+        self.problem, self.start = problem, options.start
         copies, u = problem.copies, problem.u
-        self.rho, self.gamma = np.full(copies, rho), np.full(copies, gamma)
+        self.rho, self.gamma = np.full(copies, float(options.rho)), np.full(copies, float(options.gamma))
         self.restarts = np.zeros(copies, int)
         self._sweep = np.zeros(copies, int)
         self._best_residual = np.full(copies, np.inf)
@@ -83,8 +108,7 @@ class Chebyshev:
         times = counted(int(self.restarts[copy]), "time")
         return [f"Chebyshev acceleration started over {times} because the residual rose"]
 
-    def rows(self, iterations: int) -> ChebyshevRows:
-        """The acceleration of the next sweeps."""
+    def ahead(self, iterations: int) -> ChebyshevMemory:
         if self._used + iterations > self._weights.shape[1]:
             ahead = max(AHEAD, iterations)
             if ahead > self._weights.shape[1]:
@@ -94,10 +118,10 @@ class Chebyshev:
                 self._weights[alike] = self._omegas(*state, self._weights.shape[1])
             self.problem.push(self._weights)
             self._used = 0
-        rows = ChebyshevRows(1, self._weights, self._used, self.gamma, self.current, self.previous)
+        memory = ChebyshevMemory(1, self._weights, self._used, self.gamma, self.current, self.previous)
         self._used += iterations
         self._sweep += iterations
-        return rows
+        return memory
 
     def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
         """ω of `count` sweeps from a sweep on."""

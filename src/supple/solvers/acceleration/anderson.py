@@ -1,0 +1,116 @@
+"""Anderson acceleration of a sweep [Walker and Ni 2011; Peng et al. 2018 for projective dynamics].
+
+A sweep takes x to g(x), and f = g(x) - x vanishes in equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and
+Δgᵢ of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimises |f - Σ cᵢ Δfᵢ|. It needs no estimate of
+the convergence rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from supple.checks import whole_number
+from supple.kernels import RECORD
+from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
+from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMemory
+from supple.solvers.problem import Balance, Problem
+from supple.words import counted
+
+LONGEST_WINDOW = 30
+"""One thread eliminates a system of this size after every sweep; longer histories have not been tried."""
+
+
+@dataclass(frozen=True)
+class Anderson(Acceleration):
+    """Combines the last `window` sweeps; needs no estimate of anything."""
+
+    kind: ClassVar[str] = "anderson"
+
+    window: int = 10
+
+    def __post_init__(self) -> None:
+        whole_number("window", self.window, at_most=LONGEST_WINDOW)
+
+    def begin(self, problem: Problem) -> AndersonRun:
+        return AndersonRun(self.window, problem)
+
+    def memory(self, vertices: int, number: int) -> int:
+        columns, rows = _sizes(self.window)
+        sums = columns * (PARTS + columns + rows + 1)
+        return (2 * columns + 2) * RECORD * (vertices + 1) * number + 8 * sums
+
+
+def _sizes(window: int) -> tuple[int, int]:
+    """m and m' of the memory."""
+    return 4 * (window // 4 + 1), ROWS * (window // ROWS + 1)
+
+
+def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemory]:
+    """For the best u, and for the history."""
+    copies, shape, (columns, rows) = problem.copies, problem.u.shape, _sizes(window)
+    return problem.zeros(shape), AndersonMemory(
+        phases=3,
+        slot=np.zeros(copies, np.int64),
+        known=np.zeros(copies, np.int64),
+        window=np.zeros(copies, np.int64),
+        x=problem.zeros(shape),
+        f=problem.zeros((columns, *shape)),
+        g=problem.zeros((columns, *shape)),
+        parts=np.zeros((copies, PARTS, columns)),
+        products=np.zeros((copies, columns, columns)),
+        system=np.zeros((copies, rows, columns)),
+        mix=np.zeros((copies, columns)),
+    )
+
+
+class AndersonRun(AccelerationRun):
+    """The history of up to `window` sweeps, and a safeguard: where the energy has risen since the last look,
+    u goes back to where it was least, and a new history begins with half the window, which grows again."""
+
+    def __init__(self, window: int, problem: Problem) -> None:
+        self.problem, self._window = problem, window
+        self.restarts = np.zeros(problem.copies, int)
+        self._least = np.full(problem.copies, np.inf)
+        self._best, self._memory = problem.shared(
+            f"Anderson history of {window} sweeps", lambda: _new_memory(problem, window)
+        )
+        self._memory.slot[:], self._memory.known[:], self._memory.window[:] = 0, 0, window
+        for array in (self._memory.slot, self._memory.known, self._memory.window):
+            problem.push(array)
+        for array in (self._memory.x, self._best):
+            problem.assign(array, problem.u)
+
+    def notes(self, copy: int = 0) -> list[str]:
+        if not self.restarts[copy]:
+            return []
+        times = counted(int(self.restarts[copy]), "time")
+        return [f"Anderson acceleration started over {times} because the energy rose"]
+
+    def ahead(self, iterations: int) -> AndersonMemory:
+        return self._memory
+
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
+        """Remember the best u, or go back to it and start over; True when it went back."""
+        energy = self.problem.energy_of(copy)
+        window = self._memory.window
+        if balance.finite and (
+            energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
+        ):
+            self.problem.assign(self._best, self.problem.u, copy)
+            self._least[copy] = min(energy, self._least[copy])
+            if window[copy] < self._window:
+                window[copy] += 1
+                self.problem.push(window)
+            return False
+        for array in (self.problem.u, self._memory.x):
+            self.problem.assign(array, self._best, copy)
+        self.problem.pull(self._memory.known)
+        self._memory.known[copy] = 0
+        window[copy] //= 2
+        for array in (self._memory.known, window):
+            self.problem.push(array)
+        self.restarts[copy] += 1
+        return True
