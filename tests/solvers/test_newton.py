@@ -13,8 +13,8 @@ import supple
 from supple import Newton, Outcome
 from supple.materials import MATERIALS
 from supple.scene import build_model
-from supple.solvers.assembly import Assembly
-from supple.solvers.linear import Direct
+from supple.linear.assembly import Assembly
+from supple.linear.solvers import Direct
 from supple.solvers.problem import Problem
 
 ANY = pytest.mark.parametrize("name", MATERIALS)
@@ -156,7 +156,7 @@ def test_without_line_search():
 
 
 def test_scipy_takes_over_where_pardiso_is_missing(monkeypatch, reference):
-    import supple.solvers.linear as linear
+    import supple.linear.solvers as linear
 
     monkeypatch.setattr(linear, "find_spec", lambda name: None)
     result = supple.equilibrium(

@@ -21,7 +21,7 @@ import supple
 from supple.materials import MATERIALS, psi, stress
 from supple.model import Model
 from supple.solvers import SOLVERS
-from supple.solvers.assembly import Assembly
+from supple.linear.assembly import Assembly
 from supple.solvers.problem import Problem
 from supple.solving import solve
 from supple.stop import Stop

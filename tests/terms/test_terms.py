@@ -11,7 +11,7 @@ from supple.kernels import default_threads
 from supple.materials import MATERIALS
 from supple.model import Model
 from supple.scene import build_model
-from supple.solvers.assembly import Assembly
+from supple.linear.assembly import Assembly
 from supple.solvers.problem import Problem
 from supple.terms import TetElasticity, WeakConstraints
 

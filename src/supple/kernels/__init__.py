@@ -15,6 +15,7 @@ from supple.kernels.access import (
     stream,
 )
 from supple.kernels.announcing import compilation
+from supple.kernels.blocks import add_blocks
 from supple.kernels.compile import chosen_by_type, generic, kernel, like, physics
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
@@ -56,6 +57,7 @@ __all__ = [
     "RECORD",
     "PackType",
     "Threads",
+    "add_blocks",
     "all_lanes",
     "cache_directory",
     "chosen_by_type",

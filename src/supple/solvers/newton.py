@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of
+from supple.linear.assembly import Assembly
+from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
-from supple.solvers.assembly import Assembly
-from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.solvers.problem import Problem
 from supple.solvers.solver import Run, Solver
 from supple.words import counted

@@ -6,9 +6,9 @@ from problems import cantilever, material
 from scipy.sparse import bsr_matrix, eye
 
 from supple.scene import build_model
-from supple.solvers.assembly import Assembly
-from supple.solvers.conjugate_gradients import BURST, conjugate_gradients
-from supple.solvers.linear import Automatic
+from supple.linear.assembly import Assembly
+from supple.linear.conjugate_gradients import BURST, conjugate_gradients
+from supple.linear.solvers import Automatic
 from supple.solvers.problem import Problem
 
 LIMIT = 10_000

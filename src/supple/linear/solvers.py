@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
 from scipy.sparse.linalg import splu
 
-from supple.solvers.assembly import Assembly
-from supple.solvers.conjugate_gradients import conjugate_gradients
+from supple.linear.assembly import Assembly
+from supple.linear.conjugate_gradients import conjugate_gradients
 
 
 class LinearSolver(Protocol):

@@ -1,0 +1,1 @@
+"""Linear algebra of Newton's systems: the assembled Hessian, preconditioners and solvers."""
