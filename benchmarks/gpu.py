@@ -25,8 +25,9 @@ import supple
 from supple.io.machine import machine
 from supple.kernels import kernel, leave
 from supple.kernels.cuda import require_device
+from supple.problem import Problem
 from supple.solvers import SOLVERS
-from supple.solvers.cuda_problem import CudaProblem
+from supple.solving import make_problem
 
 TARGETS = {31: 25, 63: 100, 127: 900}
 """Microseconds per sweep to reach, by cells per side."""
@@ -71,9 +72,9 @@ def _meet(team, phases):
         leave(team, phase, 0, 0)
 
 
-def synchronisation(problem: CudaProblem) -> float:
+def synchronisation(problem: Problem) -> float:
     """Seconds for all blocks of a launch to meet."""
-    return seconds(lambda: problem.run(_meet, 1000, 1000)) / 1000
+    return seconds(lambda: problem.device.run(_meet, 1000, 1000)) / 1000
 
 
 @cuda.jit(fastmath=True)
@@ -94,7 +95,7 @@ def arithmetic() -> float:
 
 def limits() -> dict:
     """What the card can do at best."""
-    small = CudaProblem(supple.build_model(twisted_block(8)), "float32")
+    small = make_problem(supple.build_model(twisted_block(8)), True, supple.Compute("cuda", "float32"))
     return {
         "copy_bandwidth_tb_per_s": copy_bandwidth() / 1e12,
         "arithmetic_tflop_per_s": arithmetic() / 1e12,
@@ -108,14 +109,14 @@ def sweeps() -> list[dict]:
 
 
 def sweep_row(cells: int, precision: str, best: dict) -> dict:
-    problem = CudaProblem(supple.build_model(twisted_block(cells)), precision)
-    problem.prescribe(np.inf)
+    problem = make_problem(supple.build_model(twisted_block(cells)), True, supple.Compute("cuda", precision))
+    problem.begin_step(np.inf)
     run = supple.PBNG(acceleration="none").begin(problem)
     count = 100 if cells < 100 else 20
-    per_sweep = seconds(lambda: run.advance(count), 5, problem.wait) / count
-    term = problem.terms[0]
+    per_sweep = seconds(lambda: run.advance(count), 5, problem.device.wait) / count
+    term = problem.layout.terms[0]
     moved = term.rest[:, :9].nbytes + term.others.nbytes + 3 * problem.u.nbytes
-    visits = len(term.rest) * problem.lanes
+    visits = len(term.rest) * problem.device.lanes
     return {
         "cells": cells,
         "vertices": problem.model.vertices,
@@ -136,13 +137,13 @@ def methods() -> list[dict]:
 
 def method_row(name: str) -> dict:
     """A sweep of a constraint-based method in the middle of a dynamic step."""
-    problem = CudaProblem(supple.build_model(twisted_block(31)), "float32")
-    problem.prescribe(np.inf)
+    problem = make_problem(supple.build_model(twisted_block(31)), True, supple.Compute("cuda", "float32"))
+    problem.begin_step(np.inf)
     problem.set_inertia(0.01, problem.positions)
     run = SOLVERS[name]().begin(problem)
     return {
         "solver": name,
-        "us_per_sweep": 1e6 * seconds(lambda: run.advance(20), 5, problem.wait) / 20,
+        "us_per_sweep": 1e6 * seconds(lambda: run.advance(20), 5, problem.device.wait) / 20,
         "colours": run.colours,
     }
 
@@ -161,14 +162,14 @@ def cube_row(solver: supple.Solver) -> dict:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     body = scene.add_solid(supple.block(25), supple.StableNeoHookean(young=1e6, poisson=0.45), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] >= 1))
-    problem = CudaProblem(supple.build_model(scene), "float32")
-    problem.set_time_step(scene.dt)
+    problem = make_problem(supple.build_model(scene), True, supple.Compute("cuda", "float32"))
+    problem.loads.set_time_step(scene.dt)
     run = solver.begin(problem)
     held = problem.model.prescribed(0.0)
 
     def frames() -> None:
         for _ in range(100):
-            problem.coast(scene.dt, 0.0, held)
+            problem.states.coast(scene.dt, 0.0, held)
             solver.begin(problem).advance(1)
 
     return {
@@ -176,8 +177,8 @@ def cube_row(solver: supple.Solver) -> dict:
         "method": f"{solver.name} {getattr(solver, 'sweep', '')}".strip(),
         "tets": len(problem.model.tets),
         "colours": run.colours,
-        "us_per_iteration": 1e6 * seconds(lambda: run.advance(50), 5, problem.wait) / 50,
-        "us_per_frame": 1e6 * seconds(frames, 5, problem.wait) / 100,
+        "us_per_iteration": 1e6 * seconds(lambda: run.advance(50), 5, problem.device.wait) / 50,
+        "us_per_frame": 1e6 * seconds(frames, 5, problem.device.wait) / 100,
         "paper_us": {"pbng": 113, "gpbd": 102 if "jacobi" in str(solver) else 629}[solver.name],
     }
 

@@ -92,7 +92,7 @@ def fake_device(monkeypatch):
     fake.free_memory = lambda: 1 << 30
     fake.synchronise = fake.release_memory = lambda: None
     monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: True)
-    drivers = ("supple.solvers.cuda_problem", "supple.solvers.cuda_batch")
+    drivers = ("supple.problem.cuda",)
     for name in drivers:
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "supple.kernels.cuda", fake)

@@ -8,12 +8,16 @@ import numpy as np
 from supple.kernels.access import WARP
 from supple.kernels.lanewise import run_lanewise
 from supple.model import Model
-from supple.solvers.problem import Problem
+from supple.problem import Cpu, Problem
 
 
-class LanewiseProblem(Problem):
-    def __init__(self, model: Model, precision: str, at_once: float | None = None) -> None:
-        super().__init__(model, precision, threads=1, lanes=WARP, at_once=at_once)
+def lanewise_problem(model: Model, precision: str, at_once: float | None = None) -> Problem:
+    """The CPU with kernels that see one lane at a time, as CUDA threads do."""
+    device = Cpu(model.vertices + 1, np.dtype(precision), threads=1)
+    device.lanes, device.at_once = WARP, at_once
 
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        run_lanewise(kernel, phases, np.zeros(1, np.int32), self.model.vertices + 1, *args)
+    def run(kernel: Callable, phases: int, *args: Any) -> None:
+        run_lanewise(kernel, phases, np.zeros(1, np.int32), device.records, *args)
+
+    device.run = run
+    return Problem(model, precision, device=device)

@@ -10,7 +10,7 @@ import numpy as np
 import supple
 from supple.materials import MATERIALS, Isotropic
 from supple.model import Model
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.terms import Springs, TriangleElasticity
 
 YOUNG, POISSON = 1e3, 0.3

@@ -7,8 +7,8 @@ import pytest
 
 import supple
 from supple.compare import Comparison, solver_label
+from supple.problem import Problem
 from supple.solvers import SOLVERS
-from supple.solvers.problem import Problem
 
 
 def falling_block(material: str = "Corotated") -> supple.Scene:
@@ -69,7 +69,7 @@ def test_figures_are_those_of_the_positions(fallen):
         problem = Problem(supple.build_model(scene), "float64")
         problem.set_inertia(scene.dt, problem.model.rest)
         problem.positions = trial.positions
-        problem.prescribe(scene.dt)
+        problem.begin_step(scene.dt)
         assert problem.balance().residual == pytest.approx(trial.report.residual, rel=1e-6, abs=1e-9)
         assert problem.energy() == pytest.approx(trial.report.energy, rel=1e-9)
 

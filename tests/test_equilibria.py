@@ -1,13 +1,15 @@
 """Many equilibria of one scene: each must be what `equilibrium` gives for a scene of its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import supple
-from supple.equilibria import with_materials
+from supple.problem import Problem
+from supple.problem.materials import materials_of, with_materials
 from supple.scene import SceneError
 from supple.scene.variations import conditions
-from supple.solvers.problem import Problem
 from supple.view.fields import FIELDS
 
 MATERIAL = supple.NeoHookean(young=1e3, poisson=0.3)
@@ -151,20 +153,18 @@ def test_other_numbers_of_a_material_need_no_new_problem():
     model = supple.build_model(scene)
 
     def varied(material):
-        found = conditions(scene, model, supple.Variation(materials={upper: material}))
-        return with_materials(model, found.materials)
+        return conditions(scene, model, supple.Variation(materials={upper: material}))
 
     problem, stiffer = Problem(model, "float64"), varied(STIFFER)
     for solver in (supple.PBNG("anderson"), supple.Newton(), supple.FPXPBD()):
-        for target in (stiffer, model):
-            assert problem.take_materials(target)
-            problem.positions = model.rest
-            fresh = Problem(target, "float64")
+        for target in (stiffer, conditions(scene, model, supple.Variation())):
+            assert problem.take([target])
+            fresh = Problem(with_materials(model, target.materials or materials_of(model)), "float64")
+            fresh.take([replace(target, materials=None)])
             for each in (problem, fresh):
-                each.prescribe(np.inf)
                 solver.begin(each).advance(3)
             assert np.array_equal(problem.u, fresh.u)
             assert problem.balance() == fresh.balance()
             assert problem.energy() == fresh.energy()
     uneven = supple.NeoHookean(young=np.linspace(1e3, 2e3, len(upper.mesh.tets)), poisson=0.3)
-    assert not problem.take_materials(varied(uneven))
+    assert not problem.take([varied(uneven)])

@@ -13,8 +13,8 @@ from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import contract, det, dot, scale
 from supple.kernels import load
 from supple.materials import NeoHookean, bound_coefficients, psi, stress, stress_coefficients
+from supple.problem import Problem
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.problem import Problem
 from supple.solvers.projection import Projection, element, project, projects, put_corners, shifted, spread
 from supple.solving import solve
 from supple.stop import Stop
@@ -121,10 +121,10 @@ def test_a_solver_of_ones_own():
     problem = Problem(supple.build_model(cantilever(material("corotated"), gravity=0)), "float64")
     problem.set_inertia(0.02, problem.model.rest)
     problem.positions = problem.model.rest * [1.1, 1, 1]
-    before = problem.stored_energies().sum()
+    before = problem.measures.stored_energies().sum()
     report = solve(problem, Descent(), Stop(None, 300))
     assert report.solver == "descent"
-    assert problem.stored_energies().sum() < 0.1 * before
+    assert problem.measures.stored_energies().sum() < 0.1 * before
 
 
 def test_what_a_solver_cannot_treat_is_said_with_who_can():

@@ -39,3 +39,50 @@ def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
         if where.parts[0] not in {layer, *IMPORTERS[layer]}:
             wrong = [name for name in imported(path) if f"{name}.".startswith(f"supple.{layer}.")]
             assert not wrong, f"{where} imports {', '.join(wrong)}"
+
+
+ORDER = [
+    {"kernels", "checks", "words", "naming", "memory", "compute"},
+    {"algebra"},
+    {"materials"},
+    {"terms"},
+    {"ordering"},
+    {"meshes", "model", "state"},
+    {"problem"},
+    {"solvers"},
+    {"scene", "embedding"},
+    {"solving", "stop", "stepping", "asking", "report", "magnitudes"},
+    {"simulate", "equilibria", "stepper", "compare", "bench", "inspection", "interop"},
+    {"io"},
+    {"view"},
+    {"runs"},
+    {"live"},
+    {"cli"},
+]
+"""From left to right: what stands together may import each other and what is to the left."""
+
+
+def room(name):
+    """The place in the order of a module such as supple.kernels.pack; None for what is not in it."""
+    part = name.split(".")[1] if name.startswith("supple.") else None
+    return next((k for k, rooms in enumerate(ORDER) if part in rooms), None)
+
+
+def test_nothing_imports_what_is_to_its_right():
+    seen = 0
+    for path in ROOT.rglob("*.py"):
+        where = path.relative_to(ROOT)
+        here = room(f"supple.{where.with_suffix('').parts[0]}")
+        if here is None:
+            continue
+        found = [name for name in imported(path) if (room(name) or 0) > here]
+        wrong = [name for name in found if (where.name, name) not in EXCEPTIONS]
+        assert not wrong, f"{where} imports {', '.join(wrong)}"
+        seen += 1
+    assert seen > 150
+
+
+EXCEPTIONS = {
+    ("model.py", "supple.embedding"),  # for types
+    ("bench.py", "supple.io.machine"),  # which names the machine and knows nothing of files
+}

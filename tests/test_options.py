@@ -258,7 +258,7 @@ def test_a_solver_of_ones_own_inherits_what_it_does_not_say():
 
 @pytest.mark.parametrize("acceleration", VARIANTS, ids=repr)
 def test_memory_is_that_of_the_arrays_of_an_acceleration(acceleration):
-    from supple.solvers.problem import Problem
+    from supple.problem import Problem
 
     model = supple.build_model(cantilever(material("corotated"), cells=3))
     solver = PBNG(acceleration=acceleration)

@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 
 import supple
 from supple.model import Model
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.view.plots import plot_axes, save
 from supple.view.style import DASHES, LIGHT, SMALL_SIZE
 
@@ -74,9 +74,10 @@ def placed(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Pro
 
 
 def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float) -> None:
-    problem.set_inertia(dt, x + dt * v)
-    problem.positions = x + dt * v
-    problem.prescribe(time)
+    problem.positions = x
+    problem.states.set_velocities(v)
+    problem.loads.set_time_step(dt)
+    problem.begin_step(time, dt)
 
 
 def jacobians(model: Model, x: np.ndarray) -> np.ndarray:
@@ -96,7 +97,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
     def energy(x: np.ndarray) -> float:
         problem.positions = x
-        return float(problem.stored_energies().sum())
+        return float(problem.measures.stored_energies().sum())
 
     return energy
 

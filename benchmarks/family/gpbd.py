@@ -14,8 +14,8 @@ from common import Figures, elastic_energy, jacobians, once, place, volume
 import supple
 from supple import FPXPBD, GPBD
 from supple.materials import MATERIALS
+from supple.problem import Problem
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.problem import Problem
 
 STEPS, MOVING = 2000, 300
 """Time steps in all, as in the paper, and while the ends move, which it does not say."""

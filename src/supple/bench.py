@@ -60,7 +60,7 @@ def sweep(
         model = twisted_block(cells, kind)
         problem = make_problem(model, True, compute)
         problem.set_inertia(DT, model.rest)
-        problem.prescribe(np.inf)
+        problem.begin_step(np.inf)
         start = problem.positions
         run = method.begin(problem)
         setup = perf_counter() - began - compiled.seconds
@@ -71,10 +71,10 @@ def sweep(
         problem.positions = start
         run = method.begin(problem)
         run.advance(1)
-        problem.wait()
+        problem.device.wait()
         tick = perf_counter()
         run.advance(count)
-        problem.wait()
+        problem.device.wait()
         samples.append(1e3 * (perf_counter() - tick) / count)
     return {
         "solver": method.name,
@@ -87,7 +87,7 @@ def sweep(
         "tets": len(model.tets),
         "colours": run.colours,
         "visits": int(np.count_nonzero(model.free[model.tets])),
-        "threads": problem.threads,
+        "threads": problem.device.threads,
         "repeats": repeats,
         "ms_per_sweep": median(samples),
         "ms_min": min(samples),

@@ -15,12 +15,12 @@ from supple.compute import Compute
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
+from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import solver_label
-from supple.solvers.problem import Problem
 from supple.solving import Watcher, make_problem, solve
 from supple.stop import Stop
 from supple.words import counted
@@ -155,12 +155,12 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     """Set a problem up for the scene's first step to a frame from positions x with velocities v."""
     problem.positions = x
     if scene.quasistatic:
-        problem.prescribe(np.inf)
+        problem.begin_step(np.inf)
         return
     dt = scene.dt / scene.substeps
-    problem.set_inertia(dt, x + dt * v)
-    problem.positions = x + dt * v
-    problem.prescribe((frame - 1) * scene.dt + dt)
+    problem.states.set_velocities(v)
+    problem.loads.set_time_step(dt)
+    problem.begin_step((frame - 1) * scene.dt + dt, dt)
 
 
 def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from supple.asking import Options, Request, check_watching, request, takes_options
 from supple.checks import each, whole_number
+from supple.compute import Compute
 from supple.kernels import RECORD
 from supple.magnitudes import refuse_beyond
 from supple.model import Conditions, Model, Step
+from supple.problem import Problem
+from supple.problem.materials import are_uniform, materials_of, with_materials
+from supple.problem.sums import PARTS
+from supple.report import Report
 from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
 from supple.simulate import Result
 from supple.solvers import Solver
-from supple.solving import make_problem, solve, solve_copies
-from supple.state import State
-from supple.stop import Stop
-
-if TYPE_CHECKING:
-    from supple.solvers.cuda_batch import CudaBatch
+from supple.solving import on_device, solve_copies
 
 MOST_AT_ONCE = 1024
 """Equilibria solved together on a device, if its memory allows."""
@@ -53,10 +53,10 @@ def equilibria(
     """The equilibrium of a scene under each of many conditions, in the order given.
 
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
-    its own tolerance and has its own report. On a CUDA device solvers that work in batches, which is PBNG,
-    solve up to 1024 together, or `at_once`, as far as they fit into its memory; everything else is solved one
-    by one. stop holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute
-    and scene files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
+    its own tolerance and has its own report. On a CUDA device all solvers but Newton solve up to 1024
+    together, or `at_once`, as far as they fit into its memory; on the CPU they are solved one by one. stop
+    holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute and scene
+    files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
     asked = request(scene, solver, options, always_tolerance=True)
     if at_once is not None:
         whole_number("at_once", at_once)
@@ -67,11 +67,7 @@ def equilibria(
     refuse_beyond(model, asked.compute.precision)
     start = asked.start(None, model)
     every = (_started(conditions(scene, model, variation), start) for variation in varied)
-    if asked.compute.device == "cuda" and asked.solver.batches:
-        results = _together(model, every, asked, at_once)
-    else:
-        results = _one_by_one(model, every, asked)
-    return _counted(results, progress)
+    return _counted(_solved(model, every, asked, at_once), progress)
 
 
 def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
@@ -86,65 +82,68 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
         yield result
 
 
-def _one_by_one(model: Model, every: Iterable[Conditions], asked: Request) -> Iterator[Result]:
-    problem = None
-    for c in every:
-        began = perf_counter()
-        varied = model if c.materials is None else with_materials(model, c.materials)
-        if problem is None or not (problem.model is varied or problem.take_materials(varied)):
-            problem = make_problem(varied, True, asked.compute)
-        problem.set_force(c.force)
-        problem.positions = model.rest if c.start is None else c.start
-        problem.pin(c.pinned)
-        report = solve(problem, asked.solver, asked.stop, began=began)
-        x, there = problem.positions, problem.displacements_on_device()
-        step = Step(np.inf, x, c.force)
-        yield Result(x, report, problem.model, state=problem.state, step=step, on_device=there)
-
-
-def with_materials(model: Model, materials: tuple) -> Model:
-    """The model with other materials of its elastic terms."""
-    left = iter(materials)
-
-    def varied(term: Any) -> Any:
-        return term if term.material is None else replace(term, material=next(left))
-
-    return replace(model, terms=tuple(varied(term) for term in model.terms))
-
-
-def _together(
+def _solved(
     model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
 ) -> Iterator[Result]:
-    from supple.kernels.cuda import free_memory, release_memory, require_device
-    from supple.solvers.cuda_batch import CudaBatch, bytes_per_copy
+    """As many at once as the device and the solver can, with one problem for all as far as it suits them."""
+    solver, compute = asked.solver, asked.compute
+    together = compute.device == "cuda" and solver.batches
+    problem: Problem | None = None
+    while chunk := list(islice(every, 1)):
+        if together:
+            held = 0 if problem is None else problem.copies  # whose memory the next ones take over
+            chunk += islice(every, _most_at_once(model, compute.precision, solver, at_once, held) - 1)
+        began = perf_counter()
+        if problem is None or not problem.take(chunk):
+            problem = None  # before there are two of them on the device
+            problem = _make_problem(model, chunk, compute)
+        reports = solve_copies(problem, solver, asked.stop, began=began)
+        if together:
+            for report in reports:
+                report.notes.append(f"solved together with {problem.copies - 1} others")
+        yield from _results(problem, chunk, reports)
+    if together:
+        from supple.kernels.cuda import release_memory
+
+        problem = None
+        release_memory()
+
+
+def _most_at_once(model: Model, precision: str, solver: Solver, at_once: int | None, held: int) -> int:
+    """How many of them fit on the CUDA device, where some are held already."""
+    from supple.kernels.cuda import free_memory, require_device
 
     require_device()
-    solver, precision = asked.solver, asked.compute.precision
     each = bytes_per_copy(model, precision, solver)
-    problem: CudaBatch | None = None
-    while chunk := list(islice(every, 1)):
-        held = problem.copies * each if problem is not None else 0  # which the next ones take over
-        fitting = int(MEMORY_SHARE * (free_memory() + held) / each)
-        chunk += islice(every, max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS)) - 1)
-        began = perf_counter()
-        if problem is not None and problem.suits(chunk):
-            problem.take(chunk)
-        else:
-            problem = None  # before there are two of them on the device
-            problem = CudaBatch(model, precision, chunk)
-        yield from _solve_batch(problem, chunk, solver, asked.stop, began)
-    problem = None
-    release_memory()
+    fitting = int(MEMORY_SHARE * (free_memory() + held * each) / each)
+    return max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
 
 
-def _solve_batch(
-    problem: CudaBatch, every: list[Conditions], solver: Solver, stop: Stop, began: float
-) -> Iterator[Result]:
-    reports = solve_copies(problem, solver, stop, began=began)
-    moved = problem.u.reshape(problem.copies, -1, RECORD)[:, :-1, :3]
-    for copy, (x, c, report) in enumerate(zip(problem.all_positions(), every, reports, strict=True)):
-        report.notes.append(f"solved together with {problem.copies - 1} others")
-        model = problem.model if c.materials is None else with_materials(problem.model, c.materials)
-        state = State(moved[copy].copy(), np.zeros_like(moved[copy]))
-        there = problem.displacements_on_device(copy)
+def _make_problem(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
+    own = [c.materials for c in chunk if c.materials is not None]
+    alone = len(chunk) == 1 and are_uniform((*materials_of(model), *chain(*own)))
+    where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
+    problem = Problem(model, compute.precision, compute.threads, where, varied)
+    problem.take(chunk)
+    return problem
+
+
+def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -> Iterator[Result]:
+    found = zip(problem.states.positions, problem.states.take(), chunk, reports, strict=True)
+    for copy, (x, state, c, report) in enumerate(found):
+        model = problem.layout.model
+        if c.materials is not None:
+            model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
+        there = problem.states.on_device(copy)
         yield Result(x, report, model, state=state, step=Step(np.inf, x, c.force), on_device=there)
+
+
+def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:
+    """What each further copy needs on the device: records of u, of what a step goes on from and of what a
+    solve goes back to; forces and sums by vertex, energies, and the parameters of every visit, in case
+    materials differ; and what the solver keeps. A tenth is added for what is rounded up."""
+    visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
+    numbers = 7 * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
+    numbers += 2 * visits + 16 * PARTS
+    size = np.dtype(precision).itemsize
+    return int(1.1 * (size * numbers + solver.memory(model, size)))

@@ -12,11 +12,11 @@ import numpy as np
 from supple.asking import Options, Request, check_watching, request, takes_options
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.model import Model, Step
+from supple.problem import Problem
 from supple.report import Report
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import Solver
-from supple.solvers.problem import Problem
 from supple.solving import Watcher, make_problem, solve
 from supple.state import State
 from supple.stepping import Pace, Stepping, make_pace
@@ -107,10 +107,10 @@ def equilibrium(
     check_watching(history, watch)
     problem = make_problem(asked.scene, True, asked.compute)
     place(problem, asked, start)
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
-    step = Step(np.inf, problem.positions, problem.force) if problem.model.varying else None
-    there = problem.displacements_on_device()
+    step = Step(np.inf, problem.positions, problem.loads.force) if problem.model.varying else None
+    there = problem.states.on_device()
     return Result(problem.positions, report, problem.model, state=problem.state, step=step, on_device=there)
 
 
@@ -166,14 +166,15 @@ def _frames(
     began = perf_counter()
     problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
     if not place(problem, asked, start):
-        problem.prescribe((first_frame - 1) * pace.dt)
+        problem.begin_step((first_frame - 1) * pace.dt)
     if velocities is not None:
         limit = LARGEST
-        problem.set_velocities(finite_rows("velocities", velocities, problem.model.vertices, limit=limit))
+        given = finite_rows("velocities", velocities, problem.model.vertices, limit=limit)
+        problem.states.set_velocities(given)
     elif not isinstance(start, State):
         moving = asked.velocities(start, problem.model, first_frame)
         if moving is not None:
-            problem.set_velocities(moving)
+            problem.states.set_velocities(moving)
     stepping = Stepping(problem, asked.solver, asked.stop, pace, history, watch, began)
     stepping.index = first_frame - 1
     for _ in range(first_frame, frames + 1):
@@ -182,7 +183,7 @@ def _frames(
 
 def frame_of(stepping: Stepping, report: Report) -> Frame:
     """The frame at which a motion has arrived; the caller may do anything with it."""
-    problem, v = stepping.problem, stepping.settle()
+    problem, (v, *_), (step, *_) = stepping.problem, stepping.settle(), stepping.last_steps()
     return Frame(
         problem.positions,
         report,
@@ -191,8 +192,8 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
         stepping.index,
         stepping.time,
         state=problem.state,
-        step=stepping.last_step(),
-        on_device=problem.displacements_on_device(),
+        step=step,
+        on_device=problem.states.on_device(),
     )
 
 

@@ -13,10 +13,10 @@ from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
+from supple.problem import Balance, Device, Problem
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
 from supple.solvers import Run, Solver
-from supple.solvers.problem import Balance, Problem
 from supple.stop import Stop
 
 DEFAULT_ITERATIONS = 20_000
@@ -65,8 +65,8 @@ class Progress:
             return None
         if latest.residual <= ROUNDED * latest.rounding:
             return Outcome.PRECISION
-        energy = problem.energy_of(copy)
-        falls = energy < self.energy - problem.energy_rounding(copy)
+        energy = problem.measures.energy_of(copy)
+        falls = energy < self.energy - problem.measures.energy_rounding(copy)
         self.energy, self.at = energy, iteration
         return None if falls or stop.max_iterations is not None else Outcome.STAGNATED
 
@@ -94,16 +94,17 @@ def solve_copies(
     """Run a solver on all copies of a problem's state together, each of which stops when it should. What is
     recorded and watched is the first."""
     limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
-    problem.active = np.arange(problem.copies, dtype=np.int32)  # all, also after a solve that was interrupted
+    device, measures = problem.device, problem.measures
+    device.active = np.arange(problem.copies, dtype=np.int32)  # all, also after a solve that was interrupted
     history = History() if record else None
     copies = range(problem.copies)
     with compilation() as compiled:
-        first = problem.balances()
+        first = measures.balances()
         latest, progress = dict(first), {copy: Progress() for copy in copies}
         ended: dict[int, tuple[Outcome, int, float]] = {}
         clock, iteration = 0.0, 0
         good = problem.zeros(problem.u.shape)
-        problem.assign(good, problem.u)
+        device.assign(good, problem.u)
 
         def look() -> None:
             if history is not None:
@@ -120,7 +121,7 @@ def solve_copies(
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         checking = stop.tolerance is not None or record or watch is not None or run.guarded
         while True:
-            for copy in map(int, problem.active):
+            for copy in map(int, device.active):
                 outcome = _outcome(latest[copy], stop, iteration, limit, clock, problem, run)
                 if outcome is None and stop.tolerance is not None:
                     outcome = progress[copy].outcome(problem, copy, latest[copy], stop, run, iteration)
@@ -128,36 +129,36 @@ def solve_copies(
                     ended[copy] = outcome, iteration, clock
             if len(ended) == problem.copies:
                 break
-            if len(problem.active) > problem.copies - len(ended):
-                problem.active = np.array([copy for copy in copies if copy not in ended], np.int32)
+            if len(device.active) > problem.copies - len(ended):
+                device.active = np.array([copy for copy in copies if copy not in ended], np.int32)
             target = iteration + _next_look(run, stop, iteration, limit, clock)
             while iteration < target:  # one by one when recording, which must change nothing else
                 count = 1 if record else target - iteration
                 compiling, tick = compiled.seconds, perf_counter()
                 run.advance(count)
                 if record:
-                    problem.wait()
+                    device.wait()
                 iteration += count
                 if record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 if checking or iteration >= limit or stop.time_budget is not None:
-                    latest |= problem.balances()
+                    latest |= measures.balances()
                     if iteration == target and _observe(problem, run, latest):
-                        latest |= problem.balances()
+                        latest |= measures.balances()
                     if not run.guarded:
                         _keep(problem, run, latest, good)
                 if not record:
                     clock += perf_counter() - tick - (compiled.seconds - compiling)
                 look()
-            for copy in map(int, problem.active):
+            for copy in map(int, device.active):
                 progress[copy].see(latest[copy], iteration)
-        problem.active = np.arange(problem.copies, dtype=np.int32)
+        device.active = np.arange(problem.copies, dtype=np.int32)
         undone = [copy for copy in copies if ended[copy][0] is Outcome.FAILED or ended[copy][1] == 0]
         for copy in undone:
-            problem.assign(problem.u, good, copy)
+            device.assign(problem.u, good, copy)
         if undone:
-            latest = problem.balances()
-        energies, inverted, rejected = problem.energies(), problem.inversions(), run.rejected()
+            latest = measures.balances()
+        energies, inverted, rejected = measures.energies(), measures.inversions(), run.rejected()
     return [
         Report(
             outcome=outcome,
@@ -173,7 +174,7 @@ def solve_copies(
             compile_seconds=compiled.seconds if copy == 0 else 0.0,
             setup_seconds=setup if copy == 0 else 0.0,
             precision=str(problem.dtype),
-            threads=problem.threads,
+            threads=device.threads,
             vertices=problem.model.vertices,
             elements=problem.model.elements,
             colours=run.colours,
@@ -194,15 +195,15 @@ def _advice(outcome: Outcome, problem: Problem) -> list[str]:
 
 def _observe(problem: Problem, run: Run, latest: dict[int, Balance]) -> bool:
     """Let the method see how far every copy has come; True when that led it to change one."""
-    moved = [run.observe(latest[copy], copy) for copy in map(int, problem.active)]
+    moved = [run.observe(latest[copy], copy) for copy in map(int, problem.device.active)]
     return any(moved)
 
 
 def _keep(problem: Problem, run: Run, latest: dict[int, Balance], good: np.ndarray) -> None:
     """Remember the states to which a solve that fails goes back."""
-    for copy in map(int, problem.active):
+    for copy in map(int, problem.device.active):
         if latest[copy].finite or _recovering(problem, run):
-            problem.assign(good, problem.u, copy)
+            problem.device.assign(good, problem.u, copy)
 
 
 def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
@@ -239,8 +240,17 @@ def _recovering(problem: Problem, run: Run) -> bool:
     """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
     unfold these."""
     if run.recovers:
-        problem.pull(problem.u)
+        problem.device.pull(problem.u)
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+
+
+def on_device(device: str, model: Model, copies: int = 1) -> Device | None:
+    """The device for a problem of a model; None for the CPU."""
+    if device == "cpu":
+        return None
+    from supple.problem.cuda import Cuda
+
+    return Cuda(model.vertices + 1, copies)
 
 
 def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> Problem:
@@ -249,8 +259,4 @@ def make_problem(scene: Scene | Model, quasistatic: bool, compute: Compute) -> P
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
     refuse_beyond(model, compute.precision)
     refuse_large_problem(model.elements, 4 if compute.precision == "float32" else 8)
-    if compute.device == "cpu":
-        return Problem(model, compute.precision, compute.threads)
-    from supple.solvers.cuda_problem import CudaProblem
-
-    return CudaProblem(model, compute.precision)
+    return Problem(model, compute.precision, compute.threads, on_device(compute.device, model))

@@ -7,28 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.asking import Options, request, takes_options
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
+from supple.equilibria import bytes_per_copy
 from supple.model import Model, Step
+from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
 from supple.simulate import Frame, frame_of, sound
 from supple.solvers import Solver
-from supple.solvers.problem import Problem
-from supple.solving import make_problem
+from supple.solving import make_problem, on_device
 from supple.state import State
 from supple.stepping import Stepping, make_pace
 from supple.words import counted
-
-if TYPE_CHECKING:
-    from supple.solvers.cuda_motions import CudaMotions
 
 MOST_COPIES = 65_535
 """Rows that a grid of a CUDA device may have, one for each copy."""
@@ -90,9 +88,8 @@ class Stepper:
     for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
-    leading axis of that length, or none for what is the same for all. On a CUDA device solvers that work in
-    batches, which is PBNG, move all of them at once; everything else goes through them one by one, with one
-    set-up for all.
+    leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
+    move all of them at once; on the CPU they go one by one, with one set-up for all.
     """
 
     @takes_options
@@ -116,12 +113,12 @@ class Stepper:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
         self.model = build_model(scene, pace.quasistatic)
-        problem: Problem
-        if self.copies is not None and compute.device == "cuda" and solver.batches:
-            problem, self._one_by_one = _motions(self.model, compute.precision, self.copies, solver), False
+        together = self.copies is not None and compute.device == "cuda" and solver.batches
+        self._one_by_one = self.copies is not None and not together
+        if self.copies is not None and together:
+            problem = _motions(self.model, compute.precision, self.copies, solver)
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
-            self._one_by_one = copies is not None
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         self._states: list[State] = []
         self._steps: list[Step | None] = []
@@ -160,20 +157,24 @@ class Stepper:
         """(n, 3), or (copies, n, 3) [m]."""
         if self._one_by_one:
             return self.model.rest + np.stack([state.displacements for state in self._states])
-        return self._problem.positions
+        return self._all_or_one(self._problem.states.positions)
+
+    def _all_or_one(self, of_copies: np.ndarray) -> np.ndarray:
+        """Without the leading axis where nobody asked for copies."""
+        return of_copies[0] if self.copies is None else of_copies
 
     @property
     def velocities(self) -> np.ndarray:
         """(n, 3), or (copies, n, 3) [m/s]."""
         if self._one_by_one:
             return np.stack([state.velocities for state in self._states]).astype(float)
-        return self._stepping.settle()
+        return self._all_or_one(self._stepping.settle())
 
     def positions_like(self, like: str) -> Any:
         """The positions as an array of "torch" or "cupy", on the device if the stepper is there."""
         from supple.interop import array_of
 
-        there = None if self._one_by_one else self._problem.all_displacements_on_device()
+        there = None if self._one_by_one else self._problem.states.on_device()
         here = self.positions if there is None else None
         return array_of(like, here, self.model.rest, there, self.copies)
 
@@ -183,11 +184,9 @@ class Stepper:
         follows is then bitwise what followed before. The clock is not part of it."""
         if self._one_by_one:
             return list(self._states)
-        velocities = self._stepping.settle()
-        if self.copies is None:
-            return self._problem.state
-        moved, dtype = self._problem.vectors(self._problem.u), self._problem.dtype
-        return [State(u.copy(), v.astype(dtype)) for u, v in zip(moved, velocities, strict=True)]
+        self._stepping.settle()
+        states = self._problem.states.take()
+        return states[0] if self.copies is None else states
 
     @state.setter
     def state(self, state: State | Sequence[State]) -> None:
@@ -287,17 +286,14 @@ class Stepper:
             reports += stepping.advance(*self._of_copy(k, forces, pins))
             stepping.settle()
             self._states[k] = stepping.problem.state
-            self._steps.append(stepping.last_step())
+            self._steps += stepping.last_steps()
         return reports
 
     def _last_steps(self) -> list[Step | None]:
         """What led to the frame, for each copy."""
         if self._one_by_one:
             return self._steps
-        last = self._stepping.last_step()
-        if last is None:
-            return [None] * (self.copies or 1)
-        return [Step(last.dt, *self._of_copy(k, last.anchor, last.force)) for k in range(self.copies or 1)]
+        return self._stepping.last_steps()
 
     @property
     def _problem(self) -> Problem:
@@ -314,12 +310,8 @@ class Stepper:
     def _put(self, states: list[State]) -> None:
         if self._one_by_one:
             self._states = list(states)
-        elif self.copies is None:
-            self._problem.state = states[0]
         else:
-            self._problem._vectors(self._problem.u)[:] = [state.displacements for state in states]
-            self._problem.push(self._problem.u)
-            self._problem.set_velocities(np.stack([state.velocities for state in states]))
+            self._problem.states.put(states)
         self._stepping.begin()
 
     def _forces(self, forces: Forces | None) -> np.ndarray | None:
@@ -367,11 +359,9 @@ class Stepper:
         return [int(k) for k in chosen]
 
 
-def _motions(model: Model, precision: str, copies: int, solver: Solver) -> CudaMotions:
+def _motions(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
     """Copies on a device, which must have room for them."""
     from supple.kernels.cuda import free_memory, require_device
-    from supple.solvers.cuda_batch import bytes_per_copy
-    from supple.solvers.cuda_motions import CudaMotions
 
     require_device()
     needed, free = copies * bytes_per_copy(model, precision, solver), free_memory()
@@ -380,4 +370,6 @@ def _motions(model: Model, precision: str, copies: int, solver: Solver) -> CudaM
             f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
             f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
         )
-    return CudaMotions(model, precision, copies)
+    problem = Problem(model, precision, device=on_device("cuda", model, copies))
+    problem.hold(copies)
+    return problem

@@ -12,10 +12,10 @@ from supple.checks import flag, one_number, positive, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Step
+from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene
 from supple.solvers import Solver
-from supple.solvers.problem import Problem
 from supple.solving import Watcher, solve_copies
 from supple.stop import Stop
 
@@ -83,7 +83,7 @@ class Stepping:
         self._unseen = 0 if looks else pace.substeps - 1
         if not pace.quasistatic:
             refuse_beyond(problem.model, str(problem.dtype), pace.step)
-            problem.set_time_step(pace.step)
+            problem.loads.set_time_step(pace.step)
         self.begin()
 
     @property
@@ -105,7 +105,7 @@ class Stepping:
             )
         problem, pace = self.problem, self.pace
         self._interrupted = True
-        problem.assign(self._before, problem.u)
+        problem.device.assign(self._before, problem.u)
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -125,42 +125,41 @@ class Stepping:
         return merged
 
     def settle(self) -> np.ndarray:
-        """The velocities [m/s] at the end of the frame, rounded as the problem has them: what is kept of a
-        frame is then all that the next one depends on."""
+        """The velocities (copies, n, 3) [m/s] at the end of the frame, rounded as the problem has them: what
+        is kept of a frame is then all that the next one depends on."""
+        states = self.problem.states
         if not self._settled:
-            self.problem.set_velocities(self._velocities())
+            states.set_velocities(self._velocities())
             self._settled = True
-        return self.problem._vectors(self.problem.velocity).astype(float)
+        return states.vectors(states.velocity).astype(float)
 
-    def last_step(self) -> Step | None:
-        """What led to the frame; None where nothing but the model's constant forces did."""
+    def last_steps(self) -> list[Step | None]:
+        """What led to the frame, for each copy; None where nothing but the model's constant forces did."""
         p, pace = self.problem, self.pace
-        force = p.force if p.force is not p.model.force else None
-        if pace.quasistatic:
-            return None if force is None else Step(math.inf, p.positions, force)
-        return Step(pace.step, p.model.rest + p.vectors(p.anchor), force)
+        force = p.loads.force if p.loads.force is not p.model.force else None
+        if pace.quasistatic and force is None:
+            return [None] * p.copies
+        anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
+        forces = force if force is not None and force.ndim == 3 else [force] * p.copies
+        dt = math.inf if pace.quasistatic else pace.step
+        return [Step(dt, *of_copy) for of_copy in zip(anchors, forces, strict=True)]
 
     def _velocities(self) -> np.ndarray:
-        p, pace = self.problem, self.pace
+        states, pace = self.problem.states, self.pace
         if pace.quasistatic:
-            return (p.vectors(p.u).astype(float) - p.vectors(self._before)) / pace.dt
-        return p.velocities(pace.step, pace.damping)
+            return (states.vectors(states.u).astype(float) - states.vectors(self._before)) / pace.dt
+        return states.velocities(pace.step, pace.damping)
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
-        p, pace = self.problem, self.pace
-        p.load(time, forces)
-        pinned = p.model.prescribed(time) if aim is None else aim
-        if pace.quasistatic:
-            p.pin(pinned)
-        else:
-            p.coast(pace.step, pace.damping, pinned)
+        dt = math.inf if self.pace.quasistatic else self.pace.step
+        self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
         """Where pinned vertices are after each substep on a straight way to positions [m]."""
         if self.pace.substeps == 1:
             return [pins]
         p = self.problem
-        held = p.positions[..., p.model.pinned, :]
+        held = p.states.positions[:, p.model.pinned]
         parts = np.arange(1, self.pace.substeps) / self.pace.substeps
         return [*(held + part * (pins - held) for part in parts), pins]
 
@@ -181,9 +180,9 @@ class Stepping:
                 for done in range(0, limit, every):
                     run.advance(min(every, limit - done))
                     if run.guarded:
-                        for copy, balance in problem.balances().items():
+                        for copy, balance in problem.measures.balances().items():
                             run.observe(balance, copy)
-            problem.wait()
+            problem.device.wait()
         return [
             Report(
                 outcome=Outcome.COMPLETED,
@@ -211,15 +210,14 @@ class Stepping:
         """Copies that are not finite, after substeps that nobody has looked at, go back to the frame before
         and stop there."""
         p = self.problem
-        moved = p.vectors(p.u)
-        lost = ~np.isfinite(moved.reshape(p.copies, -1)).all(axis=1)
+        lost = ~np.isfinite(p.states.vectors(p.u)).all(axis=(1, 2))
         if not lost.any():
             return
-        velocities = self._velocities().reshape(p.copies, -1, 3)
+        velocities = self._velocities()
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
-            p.assign(p.u, self._before, int(copy))
-        p.set_velocities(velocities.reshape(moved.shape))
+            p.device.assign(p.u, self._before, int(copy))
+        p.states.set_velocities(velocities)
         self._settled = True
 
 

@@ -14,8 +14,8 @@ import supple as library
 from supple.cli.progress import FilmProgress
 from supple.cli.render import parse_size
 from supple.io import FORMATS, read_frame
+from supple.problem import Problem
 from supple.runs.saved import open_run
-from supple.solvers.problem import Problem
 from supple.view.fields import FIELDS
 from supple.view.film import pace
 

@@ -5,11 +5,11 @@ import pytest
 from problems import cantilever, material
 from scipy.sparse import bsr_matrix, eye
 
+from supple.problem import Problem
 from supple.scene import build_model
 from supple.linear.assembly import Assembly
 from supple.linear.conjugate_gradients import BURST, conjugate_gradients
 from supple.linear.solvers import Automatic
-from supple.solvers.problem import Problem
 
 LIMIT = 10_000
 
@@ -20,7 +20,7 @@ def system():
     problem = Problem(build_model(cantilever(material("corotated"), cells=5)), "float64")
     assembly = Assembly(problem)
     problem.balance()
-    return assembly, assembly.hessian("projected"), assembly.restrict(problem.net)
+    return assembly, assembly.hessian("projected"), assembly.restrict(problem.states.net)
 
 
 @pytest.mark.parametrize("accuracy", np.logspace(-1, -10, 40))

@@ -16,8 +16,8 @@ import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD
 from supple.materials import stress
 from supple.model import Model
+from supple.problem import Problem
 from supple.solvers.elementwise import ElementOptions, ElementRun
-from supple.solvers.problem import Problem
 from supple.terms import WeakConstraints
 
 METHODS: dict[str, tuple[ElementOptions, type]] = {
@@ -77,15 +77,16 @@ def placed(
 ) -> Problem:
     """One backward Euler step of a scene from positions x with velocities v, rest by default."""
     problem = Problem(supple.build_model(scene), precision, threads)
-    problem.threads = threads
+    problem.device.threads = threads
     place(problem, scene.dt, problem.model.rest if x is None else x, 0.0 if v is None else v)
     return problem
 
 
 def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float = 0.0) -> None:
-    problem.set_inertia(dt, x + dt * v)
-    problem.positions = x + dt * v
-    problem.prescribe(time)
+    problem.positions = x
+    problem.states.set_velocities(v)
+    problem.loads.set_time_step(dt)
+    problem.begin_step(time, dt)
 
 
 def swept(problem: Problem, solver: ElementOptions, sweeps: int) -> ElementRun:
@@ -101,17 +102,17 @@ def terms(run: ElementRun) -> tuple[int, int]:
 
 
 def by_element(run: ElementRun, term: int, values: np.ndarray) -> np.ndarray:
-    """(elements, fields) of (rows, fields, lanes) that a projection remembers."""
+    """(elements, fields) of (1, rows, fields, lanes) that a projection remembers."""
     element = run._batches(term).element
-    out = np.full((element.max() + 1, values.shape[1]), np.nan)
-    out[element[element >= 0]] = values.transpose(0, 2, 1)[element >= 0]
+    out = np.full((element.max() + 1, values.shape[2]), np.nan)
+    out[element[element >= 0]] = values[0].transpose(0, 2, 1)[element >= 0]
     return out
 
 
 def predicted(problem: Problem, run: ElementRun) -> np.ndarray:
     """x̃ = x + Δt v + W f_ext."""
     model = problem.model
-    x = model.rest + problem.anchor[:-1, :3]
+    x = model.rest + problem.states.anchor[:-1, :3]
     x[model.pinned] = model.prescribed(0.0)
     return x + run.weights[:-1, None] * model.force
 
@@ -156,7 +157,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
     def energy(x: np.ndarray) -> float:
         problem.positions = x
-        return float(problem.stored_energies().sum())
+        return float(problem.measures.stored_energies().sum())
 
     return energy
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from lanewise import LanewiseProblem
+from lanewise import lanewise_problem
 from problems import membrane, net
 
 import supple
 from supple.kernels.device import check_device
 from supple.materials import MATERIALS
+from supple.problem import Problem
+from supple.problem.evaluation import evaluate_balance
+from supple.problem.sums import PARTS
 from supple.solvers import SOLVERS
-from supple.solvers.evaluation import evaluate_balance
-from supple.solvers.problem import Problem
-from supple.solvers.sums import PARTS
 from supple.solving import make_problem
 
 
@@ -53,7 +53,7 @@ def test_solvers_agree_lane_by_lane(solver):
     """The kernels as a device's threads see them, one lane at a time, without a device."""
     model = supple.build_model(falling_block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, "float64"), solver, 6)
-    y, reduction_there, energy_there = after_sweeps(LanewiseProblem(model, "float64"), solver, 6)
+    y, reduction_there, energy_there = after_sweeps(lanewise_problem(model, "float64"), solver, 6)
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < 1e-12
     assert reduction_there == pytest.approx(reduction, rel=1e-3, abs=1e-11)
@@ -63,17 +63,17 @@ def test_solvers_agree_lane_by_lane(solver):
 def test_shared_visits_add_up():
     """Where several lanes share a vertex, what each finds adds up to what one finds for all visits."""
     model = supple.build_model(falling_block("corotated"))
-    shared, alone = LanewiseProblem(model, "float64", at_once=200), LanewiseProblem(model, "float64")
+    shared, alone = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
     assert shared.vertices.width.max() < 32
     totals = []
     for problem in (shared, alone):
-        sizes = np.zeros((1, len(problem.vertices.own), 2, 32))
+        sizes = np.zeros((1, len(problem.loads.rows.own), 2, 32))
         rest = sizes, np.zeros_like(sizes[:, :, 0]), np.zeros((1, 5, PARTS)), np.zeros((1, 5))
         problem.positions = model.rest + 0.1 * np.sin(7 * model.rest)
-        arguments = problem.terms, problem.vertices, problem.u, problem.anchor, problem.net
-        problem.run(evaluate_balance, 3, *arguments, *rest)
+        states, rows = problem.states, (problem.layout.terms, problem.loads.rows)
+        problem.device.run(evaluate_balance, 3, *rows, states.u, states.anchor, states.net, *rest)
         found = np.zeros(model.vertices + 1)
-        np.add.at(found, problem.vertices.own[:, 0], sizes[0, :, 1])
+        np.add.at(found, problem.loads.rows.own[:, 0], sizes[0, :, 1])
         totals.append(found[:-1][model.free])
     assert totals[1].min() > 1
     np.testing.assert_allclose(*totals, rtol=1e-12)
@@ -83,11 +83,11 @@ def test_shared_visits_add_up():
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
 def test_solvers_agree_with_the_cpu(name, precision):
-    from supple.solvers.cuda_problem import CudaProblem
 
     model = supple.build_model(falling_block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
-    y, reduction_there, energy_there = after_sweeps(CudaProblem(model, precision), SOLVERS[name](), 12)
+    there = make_problem(model, True, supple.Compute("cuda", precision))
+    y, reduction_there, energy_there = after_sweeps(there, SOLVERS[name](), 12)
     close = 1e-12 if precision == "float64" else 2e-5
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < close

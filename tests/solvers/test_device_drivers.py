@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
 from problems import cantilever, material
-from test_equilibria import check, hanging_pair, variations
+from test_equilibria import STIFFER, check, hanging_pair, variations
 
 import supple
 from supple import Outcome
-from supple.solvers.problem import Problem
+from supple.problem import Problem
+from supple.solvers import SOLVERS
+from supple.solving import make_problem
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -25,6 +27,23 @@ def test_batches_are_what_single_solves_are(acceleration, at_once):
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-9)
         assert a.report.imbalance == pytest.approx(b.report.imbalance, rel=1e-3)
         assert any("solved together" in note for note in a.report.notes)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
+def test_batches_belong_to_every_solver_that_can(name):
+    """Each equilibrium of a batch, with loads, pins and materials of its own, is that of a single solve."""
+    pair, solver = hanging_pair(), SOLVERS[name]()
+    chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
+    batch, single = (
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=23))
+        for device in ("cuda", "cpu")
+    )
+    assert any("solved together" in note for note in batch[0].report.notes)
+    for a, b in zip(batch, single, strict=True):
+        assert np.abs(b.positions - b.model.rest).max() > 1e-4
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
+        assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
+    assert np.ptp([r.positions for r in single], axis=0).max() > 1e-4
 
 
 @ACCELERATIONS
@@ -147,27 +166,25 @@ def test_newton_says_that_it_runs_on_the_cpu():
 def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
     """Operations on records wait on a device for somebody who needs them; those that come later, with other
     targets and velocities, must not change what they do."""
-    from supple.solvers.cuda_problem import CudaProblem
-
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False)
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=supple.Translate((0, 0, 1), duration=1.0))
     model = supple.build_model(scene)
-    problems = Problem(model, "float64"), CudaProblem(model, "float64")
+    problems = Problem(model, "float64"), make_problem(model, True, supple.Compute("cuda", "float64"))
     for problem in problems:
-        problem.set_time_step(0.1)
-        problem.set_velocities(np.ones((model.vertices, 3)))
-        problem.prescribe(0.5)
-        problem.prescribe(0.5)
-        problem.coast(0.1, 0.0, model.prescribed(0.6))
-        problem.set_velocities(np.full((model.vertices, 3), 2.0))
-        problem.coast(0.1, 0.0, model.prescribed(0.7))
-        for array in (problem.u, problem.last, problem.velocity, problem.anchor):
-            problem.pull(array)
+        problem.loads.set_time_step(0.1)
+        problem.states.set_velocities(np.ones((model.vertices, 3)))
+        problem.begin_step(0.5)
+        problem.begin_step(0.5)
+        problem.states.coast(0.1, 0.0, model.prescribed(0.6))
+        problem.states.set_velocities(np.full((model.vertices, 3), 2.0))
+        problem.states.coast(0.1, 0.0, model.prescribed(0.7))
+        for array in (problem.u, problem.states.last, problem.states.velocity, problem.states.anchor):
+            problem.device.pull(array)
     here, there = problems
-    assert here.last[model.pinned, 2].max() == pytest.approx(0.6)
+    assert here.states.last[model.pinned, 2].max() == pytest.approx(0.6)
     for name in ("u", "last", "velocity", "anchor"):
-        np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
+        np.testing.assert_array_equal(getattr(here.states, name), getattr(there.states, name))
 
 
 def swinging() -> supple.Scene:
@@ -190,10 +207,11 @@ def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
 
 
 @pytest.mark.parametrize("limits", [{"max_iterations": 6}, {"tolerance": 1e-6, "max_iterations": 40}])
-@pytest.mark.parametrize("acceleration", ["none", "anderson"])
-def test_copies_step_together_as_single_steppers_do(acceleration, limits, fake_device):  # noqa: F811
+@pytest.mark.parametrize(
+    "solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.BPXPBD(), supple.FPXPBD()], ids=str
+)
+def test_copies_step_together_as_single_steppers_do(solver, limits, fake_device):  # noqa: F811
     """Each with its own forces and pins, over several substeps of which some are looked at."""
-    solver = supple.PBNG(acceleration)
     scene = swinging()
     rest, random = scene.bodies[0].points, np.random.default_rng(0)
     forces = random.normal(size=(2, 3, *rest.shape))

@@ -7,8 +7,8 @@ from problems import PBNGS, cantilever, face, material
 import supple
 from supple import PBNG, Newton, Outcome
 from supple.materials import MATERIALS
+from supple.problem import Problem
 from supple.solvers import SOLVERS as METHODS
-from supple.solvers.problem import Problem
 
 DT = 0.01
 GRAVITY = np.array([0, -9.81, 0])

@@ -7,7 +7,7 @@ from problems import POISSON, YOUNG, cantilever, face
 
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.solving import solve
 from supple.stop import Stop
 

@@ -17,8 +17,8 @@ from problems import (
 import supple
 from supple import PBNG, SOR, Anderson, Chebyshev, Newton, Outcome
 from supple.materials import MATERIALS
+from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.problem import Problem
 
 ANY = pytest.mark.parametrize("name", MATERIALS)
 ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
@@ -61,7 +61,7 @@ def test_anderson_minimises_as_least_squares_does():
     model, window = build_model(twisted(material("corotated"))), 3
     problem, plain = (Problem(model, "float64") for _ in range(2))
     for each in (problem, plain):
-        each.prescribe(np.inf)
+        each.begin_step(np.inf)
     run, sweep = (
         PBNG(acceleration=Anderson(window=window)).begin(problem),
         PBNG(acceleration="none").begin(plain),
@@ -97,11 +97,11 @@ def test_anderson_is_sound_in_float32_beyond_convergence():
 
 def test_anderson_forgets_what_is_not_finite():
     problem = Problem(build_model(twisted(material("corotated"))), "float64")
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     run = PBNGS["anderson"].begin(problem)
     run.advance(10)
     run.observe(problem.balance())
-    problem.u[problem.vertices.own[0, 0, 0], 0] = np.nan
+    problem.u[problem.loads.rows.own[0, 0, 0], 0] = np.nan
     run.advance(10)
     assert run.observe(problem.balance())
     run.advance(10)
@@ -113,12 +113,12 @@ def test_anderson_forgets_what_is_not_finite():
 
 def test_anderson_goes_back_when_the_energy_rises():
     problem = Problem(build_model(twisted(material("corotated"))), "float64")
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     run = PBNGS["anderson"].begin(problem)
     run.advance(10)
     assert not run.observe(problem.balance())
     good = problem.u.copy()
-    problem.u[problem.vertices.own[0, 0, 0], 0] += 0.5
+    problem.u[problem.loads.rows.own[0, 0, 0], 0] += 0.5
     assert run.observe(problem.balance())
     np.testing.assert_array_equal(problem.u, good)
     assert run.notes() == ["Anderson acceleration started over 1 time because the energy rose"]
@@ -307,7 +307,7 @@ def test_sweeps_in_one_call_or_several_are_the_same(name):
     """Chebyshev's weights and Anderson's history go on where they were."""
     problems = [Problem(build_model(twisted(material("corotated"))), "float64") for _ in range(2)]
     for problem, counts in zip(problems, ([30], [1, 4, 10, 15]), strict=True):
-        problem.prescribe(np.inf)
+        problem.begin_step(np.inf)
         run = PBNGS[name].begin(problem)
         for count in counts:
             run.advance(count)

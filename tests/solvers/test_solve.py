@@ -10,8 +10,8 @@ from problems import NEWTONS, PBNGS, cantilever, material, scrambled, tied_block
 import supple
 from supple import PBNG, Newton, Outcome
 from supple.materials import MATERIALS
+from supple.problem import Balance, Problem
 from supple.scene import build_model
-from supple.solvers.problem import Balance, Problem
 from supple.solving import Progress
 
 SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}

@@ -6,7 +6,7 @@ import pytest
 from supple.kernels import kernel, run, threads_for
 from supple.kernels.device import same
 from supple.kernels.lanewise import run_lanewise
-from supple.solvers.sums import PARTS, add_up, measure
+from supple.problem.sums import PARTS, add_up, measure
 
 
 @kernel

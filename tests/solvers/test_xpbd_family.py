@@ -9,7 +9,7 @@ from scipy.sparse.linalg import spsolve
 
 import supple
 from supple import BPXPBD, FPXPBD, PBNG, XPBD, BlockXPBD, Newton, Outcome
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.solving import solve
 from supple.stop import Stop
 

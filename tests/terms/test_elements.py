@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lanewise import LanewiseProblem
+from lanewise import lanewise_problem
 from problems import (
     THICKNESS,
     deformations,
@@ -20,9 +20,9 @@ from test_terms import check_forces, net_forces
 import supple
 from supple.materials import MATERIALS, psi, stress
 from supple.model import Model
+from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.linear.assembly import Assembly
-from supple.solvers.problem import Problem
 from supple.solving import solve
 from supple.stop import Stop
 from supple.terms import TriangleElasticity
@@ -136,7 +136,7 @@ def stepped(model, solver, sweeps=400, dt=0.02):
     v = 0.5 * np.sin(3 * model.rest[:, [1, 0, 1]] + [0, 1, 2])
     problem.set_inertia(dt, model.rest + dt * v)
     problem.positions = model.rest + dt * v
-    problem.prescribe(0.0)
+    problem.begin_step(0.0)
     solve(problem, solver, Stop(1e-10, sweeps))
     return problem.positions
 
@@ -163,9 +163,9 @@ def test_pbd_brings_elements_back_to_rest(make):
     model = make(stretch=1.0, gravity=(0, 0, 0))
     problem = perturbed(Problem(model, "float64"), 0.02)
     problem.set_inertia(0.01, problem.positions)
-    before = problem.stored_energies().sum()
+    before = problem.measures.stored_energies().sum()
     solve(problem, supple.PBD(), Stop(None, 100))
-    assert problem.stored_energies().sum() < 1e-3 * before
+    assert problem.measures.stored_energies().sum() < 1e-3 * before
 
 
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
@@ -175,10 +175,10 @@ def test_devices_do_the_same(name, make):
     model = make()
     solver = supple.PBNG(acceleration="none") if name == "pbng" else SOLVERS[name]()
     found = []
-    for problem in (Problem(model, "float32"), LanewiseProblem(model, "float32")):
+    for problem in (Problem(model, "float32"), lanewise_problem(model, "float32")):
         problem.set_inertia(0.02, model.rest)
         problem.positions = model.rest
-        problem.prescribe(0.0)
+        problem.begin_step(0.0)
         solver.begin(problem).advance(5)
         found.append(problem.positions)
     np.testing.assert_allclose(found[0], found[1], atol=5e-6)

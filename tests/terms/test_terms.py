@@ -10,9 +10,9 @@ import supple
 from supple.kernels import default_threads
 from supple.materials import MATERIALS
 from supple.model import Model
+from supple.problem import Problem
 from supple.scene import build_model
 from supple.linear.assembly import Assembly
-from supple.solvers.problem import Problem
 from supple.terms import TetElasticity, WeakConstraints
 
 ANY = pytest.mark.parametrize("name", MATERIALS)
@@ -52,7 +52,7 @@ def symmetric(k):
 
 def net_forces(problem):
     problem.balance()
-    return problem.net[:-1, :3].astype(float)
+    return problem.states.net[:-1, :3].astype(float)
 
 
 def slope(problem, direction, h=1e-5):
@@ -232,7 +232,7 @@ def test_exact_hessian_is_the_derivative_of_the_forces(name, model):
             problem.u[:] = u
             problem.u[assembly.free, :3] += step * direction
             problem.balance()
-            forces.append(assembly.restrict(problem.net))
+            forces.append(assembly.restrict(problem.states.net))
         expected = -(forces[0] - forces[1]) / (2 * h)
         np.testing.assert_allclose(H @ direction.ravel(), expected, atol=1e-6 * np.abs(expected).max())
 
@@ -301,7 +301,7 @@ def test_inverted_tets_are_counted():
 
 def test_the_number_of_threads_is_capped_for_small_problems():
     problem = Problem(free_block("corotated"), "float64", threads=8)
-    assert problem.threads == 1
+    assert problem.device.threads == 1
     assert default_threads() >= 1
 
 

@@ -6,7 +6,7 @@ from view_models import bar_and_ball, bent
 
 import supple
 from supple.materials import psi
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.view import FIELDS
 from supple.view.fields import Step
 

@@ -11,7 +11,7 @@ from supple.kernels import kernel
 from supple.linear.elements import Bound, Tangent, add_elements, arrange_elements
 from supple.linear.pattern import pattern_of
 from supple.materials import Isotropic
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.terms import TetElasticity
 
 KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
@@ -46,10 +46,10 @@ class Assembly:
         number_of = np.full(model.vertices, -1, np.int64)
         number_of[self.free] = np.arange(len(self.free))
         stencils = [number_of[term.vertices] for term in model.terms]
-        self.pattern = pattern_of(stencils, len(self.free), problem.threads)
+        self.pattern = pattern_of(stencils, len(self.free), problem.device.threads)
         trash = len(self.pattern.indices)
         self._elements = [
-            arrange_elements(term, number_of, slots, trash, problem.dtype, problem.lanes, problem.device)
+            arrange_elements(term, number_of, slots, trash, problem.dtype, problem.device.lanes, problem.device.name)
             if _has_principal_frame(term)
             else None
             for term, slots in zip(model.terms, self.pattern.slots, strict=True)
@@ -78,16 +78,16 @@ class Assembly:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
         p, pattern = self.problem, self.pattern
         data = np.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
-        data[pattern.diagonal] += p.inertia[self.free, None, None] * np.eye(3)
+        data[pattern.diagonal] += p.loads.inertia[self.free, None, None] * np.eye(3)
         for term, elements, rows, slots in zip(
-            p.model.terms, p.elements, self._elements, pattern.slots, strict=True
+            p.model.terms, p.layout.elements, self._elements, pattern.slots, strict=True
         ):
             if rows is None:
-                blocks = term.hessian_blocks(elements, p.u, kind, p.threads)
+                blocks = term.hessian_blocks(elements, p.u, kind, p.device.threads)
                 _accumulate(np.ascontiguousarray(blocks), slots, data)
             else:
                 places = rows.colour_start, rows.start, rows.own, rows.rows, rows.slots
-                p.run(add_elements, rows.colours, KINDS[kind], *places, p.u, data)
+                p.device.run(add_elements, rows.colours, KINDS[kind], *places, p.u, data)
         return bsr_matrix((data[:-1], pattern.indices, pattern.indptr), shape=(self.size, self.size))
 
 

@@ -65,7 +65,7 @@ class ConjugateGradients:
     name = "block-Jacobi CG"
 
     def __init__(self, assembly: Assembly) -> None:
-        self._threads = assembly.problem.threads
+        self._threads = assembly.problem.device.threads
         self._limit = 20 * assembly.size
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
@@ -136,7 +136,7 @@ class Automatic:
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._other is None:
-            x, reached = conjugate_gradients(H, b, accuracy, PATIENCE, self._assembly.problem.threads)
+            x, reached = conjugate_gradients(H, b, accuracy, PATIENCE, self._assembly.problem.device.threads)
             if reached:
                 return x
             self._other = _for_hard_systems(self._assembly)

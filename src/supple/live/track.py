@@ -9,8 +9,8 @@ import numpy as np
 
 from supple.compute import Compute
 from supple.model import Model, Step
+from supple.problem import Balance
 from supple.solvers import Run, Solver
-from supple.solvers.problem import Balance
 from supple.solving import make_problem
 from supple.stepping import total_damping
 
@@ -57,19 +57,19 @@ class Track:
     @property
     def step(self) -> Step | None:
         """The backward Euler step that led here; None in quasistatics."""
-        return None if self._step is None else Step(*self._step, self._problem.force)
+        return None if self._step is None else Step(*self._step, self._problem.loads.force)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
         self._problem.positions = self.positions
-        self._problem.prescribe(time)
+        self._problem.begin_step(time)
         self.positions, self._run = self._problem.positions, None
 
     def relax(self, time: float, moved: bool, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Some sweeps towards the equilibrium; the run goes on where nothing moved the pins."""
         if moved or self._run is None:
             self._problem.positions = self.positions
-            self._problem.prescribe(time)
+            self._problem.begin_step(time)
             self._run = self.solver.begin(self._problem)
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
@@ -78,15 +78,15 @@ class Track:
         self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
     ) -> None:
         """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
-        ahead = self.positions + dt * self.velocities
-        self._problem.set_inertia(dt, ahead)
-        self._problem.positions = ahead
-        self._problem.prescribe(time)
-        self._run, self._step = self.solver.begin(self._problem), (dt, ahead)
+        p = self._problem
+        p.positions = self.positions
+        p.states.set_velocities(self.velocities)
+        p.loads.set_time_step(dt)
+        p.begin_step(time, dt)
+        self._run, self._step = self.solver.begin(p), (dt, self.positions + dt * self.velocities)
         self._sweep(sweeps, interrupted)
-        kept = 1 - total_damping(self.solver, damping)
-        self.velocities = kept * (self._problem.positions - self.positions) / dt
-        self.positions = self._problem.positions
+        (self.velocities,) = p.states.velocities(dt, total_damping(self.solver, damping))
+        self.positions = p.positions
 
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""

@@ -13,10 +13,11 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
+from supple.kernels import RECORD
 from supple.model import Model
-from supple.ordering import ElementBatches, batch_coloured_elements
-from supple.solvers.problem import Problem
-from supple.solvers.projection import Exerted, Places, element_sweeps, make_projections
+from supple.ordering import ElementBatches
+from supple.problem import Problem
+from supple.solvers.projection import Exerted, Places, Projection, element_sweeps, make_projections
 from supple.solvers.solver import Run, Solver
 
 REST, WEIGHTS = 10, 4
@@ -49,6 +50,7 @@ class ElementOptions(Solver):
         check_iterations(self.iterations)
 
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
+    batches: ClassVar[bool] = True
     recovers: ClassVar[bool] = False
     """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
     resumes: ClassVar[bool] = False
@@ -132,7 +134,7 @@ class ElementRun(Run):
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
             p, phases = self.problem, self._workplace.phases
             size, widest = (count, phases), self._workplace.widest
-            p.step(element_sweeps, count * phases, self.projections, p.u, *size, widest=widest)
+            p.device.step(element_sweeps, count * phases, self.projections, p.u, *size, widest=widest)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -147,39 +149,40 @@ class ElementRun(Run):
         v = 0 in pseudo-time."""
         p = self.problem
         for memory in self._workplace.memory:
-            p.clear(memory)
-        p.displace(self._drift())
+            p.device.clear(memory)
+        p.states.displace(self._drift())
         self._sweeps_in_step = 0
 
     def _drift(self) -> np.ndarray:
         """W f_ext, records; remembered, since it is the same in every step."""
         p, known = self.problem, self._workplace.drift
-        if not known or known[0] is not p.force:
-            drift = np.zeros_like(p.u)
-            drift[:-1, :3] = self.weights[:-1, None] * p.force
-            known[:] = p.force, drift
+        force = p.loads.force
+        if not known or known[0] is not force:
+            drift = np.zeros((*force.shape[:-2], p.model.vertices + 1, RECORD), p.dtype)
+            drift[..., :-1, :3] = self.weights[:-1, None] * force
+            known[:] = force, drift.reshape(-1, RECORD)
         return known[1]
 
     def _resume_step(self) -> None:
         """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
         p, work = self.problem, self._workplace
-        p.displace(self._drift())
+        p.states.displace(self._drift())
         exerted = tuple(Exerted(q.places, q) for q in self.projections)
-        p.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
+        p.device.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
         self._sweeps_in_step = 0
 
     def _find_workplace(self) -> Workplace:
         """That of an earlier run of this method on the problem, if it had the same W."""
         known = self.problem.shared("workplaces of element-wise methods", dict)
         found = known.get(self.method)
-        if found is not None and found.inertia is self.problem.inertia:
+        if found is not None and found.inertia is self.problem.loads.inertia:
             return found
-        dynamic = bool(self.problem.inertia.any())
+        dynamic = bool(self.problem.loads.inertia.any())
         weights = self._weights(dynamic)
         if found is None or not np.array_equal(found.weights, weights):
             found = self._make_workplace(weights, dynamic)
-        known[self.method] = found._replace(inertia=self.problem.inertia, dynamic=dynamic)
+        known[self.method] = found._replace(inertia=self.problem.loads.inertia, dynamic=dynamic)
         return known[self.method]
 
     def _make_workplace(self, weights: np.ndarray, dynamic: bool) -> Workplace:
@@ -189,24 +192,27 @@ class ElementRun(Run):
         for k in sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first):
             batches = self._batches(k)
             places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
-            projections += make_projections(method, terms[k], places)
+            projections += map(self._for_all_copies, make_projections(method, terms[k], places))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = tuple(projections), len(sizes) - 1, int(sizes.max())
-        return Workplace(p.inertia, dynamic, weights, *work, memory, [])
+        return Workplace(p.loads.inertia, dynamic, weights, *work, memory, [])
+
+    def _for_all_copies(self, projection: Projection) -> Projection:
+        """With memory (copies, rows, fields, lanes)."""
+        p = self.problem
+        return projection._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in projection.memory))
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
         size = method.cluster_size if method.ordering == "clusters" else 1
-        return p.shared(
-            f"elements of term {k} in clusters of {size}",
-            lambda: batch_coloured_elements(p.model.terms[k], p.model.vertices, p.dtype, size, p.lanes),
-        )
+        name = f"elements of term {k} in clusters of {size}"
+        return p.shared(name, lambda: p.layout.coloured_elements(k, size))
 
     def _weights(self, dynamic: bool) -> np.ndarray:
         """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding."""
         p = self.problem
-        stiffness = p.inertia if dynamic else p.model.mass / self.method.pseudo_dt**2
+        stiffness = p.loads.inertia if dynamic else p.model.mass / self.method.pseudo_dt**2
         W = np.zeros(p.model.vertices + 1)
         free = p.model.free
         if np.any(stiffness[free] <= 0):

@@ -23,8 +23,8 @@ from supple.kernels import (
     select,
 )
 from supple.ordering import Links
-from supple.solvers.evaluation import sum_forces
-from supple.solvers.problem import Problem, padded
+from supple.problem import Problem, padded
+from supple.problem.evaluation import sum_forces
 from supple.terms import add_group_forces, limit_group_step
 
 
@@ -56,25 +56,25 @@ def no_links() -> NoLinks:
 
 def rows_of_links(problem: Problem) -> LinkRows | NoLinks:
     """The links of a problem for kernels: those of an earlier run, if it had the same loads and inertia."""
-    links = problem.shared("links", problem.batch_links)
+    links = problem.shared("links", problem.layout.links)
     if links is None:
         return problem.shared("no links", no_links)
     known = problem.shared("rows of links", list)
-    if not known or known[0] is not problem.force or known[1] is not problem.inertia:
-        known[:] = problem.force, problem.inertia, _link_rows(problem, links)
+    if not known or known[0] is not problem.loads.force or known[1] is not problem.loads.inertia:
+        known[:] = problem.loads.force, problem.loads.inertia, _link_rows(problem, links)
     return known[2]
 
 
 def _link_rows(problem: Problem, links: Links) -> LinkRows:
     members, dtype = links.members, problem.dtype
-    force = np.swapaxes(padded(problem.force)[..., members, :].sum(axis=-3), -1, -2)
+    force = np.swapaxes(padded(problem.loads.force)[..., members, :].sum(axis=-3), -1, -2)
     return LinkRows(
         links.colour_start,
         members,
         links.width,
         (members < problem.model.vertices).astype(dtype),
         np.ascontiguousarray(force, dtype),
-        np.append(problem.inertia, 0)[members].astype(dtype),
+        np.append(problem.loads.inertia, 0)[members].astype(dtype),
         links.terms,
         links.own,
         links.share,

@@ -12,7 +12,7 @@ from supple.checks import check_iterations, flag, one_of
 from supple.linear.assembly import Assembly
 from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
@@ -69,7 +69,7 @@ class NewtonRun(Run):
     patience = 12
 
     def __init__(self, options: Newton, problem: Problem) -> None:
-        options.refuse_unable(problem.device, str(problem.dtype))
+        options.refuse_unable(problem.device.name, str(problem.dtype))
         self.options, self.problem = options, problem
         self.assembly = problem.shared("assembly", lambda: Assembly(problem))
         name = options.linear_solver
@@ -99,7 +99,7 @@ class NewtonRun(Run):
             return
         self._first_residual = self._first_residual or residual
         accuracy = min(1e-2, 0.1 * math.sqrt(residual / self._first_residual))
-        force = self.assembly.restrict(self.problem.net)
+        force = self.assembly.restrict(self.problem.states.net)
         step = self._direction(force, self.options.hessian, accuracy)
         if self.options.hessian == "exact" and not float(force @ step) > 0:
             self._indefinite += 1
@@ -126,7 +126,7 @@ class NewtonRun(Run):
         """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
         residual decreases instead."""
         start, energy = self.problem.u.copy(), self.problem.energy()
-        rounding = self.problem.energy_rounding()
+        rounding = self.problem.measures.energy_rounding()
         t = 1.0
         while t >= SMALLEST_STEP:
             self._move(start, step, t)

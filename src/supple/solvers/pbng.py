@@ -29,6 +29,9 @@ from supple.kernels import (
     store,
 )
 from supple.model import Model
+from supple.problem import Balance, Problem
+from supple.problem.evaluation import net_force
+from supple.problem.records import begin_step
 from supple.solvers.acceleration import (
     ACCELERATIONS,
     Acceleration,
@@ -37,10 +40,7 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
-from supple.solvers.evaluation import net_force
 from supple.solvers.links import no_links, rows_of_links, sweep_links
-from supple.solvers.problem import Balance, Problem
-from supple.solvers.records import begin_step
 from supple.solvers.solver import Run, Solver
 from supple.terms import limit_step
 
@@ -138,12 +138,12 @@ class PBNGRun(Run):
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
         self.acceleration = begin_acceleration(acceleration, problem)
         self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
-        shape = problem.copies, *problem.vertices.inertia.shape
+        shape = problem.copies, *problem.loads.rows.inertia.shape
         self._rejected = problem.shared("rejected", lambda: problem.zeros(shape))
 
     @property
     def colours(self) -> int:
-        return self.problem.colours + len(self.links.colour_start) - 1
+        return self.problem.layout.colours + len(self.links.colour_start) - 1
 
     @property
     def guarded(self) -> bool:
@@ -151,10 +151,10 @@ class PBNGRun(Run):
 
     def rejected(self) -> list[int]:
         """Moves of vertices that were not finite and therefore not made, since this was last asked."""
-        self.problem.pull(self._rejected)
+        self.problem.device.pull(self._rejected)
         counts = self._rejected.reshape(self.problem.copies, -1).sum(axis=1, dtype=int)
         if counts.any():
-            self.problem.clear(self._rejected)
+            self.problem.device.clear(self._rejected)
         return counts.tolist()
 
     def notes(self, copy: int = 0) -> list[str]:
@@ -164,20 +164,20 @@ class PBNGRun(Run):
         """Sweep that many times."""
         p = self.problem
         acceleration = self.acceleration.ahead(iterations)
-        p.step(
+        p.device.step(
             sweeps,
             iterations * (self.colours + acceleration.phases),
-            p.terms,
-            p.vertices,
-            p.colour_start,
+            p.layout.terms,
+            p.loads.rows,
+            p.layout.colour_start,
             self.links,
             p.u,
-            p.anchor,
+            p.states.anchor,
             self.omega,
             self._rejected,
             acceleration,
             iterations,
-            widest=p.widest,
+            widest=p.layout.widest,
         )
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:

@@ -28,7 +28,7 @@ from supple.kernels import (
     total,
     unrolled,
 )
-from supple.solvers.records import begin_step
+from supple.problem.records import begin_step
 from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
 
 

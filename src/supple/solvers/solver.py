@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from supple.compute import PRECISIONS
 from supple.kernels.device import DEVICES
 from supple.model import Model
-from supple.solvers.problem import Balance, Problem
+from supple.problem import Balance, Problem
 
 
 class Solver(ABC):
@@ -71,6 +71,8 @@ def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, st
 class Run(ABC):
     """A method at work. It owns whatever private state it needs; u lives in the problem."""
 
+    problem: Problem
+
     check_every: int = 1
     """Iterations between looks at the residual when nobody asks for more."""
 
@@ -96,7 +98,7 @@ class Run(ABC):
     def rejected(self) -> list[int]:
         """Moves that were not finite and therefore not made, of every copy of the state, since this was last
         asked of a run on the same problem."""
-        return [0]
+        return [0] * self.problem.copies
 
     def notes(self, copy: int = 0) -> list[str]:
         """Sentences for the report."""

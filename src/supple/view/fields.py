@@ -101,7 +101,7 @@ def energy_density(model: Model, positions: np.ndarray, step: Step | None = None
     stored = np.zeros(model.vertices)
     for k, term in enumerate(model.terms):
         if not term.ties:
-            each = np.repeat(problem.element_energies(k), term.vertices.shape[1])
+            each = np.repeat(problem.measures.element_energies(k), term.vertices.shape[1])
             stored += np.bincount(term.vertices.ravel(), each, model.vertices)
     return stored / _around(model, volumes(model.rest, model.tets))
 
@@ -113,10 +113,10 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
     if step.anchor is None:
         raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
     problem.set_inertia(step.dt, step.anchor)
-    problem.set_force(model.force if step.force is None else step.force)
+    problem.loads.set(model.force if step.force is None else step.force)
     problem.positions = positions
     problem.balance()
-    return np.where(model.free, np.linalg.norm(problem.net[:-1, :3], axis=1), np.nan)
+    return np.where(model.free, np.linalg.norm(problem.states.vectors(problem.states.net)[0], axis=1), np.nan)
 
 
 def ordering(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -162,7 +162,7 @@ def _around(model: Model, values: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=2)
 def _problem(model: Model) -> Any:
     """The forces of a model, kept for the frames of a film."""
-    from supple.solvers.problem import Problem
+    from supple.problem import Problem
 
     return Problem(model, "float64")
 

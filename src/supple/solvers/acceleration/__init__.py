@@ -9,11 +9,11 @@ from dataclasses import fields
 from typing import Any
 
 from supple.checks import closest, one_of, shown
+from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, Unaccelerated, accelerate
 from supple.solvers.acceleration.anderson import Anderson
 from supple.solvers.acceleration.chebyshev import Chebyshev
 from supple.solvers.acceleration.sor import SOR
-from supple.solvers.problem import Problem
 
 ACCELERATIONS: dict[str, type[Acceleration]] = {kind.kind: kind for kind in (SOR, Chebyshev, Anderson)}
 """Every acceleration by the name it has in scene files and on the command line; "none" is none of them."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 from supple.kernels import generic
-from supple.solvers.problem import Balance, Problem
+from supple.problem import Balance, Problem
 
 
 class Acceleration(ABC):

@@ -14,9 +14,9 @@ import numpy as np
 
 from supple.checks import whole_number
 from supple.kernels import RECORD
+from supple.problem import Balance, Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
 from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMemory
-from supple.solvers.problem import Balance, Problem
 from supple.words import counted
 
 LONGEST_WINDOW = 30
@@ -79,9 +79,9 @@ class AndersonRun(AccelerationRun):
         )
         self._memory.slot[:], self._memory.known[:], self._memory.window[:] = 0, 0, window
         for array in (self._memory.slot, self._memory.known, self._memory.window):
-            problem.push(array)
+            problem.device.push(array)
         for array in (self._memory.x, self._best):
-            problem.assign(array, problem.u)
+            problem.device.assign(array, problem.u)
 
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
@@ -94,23 +94,24 @@ class AndersonRun(AccelerationRun):
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
-        energy = self.problem.energy_of(copy)
+        energy = self.problem.measures.energy_of(copy)
         window = self._memory.window
         if balance.finite and (
-            energy <= self._least[copy] or energy <= self._least[copy] + self.problem.energy_rounding(copy)
+            energy <= self._least[copy]
+            or energy <= self._least[copy] + self.problem.measures.energy_rounding(copy)
         ):
-            self.problem.assign(self._best, self.problem.u, copy)
+            self.problem.device.assign(self._best, self.problem.u, copy)
             self._least[copy] = min(energy, self._least[copy])
             if window[copy] < self._window:
                 window[copy] += 1
-                self.problem.push(window)
+                self.problem.device.push(window)
             return False
         for array in (self.problem.u, self._memory.x):
-            self.problem.assign(array, self._best, copy)
-        self.problem.pull(self._memory.known)
+            self.problem.device.assign(array, self._best, copy)
+        self.problem.device.pull(self._memory.known)
         self._memory.known[copy] = 0
         window[copy] //= 2
         for array in (self._memory.known, window):
-            self.problem.push(array)
+            self.problem.device.push(array)
         self.restarts[copy] += 1
         return True

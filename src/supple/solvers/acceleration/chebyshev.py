@@ -10,9 +10,9 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale, sub
 from supple.checks import one_number, whole_number
 from supple.kernels import RECORD, copy_of, offset_of, put_record, record_at, records
+from supple.problem import Balance, Problem
+from supple.problem.records import act, for_each
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
-from supple.solvers.problem import Balance, Problem
-from supple.solvers.records import act, for_each
 from supple.words import counted
 
 GROWTH = 4.0
@@ -100,7 +100,7 @@ class ChebyshevRun(AccelerationRun):
         self._known: dict[float, list[float]] = {}
         self.current, self.previous, self._best = (problem.zeros(u.shape) for _ in range(3))
         for array in (self.current, self.previous, self._best):
-            problem.assign(array, u)
+            problem.device.assign(array, u)
 
     def notes(self, copy: int = 0) -> list[str]:
         if not self.restarts[copy]:
@@ -116,7 +116,7 @@ class ChebyshevRun(AccelerationRun):
             for state in set(zip(self.rho, self._sweep, strict=True)):
                 alike = (self.rho == state[0]) & (self._sweep == state[1])
                 self._weights[alike] = self._omegas(*state, self._weights.shape[1])
-            self.problem.push(self._weights)
+            self.problem.device.push(self._weights)
             self._used = 0
         memory = ChebyshevMemory(1, self._weights, self._used, self.gamma, self.current, self.previous)
         self._used += iterations
@@ -133,19 +133,19 @@ class ChebyshevRun(AccelerationRun):
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
         if balance.finite and balance.residual < self._best_residual[copy]:
-            self.problem.assign(self._best, self.problem.u, copy)
+            self.problem.device.assign(self._best, self.problem.u, copy)
             self._best_residual[copy] = balance.residual
             return False
         harmless = balance.residual < GROWTH * self._best_residual[copy] or self._sweep[copy] <= self.start
         if balance.finite and (harmless or self.rho[copy] == 0):
             return False
         for array in (self.problem.u, self.current, self.previous):
-            self.problem.assign(array, self._best, copy)
+            self.problem.device.assign(array, self._best, copy)
         self._sweep[copy] = 0
         self._used = self._weights.shape[1]  # they are others from now on
         self.rho[copy] = max(0.0, 1 - 4 * (1 - self.rho[copy]))
         if self.gamma[copy] > 1:
             self.gamma[copy] = 0.5 * (self.gamma[copy] + 1.0)
-        self.problem.push(self.gamma)
+        self.problem.device.push(self.gamma)
         self.restarts[copy] += 1
         return True

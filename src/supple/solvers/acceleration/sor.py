@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from supple.checks import one_number
+from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, Unaccelerated
-from supple.solvers.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from supple.kernels import (
     store,
     sum_shares,
 )
-from supple.solvers.sums import add_up, measure
+from supple.problem.sums import add_up, measure
 from supple.terms import add_forces, energy, inversion
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     chosen_by_type,
+    copy_of,
     enter,
     generic,
     inside,
@@ -122,16 +123,18 @@ def _coast(operation, place, i):
 
 
 class Displace(NamedTuple):
-    """u += drift."""
+    """u += drift, which is one for all copies of the state, or one for each where `several`."""
 
     u: Any
     drift: Any
+    several: Any
 
 
 @act.of(Displace)
 def _displace(operation, place, i):
     k = i + offset_of(place)
-    put_record(operation.u, k, add(record_at(operation.u, k), record_at(operation.drift, i)))
+    drift = record_at(operation.drift, k if operation.several else i)
+    put_record(operation.u, k, add(record_at(operation.u, k), drift))
 
 
 class Clear(NamedTuple):
@@ -147,16 +150,18 @@ def _clear(operation, place, i):
 
 
 class Put(NamedTuple):
-    """u[k] = targets[slot[k]] where slot, one for each record, is not negative."""
+    """u = targets[slot] where slot, one for each record of a copy, is not negative; each copy has `count`
+    targets."""
 
     u: Any
     slot: Any
     targets: Any
+    count: Any
 
 
 @act.of(Put)
 def _put(operation, place, i):
-    k = i + offset_of(place)
-    slot = operation.slot[k]
+    slot = operation.slot[i]
     if slot >= 0:
-        put_record(operation.u, k, record_at(operation.targets, slot))
+        target = record_at(operation.targets, slot + copy_of(place) * operation.count)
+        put_record(operation.u, i + offset_of(place), target)

@@ -1,9 +1,9 @@
-"""A problem whose arrays live on a CUDA device."""
+"""A CUDA device that runs the kernels of a problem."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from supple.kernels.cuda import (
     synchronise,
 )
 from supple.kernels.device import same
-from supple.model import Model
-from supple.ordering import Links, batch_links
-from supple.solvers.problem import Problem
-from supple.solvers.records import Clear, Put, Steps
+from supple.problem.device import counts_of
+from supple.problem.records import Clear, Put, Steps, on_records
 
 SMALL = 48_000
 """Below this many vertices a colour's items all run at once."""
@@ -32,40 +30,47 @@ AT_ONCE = 16
 not matter there, and some cards end what takes longer than seconds."""
 
 
-class CudaProblem(Problem):
-    """The potential of one step on a CUDA device. Host arrays are mirrored there on first use; what kernels
-    write stays there until it is pulled."""
+@final
+class Cuda:
+    """Host arrays are mirrored on the card on first use; what kernels write stays there until it is
+    pulled."""
 
-    device = "cuda"
+    name: str = "cuda"
+    lanes: int = WARP
+    threads: int = 1
+    at_once: float | None
 
-    def __init__(self, model: Model, precision: str, copies: int = 1) -> None:
+    def __init__(self, records: int, copies: int = 1) -> None:
         self.card = require_device()
-        self.copies = copies
+        self.records = records
         self._mirror, self._arrivals = Mirror(), Arrivals()
         self._waiting: tuple = ()
         self._step: tuple = ()
         self._times, self._together = 0, 1
-        small = copies * model.vertices < SMALL
-        self._shape = FAT if small else WIDE
-        self._at_once = multiprocessors() * self._shape.threads / WARP / copies
-        super().__init__(model, precision, threads=1, lanes=WARP, at_once=self._at_once)
-        if copies == 1:
-            self._upload()
+        self._shape = FAT if copies * (records - 1) < SMALL else WIDE
+        self.at_once = multiprocessors() * self._shape.threads / WARP / copies
+        self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
 
-    def _upload(self) -> None:
-        """Have everything on the device before the clock of a solve starts, and before operations that wait
-        could find it changed."""
-        rows = tuple((elements.own, elements.rows) for elements in self.elements)
-        records = self.u, self.anchor, self.net, self.last, self.velocity, self._targets
-        self._mirror.upload((self.terms, self.vertices, records, rows))
+    def suit(self, batches_per_colour: int) -> None:
+        """The host has one thread for it."""
 
-    def _on_records(self, *operations: Any) -> None:
-        """They wait until somebody needs their results, so that one launch does all of them."""
-        again = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
-        self._waiting += () if again else operations
+    def hold(self, copies: int) -> None:
+        """What the last launches were given is let go, lest the state that was stays beside the new one."""
+        self._catch_up()
+        self._step = ()
+        self._mirror.forget_launches()
+        self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
+
+    def upload(self, value: Any) -> None:
+        """Operations that wait could otherwise find an array changed."""
+        self._mirror.upload(value)
+
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        self._catch_up()
+        self._launch(kernel, phases, None, self.active, *args)
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        """Steps wait too: one launch does their operations on records and their work, and that of some that
+        """Steps wait: one launch does their operations on records and their work, and that of some that
         follow and are the same. It is one at first and then ever more, lest the device waits for the host."""
         operations, self._waiting = self._waiting, ()
         step = kernel, phases, widest, self.active, operations, args
@@ -77,11 +82,16 @@ class CudaProblem(Problem):
             self._do_steps()
             self._together = min(2 * self._together, AT_ONCE if self._shape is FAT else 1)
 
+    def on_records(self, *operations: Any) -> None:
+        """They wait until somebody needs their results, so that one launch does all of them."""
+        again = isinstance(operations[0], Put) and bool(self._waiting) and self._waiting[-1] is operations[0]
+        self._waiting += () if again else operations
+
     def _do_steps(self) -> None:
         times, self._times = self._times, 0
         if times:
             kernel, phases, widest, active, operations, args = self._step
-            steps = Steps(times, self._counts(operations), operations)
+            steps = Steps(times, counts_of(self, operations), operations)
             self._launch(kernel, times * (bool(operations) + phases), widest, active, steps, *args)
 
     def _catch_up(self) -> None:
@@ -90,26 +100,13 @@ class CudaProblem(Problem):
         self._together = 1
         operations, self._waiting = self._waiting, ()
         if operations:
-            super()._on_records(*operations)
-
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        self._catch_up()
-        self._launch(kernel, phases, None, self.active, *args)
+            self._launch(on_records, 1, None, self.active, counts_of(self, operations), operations)
 
     def _launch(
         self, kernel: Callable, phases: int, widest: int | None, active: np.ndarray, *args: Any
     ) -> None:
-        state = self.copies, active, self.model.vertices + 1
+        state = self.copies, active, self.records
         launch(self._mirror, self._arrivals, kernel, phases, self._shape, widest, *state, *args)
-
-    def _forget_launches(self) -> None:
-        """Let go of what the last ones were given."""
-        self._catch_up()
-        self._step = ()
-        self._mirror.forget_launches()
-
-    def batch_links(self) -> Links | None:
-        return batch_links(self.model.terms, self.model.free, self.dtype, self.lanes, self._at_once)
 
     def wait(self) -> None:
         self._catch_up()
@@ -125,12 +122,12 @@ class CudaProblem(Problem):
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         self._catch_up()
-        n = self.model.vertices + 1
+        n = self.records
         first, last = (0, len(target)) if copy is None else (copy * n, (copy + 1) * n)
         self._mirror.assign(target, source, first, last)
 
-    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
-        array = super().zeros(shape)
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        array = np.zeros(shape, dtype)
         self._mirror.clear(array)
         return array
 
@@ -139,11 +136,8 @@ class CudaProblem(Problem):
             self._catch_up()
             self._mirror.clear(array)
         if self.copies == 1:  # even then, lest the first step is a kernel of its own
-            self._on_records(Clear(array))
+            self.on_records(Clear(array))
 
-    def displacements_on_device(self, copy: int = 0) -> Any:
-        return self.all_displacements_on_device()
-
-    def all_displacements_on_device(self) -> Any:
+    def duplicate(self, array: np.ndarray, first: int, last: int) -> Any:
         self._catch_up()
-        return self._mirror.duplicate(self.u, 0, len(self.u))
+        return self._mirror.duplicate(array, first, last)

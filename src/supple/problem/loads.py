@@ -1,0 +1,77 @@
+"""What acts on the free vertices beside the terms: external forces and inertia."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.model import Model
+from supple.ordering import VertexBatches
+from supple.problem.device import Device
+from supple.problem.evaluation import VertexRows
+
+
+def padded(vectors: np.ndarray) -> np.ndarray:
+    """Vectors (..., n, 3) of the vertices with a zero for the padding vertex n."""
+    return np.concatenate([vectors, np.zeros((*vectors.shape[:-2], 1, 3))], axis=-2)
+
+
+class Loads:
+    """force (n, 3), or (copies, n, 3) where they differ [N]; inertia (n,) k = m/Δt² [N/m], 0 in quasistatics;
+    rows: both by batch, where kernels see them."""
+
+    def __init__(self, model: Model, batches: VertexBatches, dtype: np.dtype, device: Device) -> None:
+        self.model, self.dtype, self.device = model, dtype, device
+        self.inertia = np.zeros(model.vertices)
+        self._own = batches.own
+        self.rows = VertexRows(batches.own, batches.width, np.empty(0), self._inertia_by_batch())
+        self.resize(1)
+        self.set(model.force)
+        self._acting: tuple | None = None if model.varying else ((), None)
+
+    def resize(self, blocks: int) -> None:
+        """Room for so many forces: one for each copy of the state, or one for all."""
+        shape = blocks, len(self._own), 3, self._own.shape[-1]
+        if self.rows.force.shape != shape:
+            self.rows = self.rows._replace(force=np.zeros(shape, self.dtype))
+
+    def set(self, force: np.ndarray) -> None:
+        """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
+        self.force, self._acting = force, None
+        self._loaded = np.atleast_1d(force[..., self.model.free, :].any(axis=(-2, -1)))
+        self.rows.force[:] = np.swapaxes(padded(force)[..., self._own[:, 0], :], -1, -2)
+        self.device.push(self.rows.force)
+
+    def act_at(self, time: float, further: np.ndarray | None = None) -> None:
+        """Let those external forces act that the model has at a time [s], and further ones (n, 3) [N], in an
+        array that nobody changes."""
+        fractions = self.model.fractions_at(time)
+        if self._acting is None or self._acting[0] != fractions or self._acting[1] is not further:
+            force = self.model.force_of(fractions)
+            self.set(force if further is None else force + further)
+            self._acting = fractions, further
+
+    def set_time_step(self, dt: float) -> None:
+        """k = m/Δt²."""
+        self.inertia = self.model.mass / (dt * dt)
+        self.rows.inertia[:] = self._inertia_by_batch()
+        self.device.push(self.rows.inertia)
+
+    def _inertia_by_batch(self) -> np.ndarray:
+        """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
+        return np.append(self.inertia, 1e-30)[self._own].astype(self.dtype)
+
+    def act_on(self, copy: int) -> bool:
+        """Whether external forces act on free vertices of a copy."""
+        return bool(self._loaded[copy if len(self._loaded) > 1 else 0])
+
+    @property
+    def any(self) -> bool:
+        """Whether there are forces or inertia."""
+        return bool(self._loaded.any() or self.inertia.any())
+
+
+def alike(forces: list[np.ndarray]) -> Any:
+    """One array where all of them are the same object, else all of them (copies, n, 3)."""
+    return forces[0] if all(force is forces[0] for force in forces) else np.stack(forces)

@@ -1,0 +1,212 @@
+"""What can be said of the states of a problem: balance of forces, energies, inversions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.kernels import RECORD
+from supple.problem.evaluation import (
+    Energy,
+    Inversion,
+    evaluate_balance,
+    evaluate_elements,
+    evaluate_potential,
+)
+from supple.problem.sums import PARTS
+from supple.terms import inversion
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+
+def norm(values: np.ndarray) -> float:
+    """|values|, summed in a fixed order; BLAS would bring its own threads, which stall on a busy machine."""
+    return math.sqrt(float(np.square(values).sum()))
+
+
+@dataclass(frozen=True)
+class Balance:
+    """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
+    rounding alone explains in the working precision; at_rest: there are no loads, and at no vertex do the
+    forces stand out from rounding."""
+
+    residual: float
+    scale: float
+    rounding: float
+    at_rest: bool
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.residual) and math.isfinite(self.scale)
+
+    @property
+    def imbalance(self) -> float:
+        """|r| / |s|, between 0 and 1; 0 at rest."""
+        if not self.finite:
+            return math.inf
+        return 0.0 if self.at_rest or self.scale == 0 else self.residual / self.scale
+
+
+RESTING = 4
+"""Forces of a vertex that would move it by less than this many roundings of its displacement are none."""
+
+ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
+"""How far energies may be off by rounding, relative to the parts they are summed up from and to what the
+elements would store when stretched by one rounding of their edges; measured on all materials."""
+
+
+class Measures:
+    """Evaluates a problem's active copies; everything is summed in float64."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._edge = problem.model.mean_edge
+        self.forget()
+
+    def forget(self) -> None:
+        """After a change of the number of copies or of materials."""
+        for name in ("_sizes", "_figures", "_rest_stiffness", "_softness_memory"):
+            self.__dict__.pop(name, None)
+        self._softened_for: np.ndarray | None = None
+        self._values: dict[tuple[int, int], tuple] = {}
+        self._energy_scale = np.zeros(self.problem.copies)
+        self._energies: np.ndarray | None = None
+
+    def balances(self) -> dict[int, Balance]:
+        """Of every active copy; net forces are evaluated into the records `net`."""
+        self._energies = None
+        figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
+        return {copy: self._balance(copy, *figures[copy]) for copy in map(int, self.problem.device.active)}
+
+    def _balance(self, copy: int, r2: float, s2: float, a2: float, reach: float, ratio: float) -> Balance:
+        length = float(np.finfo(self.problem.dtype).eps) * (reach + self._edge)
+        at_rest = not self.problem.loads.act_on(copy) and ratio <= RESTING * length
+        return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+
+    def _measure(
+        self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
+    ) -> np.ndarray:
+        """(copies, 5) figures of the forces at displacements u, see `measure`."""
+        p = self.problem
+        memory = p.states.net, sizes, softness, parts, figures
+        p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
+        p.device.pull(figures)
+        return figures
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """s and tr A by copy, batch and lane."""
+        p = self.problem
+        return p.zeros((p.copies, len(p.loads.rows.own), 2, p.device.lanes))
+
+    @cached_property
+    def _figures(self) -> tuple[np.ndarray, np.ndarray]:
+        return _sum_memory(self.problem.copies, 5)
+
+    @cached_property
+    def _rest_stiffness(self) -> np.ndarray:
+        """tr A of every vertex at rest without inertia, by kind of copy, batch and lane."""
+        p = self.problem
+        kinds, batches, lanes = p.kinds, len(p.loads.rows.own), p.device.lanes
+        u = np.zeros((kinds * (p.model.vertices + 1), RECORD), p.dtype)
+        sizes = np.zeros((kinds, batches, 2, lanes), p.dtype)
+        p.device.wait()  # what a device has yet to do is for the copies that are active now
+        active, p.device.active = p.device.active, np.arange(kinds, dtype=np.int32)
+        any_softness = np.zeros((1, batches, lanes), p.dtype)
+        self._measure(u, sizes, any_softness, *_sum_memory(kinds, 5))
+        p.device.active = active
+        p.device.pull(sizes)
+        stiffness = sizes[:, :, 1].astype(float) - 3 * p.loads.rows.inertia[:, 0]
+        return np.where(np.arange(lanes) < p.loads.rows.width[:, None], stiffness, 0)
+
+    @cached_property
+    def _softness_memory(self) -> np.ndarray:
+        return np.zeros(self._rest_stiffness.shape, self.problem.dtype)
+
+    def _softness(self) -> np.ndarray:
+        """1 / tr A at rest with the present inertia, by kind of copy, batch and lane."""
+        loads, softness = self.problem.loads, self._softness_memory
+        if self._softened_for is not loads.inertia:
+            softness[:] = 1 / np.maximum(self._rest_stiffness + 3 * loads.rows.inertia[:, 0], 1e-30)
+            self.problem.device.push(softness)
+            self._softened_for = loads.inertia
+        return softness
+
+    def energy_of(self, copy: int) -> float:
+        """E(u) of one copy of the state [J] at the last look."""
+        if self._energies is None:
+            self._energies = self.energies()
+        return float(self._energies[copy])
+
+    def energies(self) -> np.ndarray:
+        """(copies,) E(u) [J]."""
+        p = self.problem
+        stored, outer = self.stored_energies(), np.zeros((p.copies, 2))
+        if p.loads.any:
+            outer = self._total(evaluate_potential, 2, p.loads.rows.own, p.loads.rows, p.u, p.states.anchor)
+        self._energy_scale = np.abs(stored).sum(axis=1) + np.abs(outer).sum(axis=1)
+        return stored.sum(axis=1) + outer[:, 0]
+
+    def stored_energies(self) -> np.ndarray:
+        """(copies, terms) energy of every term [J]."""
+        stored = [self._total_of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
+        return np.concatenate(stored, axis=1) if stored else np.zeros((self.problem.copies, 0))
+
+    def element_energies(self, term: int) -> np.ndarray:
+        """(m,) energy of every element of a term [J]."""
+        p = self.problem
+        elements, count = p.layout.elements[term], len(p.model.terms[term].vertices)
+        values = self._evaluate(evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u)
+        p.device.pull(values[0])
+        return values[0][0].ravel()[:count].astype(float)
+
+    def energy_rounding(self, copy: int = 0) -> float:
+        """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
+        parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
+        p = self.problem
+        eps = float(np.finfo(p.dtype).eps)
+        stiffness = norm(self._rest_stiffness[copy if p.kinds > 1 else 0])
+        scale = ENERGY_ROUNDING * float(self._energy_scale[copy])
+        return eps * (scale + STIFFNESS_ROUNDING * self._edge**2 * stiffness)
+
+    def inversions(self) -> np.ndarray:
+        """(copies,) number of elements with negative volume."""
+        solid = [
+            elements for elements in self.problem.layout.elements if inversion.known(type(elements.rows))
+        ]
+        found = [self._total_of(Inversion(e.rows), e.own) for e in solid]
+        return (
+            np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
+        )
+
+    def _total_of(self, quantity: Any, own: np.ndarray) -> np.ndarray:
+        """(copies, 1) the sum of a quantity over elements."""
+        return self._total(evaluate_elements, 1, own, quantity, own, self.problem.u)
+
+    def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
+        """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""
+        *_, sums = self._evaluate(kernel, fields, own, *args)
+        self.problem.device.pull(sums)
+        return sums.copy()
+
+    def _evaluate(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> tuple:
+        """What a kernel writes for all lanes of `own` (copies, rows, fields, lanes), sums of parts, and their
+        sums."""
+        p = self.problem
+        memory = self._values.get((id(own), fields))
+        if memory is None:
+            values = p.zeros((p.copies, len(own), fields, p.device.lanes))
+            memory = self._values[id(own), fields] = values, *_sum_memory(p.copies, fields)
+        p.device.run(kernel, 3, *args, *memory)
+        return memory
+
+
+def _sum_memory(copies: int, fields: int) -> tuple[np.ndarray, np.ndarray]:
+    """For the sums of parts and of the whole."""
+    return np.zeros((copies, fields, PARTS)), np.zeros((copies, fields))

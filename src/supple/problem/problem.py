@@ -1,0 +1,178 @@
+"""The problem every solver works on: minimise the (incremental) potential of one step.
+
+E(u) = Σ terms(u) - f · u + ½ Σ kᵢ |uᵢ - ûᵢ|² over the displacements u of the free vertices, with external
+forces f. In quasistatics k = 0 [PBNG eq. 17]; for backward Euler k = m/Δt² and û = uₙ + Δt vₙ [PBNG eq. 20].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from supple.model import Conditions, Model
+from supple.problem.device import Cpu, Device
+from supple.problem.layout import Layout
+from supple.problem.loads import Loads, alike
+from supple.problem.materials import with_materials
+from supple.problem.measures import Balance, Measures
+from supple.problem.states import States
+from supple.state import State
+
+
+def check_precision(precision: str) -> None:
+    if precision not in ("float32", "float64"):
+        raise ValueError(f"precision must be 'float32' or 'float64', got {precision!r}")
+
+
+class Problem:
+    """The potential of one step of a model in working precision.
+
+    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`; `device`
+    runs kernels on all of it, and `measures` says how far a solver has come. varied: copies of the state may
+    have materials of their own.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        precision: str,
+        threads: int | None = None,
+        device: Device | None = None,
+        varied: bool = False,
+    ) -> None:
+        check_precision(precision)
+        self.model, self.dtype = model, np.dtype(precision)
+        self.device: Device = device or Cpu(model.vertices + 1, self.dtype, threads)
+        self.layout = Layout(model, self.dtype, self.device, varied)
+        batches = self.layout.vertices
+        self.device.suit(len(batches.own) // max(1, batches.colours))
+        self.states = States(model, self.dtype, self.device)
+        self.loads = Loads(model, batches, self.dtype, self.device)
+        self.measures = Measures(self)
+        self._shared: dict[str, Any] = {}
+        self._upload()
+
+    def _upload(self) -> None:
+        rows = tuple((elements.own, elements.rows) for elements in self.layout.elements)
+        self.device.upload((self.layout.terms, self.loads.rows, self.states.arrays, rows))
+
+    @property
+    def copies(self) -> int:
+        """Of the state."""
+        return self.device.copies
+
+    @property
+    def kinds(self) -> int:
+        """How many of the copies are of different materials."""
+        return self.copies if self.layout.varied else 1
+
+    @property
+    def u(self) -> np.ndarray:
+        """Records of the displacements."""
+        return self.states.u
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n, 3) float64 [m] of the first copy; to set them is for all."""
+        return self.states.positions[0]
+
+    @positions.setter
+    def positions(self, positions: np.ndarray) -> None:
+        self.states.positions = positions
+
+    @property
+    def state(self) -> State:
+        """What the next step of the first copy goes on from; to set it is for all."""
+        return self.states.take()[0]
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.states.put([state] * self.copies)
+
+    def hold(self, copies: int) -> None:
+        """Work on so many copies of the state from now on, each of which moves in time."""
+        self._resize(copies, moving=True)
+        self.loads.resize(copies)
+        self.loads.set(self.model.force)
+        self._upload()
+
+    def take(self, conditions: Sequence[Conditions]) -> bool:
+        """Go over to equilibria under other conditions, one copy of the state for each; what is the same for
+        all of them stays where it is. False where their materials need a new problem."""
+        if not self.layout.suits(conditions):
+            return False
+        self._resize(len(conditions), moving=len(conditions) == 1)
+        if self.layout.take(conditions):
+            self._forget()
+        self.model = self.layout.model
+        if len(conditions) == 1 and conditions[0].materials is not None:
+            self.model = with_materials(self.model, conditions[0].materials)
+        forces = alike([c.force for c in conditions])
+        self.loads.resize(len(forces) if forces.ndim == 3 else 1)
+        self.loads.set(forces)
+        x = self.states.positions
+        for of_copy, c in zip(x, conditions, strict=True):
+            of_copy[:] = self.model.rest if c.start is None else c.start
+            of_copy[self.model.pinned] = c.pinned
+        self.states.positions = x
+        self._upload()
+        return True
+
+    def _resize(self, copies: int, moving: bool) -> None:
+        if copies != self.copies:
+            self.device.hold(copies)
+            self._forget()
+        self.states.resize(copies, moving)
+
+    def _forget(self) -> None:
+        """After a change of the number of copies or of materials."""
+        self.measures.forget()
+        self._shared.clear()
+
+    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Memory for numbers in the working precision."""
+        return self.device.zeros(shape, self.dtype)
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """What a solver prepares once for all steps of this problem."""
+        if name not in self._shared:
+            self._shared[name] = make()
+        return self._shared[name]
+
+    def begin_step(
+        self,
+        time: float,
+        dt: float = math.inf,
+        damping: float = 0.0,
+        forces: np.ndarray | None = None,
+        pins: np.ndarray | None = None,
+    ) -> None:
+        """Set up the step that ends at a time [s]: with inertia over dt [s] from where the last one has ended
+        or the velocities that were set (`States.coast`), or the equilibrium. forces (n, 3) [N] act beside the
+        model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
+        self.loads.act_at(time, forces)
+        pinned = self.model.prescribed(time) if pins is None else pins
+        if math.isinf(dt):
+            self.states.pin(pinned)
+        else:
+            self.states.coast(dt, damping, pinned)
+
+    def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
+        """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""
+        self.loads.set_time_step(dt)
+        self.states.set_anchor(anchor)
+
+    def balance(self) -> Balance:
+        """Of the first copy."""
+        return self.measures.balances()[0]
+
+    def energy(self) -> float:
+        """E(u) of the first copy [J]."""
+        return float(self.measures.energies()[0])
+
+    def inverted(self) -> int:
+        """Number of elements with negative volume, of the first copy."""
+        return int(self.measures.inversions()[0])

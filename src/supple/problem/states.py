@@ -1,0 +1,129 @@
+"""What changes in the course of a solve, for every copy of a model's state, where kernels see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from supple.kernels import RECORD
+from supple.model import Model
+from supple.problem.device import Device
+from supple.problem.records import Coast, Displace, Put
+from supple.state import State
+
+
+class States:
+    """Records (copies (n + 1), 4), the last of each copy being padding: displacements u and net forces `net`;
+    û, towards which inertia pulls, is `anchor`; u at the beginning of the step is `last`; `velocity`. Copies
+    that do not move in time have one array for u and û, and no velocities.
+    """
+
+    u: np.ndarray
+    anchor: np.ndarray
+
+    def __init__(self, model: Model, dtype: np.dtype, device: Device) -> None:
+        self.model, self.dtype, self.device = model, dtype, device
+        self._slot = np.full(model.vertices + 1, -1)
+        self._slot[model.pinned] = np.arange(len(model.pinned))
+        self._copies = 0
+        self.resize(1, moving=True)
+
+    def resize(self, copies: int, moving: bool) -> None:
+        """Room for so many copies, all at rest; known memory is kept, since to touch new one takes longer."""
+        shape = copies * (self.model.vertices + 1), RECORD
+        if copies != self._copies or moving != (self.anchor is not self.u):
+            self.u = np.zeros(shape, self.dtype)
+            self.net = self.device.zeros(shape, self.dtype)
+            self.anchor, self.last, self.velocity = (
+                np.zeros(shape if moving else (1, RECORD), self.dtype) for _ in range(3)
+            )
+            if not moving:
+                self.anchor = self.u
+            self._targets = np.zeros((copies * len(self.model.pinned), RECORD), self.dtype)
+            self._put = Put(self.u, self._slot, self._targets, len(self.model.pinned))
+        self.u[:] = 0
+        self._copies, self._aims, self._going = copies, np.empty(0), False
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.u, self.anchor, self.net, self.last, self.velocity, self._targets
+
+    def vectors(self, records: np.ndarray) -> np.ndarray:
+        """(copies, n, 3) what records have for the vertices, as a view."""
+        self.device.pull(records)
+        return self._vectors(records)
+
+    def _vectors(self, records: np.ndarray) -> np.ndarray:
+        return records.reshape(-1, self.model.vertices + 1, RECORD)[:, :-1, :3]
+
+    def _set(self, records: np.ndarray, vectors: Any) -> None:
+        self._vectors(records)[:] = vectors
+        self.device.push(records)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(copies, n, 3) float64 [m]."""
+        return self.model.rest + self.vectors(self.u)
+
+    @positions.setter
+    def positions(self, positions: np.ndarray) -> None:
+        self._set(self.u, positions - self.model.rest)
+
+    def take(self) -> list[State]:
+        """What the next step of each copy goes on from: u, and the velocities that were set last."""
+        u, v = self.vectors(self.u).copy(), np.zeros_like(self._vectors(self.u))
+        if self.anchor is not self.u:
+            v[:] = self._vectors(self.velocity)
+        return [State(*both) for both in zip(u, v, strict=True)]
+
+    def put(self, states: Sequence[State]) -> None:
+        self._set(self.u, [state.displacements for state in states])
+        self.set_velocities([state.velocities for state in states])
+
+    def set_velocities(self, velocities: Any) -> None:
+        """Start a motion with velocities (n, 3) or (copies, n, 3) [m/s]."""
+        self._set(self.velocity, velocities)
+        self._going = False
+
+    def set_anchor(self, anchor: np.ndarray) -> None:
+        """û = anchor - rest, positions (n, 3) or (copies, n, 3) [m]."""
+        self._set(self.anchor, anchor - self.model.rest)
+
+    def on_device(self, copy: int | None = None) -> Any:
+        """An array with the records u of one copy or all, where the kernels' is; None on the CPU."""
+        n = self.model.vertices + 1
+        first, last = (0, len(self.u)) if copy is None else (copy * n, (copy + 1) * n)
+        return self.device.duplicate(self.u, first, last)
+
+    def velocities(self, dt: float, damping: float) -> np.ndarray:
+        """(copies, n, 3) at the end of a step [m/s]."""
+        return (1.0 - damping) * (self.vectors(self.u).astype(float) - self.vectors(self.last)) / dt
+
+    def pin(self, positions: np.ndarray) -> None:
+        """Move the pinned vertices to positions (k, 3) or (copies, k, 3) [m]."""
+        self.device.on_records(self._put_at(positions))
+
+    def coast(self, dt: float, damping: float, pinned: np.ndarray) -> None:
+        """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
+        = uₙ + Δt v, but for the pinned vertices, which move to positions (k, 3) [m]. What has been prescribed
+        meanwhile counts as velocity."""
+        keep = 1.0 - damping if self._going else -1.0
+        coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self.device.on_records(coast, self._put_at(pinned))
+        self._going = True
+
+    def displace(self, drift: np.ndarray) -> None:
+        """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
+        self.device.on_records(Displace(self.u, drift, int(len(drift) > self.model.vertices + 1)))
+
+    def _put_at(self, positions: np.ndarray) -> Put:
+        if positions is self._aims:  # which nobody can have changed
+            return self._put
+        if not np.array_equal(positions, self._aims):
+            targets = self._targets.reshape(self._copies, len(self.model.pinned), RECORD)
+            targets[..., :3] = positions - self.model.rest[self.model.pinned]
+            self.device.push(self._targets)
+        self._aims = positions.copy() if positions.flags.writeable else positions
+        return self._put
