@@ -5,11 +5,11 @@ import pytest
 from problems import cantilever, material
 from scipy.sparse import bsr_matrix, eye
 
-from supple.problem import Problem
-from supple.scene import build_model
 from supple.linear.assembly import Assembly
 from supple.linear.conjugate_gradients import BURST, conjugate_gradients
 from supple.linear.solvers import Automatic
+from supple.problem import Problem
+from supple.scene import build_model
 
 LIMIT = 10_000
 

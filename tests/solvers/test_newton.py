@@ -11,11 +11,11 @@ from problems import NEWTONS, affine, cantilever, face, material, twisted
 
 import supple
 from supple import Newton, Outcome
+from supple.linear.assembly import Assembly
+from supple.linear.solvers import Direct
 from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.linear.assembly import Assembly
-from supple.linear.solvers import Direct
 
 ANY = pytest.mark.parametrize("name", MATERIALS)
 

@@ -16,7 +16,7 @@ from supple.kernels.access import (
 )
 from supple.kernels.announcing import compilation
 from supple.kernels.blocks import add_blocks
-from supple.kernels.compile import chosen_by_type, generic, kernel, like, physics
+from supple.kernels.compile import chosen_by_type, generic, kernel, like, ordered, physics
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
@@ -87,6 +87,7 @@ __all__ = [
     "number_at",
     "numbers_at",
     "offset_of",
+    "ordered",
     "pack_like",
     "physics",
     "proceed",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import bsr_matrix
@@ -11,8 +11,10 @@ from supple.kernels import kernel
 from supple.linear.elements import Bound, Tangent, add_elements, arrange_elements
 from supple.linear.pattern import pattern_of
 from supple.materials import Isotropic
-from supple.problem import Problem
 from supple.terms import TetElasticity
+
+if TYPE_CHECKING:
+    from supple.problem import Problem
 
 KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
 """The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it."""
@@ -73,6 +75,14 @@ class Assembly:
     def restrict(self, records: np.ndarray) -> np.ndarray:
         """The vector of the free vertices from (n + 1, 4) records."""
         return records[self.free, :3].ravel()
+
+    def connections(self) -> np.ndarray:
+        """How strongly each block connects its vertices [N/m], at rest and without inertia."""
+        u, inertia = self.problem.u.copy(), self.problem.inertia
+        self.problem.u[:], self.problem.inertia = 0, np.zeros_like(inertia)
+        blocks = self.hessian("bound").data
+        self.problem.u[:], self.problem.inertia = u, inertia
+        return np.sqrt(np.square(blocks).sum(axis=(1, 2)))
 
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""

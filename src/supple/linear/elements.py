@@ -87,7 +87,7 @@ def _principal(kind, material, F, V):
 
 @block.of(Principal)
 def _principal_block(stiffness, g, h):
-    """U K̂ Uᵀ, K̂ᵢᵢ = Aᵢᵢ aᵢ bᵢ + Σ sameᵢⱼ aⱼ bⱼ and K̂ᵢₖ = Aᵢₖ aᵢ bₖ + crossᵢₖ aₖ bᵢ with a = Wᵀ g, b = Wᵀ h."""
+    """U K̂ Uᵀ, K̂ᵢᵢ = Aᵢᵢ aᵢ bᵢ + Σ sameᵢⱼ aⱼ bⱼ and K̂ᵢₖ = Aᵢₖ aᵢ bₖ + crossᵢₖ aₖ bᵢ, a = Wᵀ g, b = Wᵀ h."""
     U, W, A, same, cross = stiffness.U, stiffness.W, stiffness.stretch, stiffness.same, stiffness.cross
     turned = transpose(W)
     a, b = matvec(turned, g), matvec(turned, h)
@@ -220,9 +220,9 @@ def _near_each_other(
     first = np.where(free, numbers, len(number_of)).min(axis=1)
     order = np.argsort(first, kind="stable")[: int(free.any(axis=1).sum())]
     count = -(-len(order) // (BATCH * lanes))
-    element = np.full(count * BATCH * lanes, -1, np.int64)
-    element[: len(order)] = order
-    element = element.reshape(count, BATCH * lanes)
+    places = np.full(count * BATCH * lanes, -1, np.int64)
+    places[: len(order)] = order
+    element = places.reshape(count, BATCH * lanes)
     colour = np.zeros(count, np.int64)
     _colour_batches(element, numbers, np.zeros(len(number_of), np.uint64), colour)
     by_colour = np.argsort(colour, kind="stable")
