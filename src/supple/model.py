@@ -85,6 +85,11 @@ class Model:
         mask[self.pinned] = False
         return mask
 
+    @property
+    def body_vertices(self) -> list[tuple[str, slice]]:
+        """Names and vertices of the bodies; one of all vertices where the model knows none."""
+        return [(body.name, body.vertices) for body in self.bodies] or [("", slice(0, self.vertices))]
+
     def fractions_at(self, time: float) -> tuple[float, ...]:
         """What part of each varying force acts at a time [s]."""
         return tuple(fraction(time) for fraction, _ in self.varying)

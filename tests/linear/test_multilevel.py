@@ -8,8 +8,8 @@ from scipy.sparse.linalg import spsolve
 
 import supple
 from supple.linear import Assembly, Multilevel, NotPositive, pcg
-from supple.scene import build_model
 from supple.problem import Problem
+from supple.scene import build_model
 
 
 def bar(across, contrast=1.0, size=(2.0, 0.1, 0.1), cells=None):

@@ -51,7 +51,9 @@ class Assembly:
         self.pattern = pattern_of(stencils, len(self.free), problem.device.threads)
         trash = len(self.pattern.indices)
         self._elements = [
-            arrange_elements(term, number_of, slots, trash, problem.dtype, problem.device.lanes, problem.device.name)
+            arrange_elements(
+                term, number_of, slots, trash, problem.dtype, problem.device.lanes, problem.device.name
+            )
             if _has_principal_frame(term)
             else None
             for term, slots in zip(model.terms, self.pattern.slots, strict=True)
@@ -78,10 +80,10 @@ class Assembly:
 
     def connections(self) -> np.ndarray:
         """How strongly each block connects its vertices [N/m], at rest and without inertia."""
-        u, inertia = self.problem.u.copy(), self.problem.inertia
-        self.problem.u[:], self.problem.inertia = 0, np.zeros_like(inertia)
+        u, inertia = self.problem.u.copy(), self.problem.loads.inertia
+        self.problem.u[:], self.problem.loads.inertia = 0, np.zeros_like(inertia)
         blocks = self.hessian("bound").data
-        self.problem.u[:], self.problem.inertia = u, inertia
+        self.problem.u[:], self.problem.loads.inertia = u, inertia
         return np.sqrt(np.square(blocks).sum(axis=(1, 2)))
 
     def hessian(self, kind: str) -> bsr_matrix:

@@ -39,7 +39,8 @@ class Loads:
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        self._loaded = np.atleast_1d(force[..., self.model.free, :].any(axis=(-2, -1)))
+        acts = (force.any(axis=-1) & self.model.free).reshape(-1, self.model.vertices)
+        self._loaded = np.stack([acts[:, own].any(axis=1) for _, own in self.model.body_vertices], axis=1)
         self.rows.force[:] = np.swapaxes(padded(force)[..., self._own[:, 0], :], -1, -2)
         self.device.push(self.rows.force)
 
@@ -58,13 +59,20 @@ class Loads:
         self.rows.inertia[:] = self._inertia_by_batch()
         self.device.push(self.rows.inertia)
 
+    def copy(self, other: Loads) -> None:
+        """Have the forces and the inertia of the first copy of another problem."""
+        self.set(other.force if other.force.ndim == 2 else other.force[0])
+        self.inertia = other.inertia
+        self.rows.inertia[:] = self._inertia_by_batch()
+        self.device.push(self.rows.inertia)
+
     def _inertia_by_batch(self) -> np.ndarray:
         """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
         return np.append(self.inertia, 1e-30)[self._own].astype(self.dtype)
 
-    def act_on(self, copy: int) -> bool:
-        """Whether external forces act on free vertices of a copy."""
-        return bool(self._loaded[copy if len(self._loaded) > 1 else 0])
+    def act_on(self, copy: int) -> list[bool]:
+        """Whether external forces act on free vertices of each body of a copy."""
+        return self._loaded[copy if len(self._loaded) > 1 else 0].tolist()
 
     @property
     def any(self) -> bool:

@@ -19,8 +19,10 @@ class Forecast:
         self._logarithms: list[float] = []
 
     def see(self, iteration: int, imbalance: float) -> None:
+        """An imbalance that is not finite, or that was not kept, is no progress: the last one stays."""
+        last = self._logarithms[-1] if self._logarithms else 0.0
         self._iterations.append(iteration)
-        self._logarithms.append(math.log(max(imbalance, 1e-300)) if math.isfinite(imbalance) else math.inf)
+        self._logarithms.append(math.log(max(imbalance, 1e-300)) if math.isfinite(imbalance) else last)
 
     @property
     def remaining(self) -> float:
@@ -29,8 +31,6 @@ class Forecast:
         x, y = self._iterations[-LOOKS:], self._logarithms[-LOOKS:]
         if len(x) < LOOKS:
             return 0.0
-        if not np.isfinite(y).all():
-            return math.inf
         rate = float(np.polyfit(np.array(x, float) - x[0], y, 1)[0])
         left = y[-1] - math.log(self.aim)
         return max(0.0, left) / -rate if rate < 0 else (math.inf if left > 0 else 0.0)

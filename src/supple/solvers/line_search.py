@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 
 ARMIJO = 1e-4
 """Part of the decrease that the slope promises which a step must have."""
@@ -34,7 +34,7 @@ class Start(NamedTuple):
     def of(problem: Problem, residual: float) -> Start:
         """At the problem's u."""
         energy = problem.energy()
-        return Start(energy, problem.energy_rounding(), residual)
+        return Start(energy, problem.measures.energy_rounding(), residual)
 
 
 class Reached(NamedTuple):

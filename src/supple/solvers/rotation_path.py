@@ -27,8 +27,8 @@ from supple.algebra.matrix3 import (
     transpose,
 )
 from supple.kernels import RECORD, each, enter, gather, inside, kernel, leave, load, physics, proceed, store
+from supple.problem import Problem
 from supple.solvers.laplace import Laplace
-from supple.solvers.problem import Problem
 from supple.terms.elastic import Elastic, corners, displacement_gradient, rest_gradient, shape_gradients
 from supple.terms.term import Elements, Term
 
@@ -130,8 +130,7 @@ def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
 
 class Turning(NamedTuple):
     """What there is of one term of elements: itself by elements, weights (rows, 1, lanes) [J], memory for
-    spins and pulls, which pulls (m k,) add up at the free vertices, and
-    how many elements there are."""
+    spins and pulls, which pulls (m k,) add up at the free vertices, and how many elements there are."""
 
     elements: Elements
     weights: np.ndarray
@@ -142,18 +141,19 @@ class Turning(NamedTuple):
 
 
 class RotationPath:
-    """Makes paths for the free vertices of a problem in float64.
+    """Makes paths for the free vertices of a problem in float64; free (f,): their ids in the order in which
+    directions have them.
 
     Elements with a deformation gradient turn, unless turning costs energy; other terms hold what they tie
     together, by their stiffness at rest, and so does inertia.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, free: np.ndarray | None = None) -> None:
         self.problem = problem
-        self.free = np.flatnonzero(problem.model.free)
+        self.free = np.flatnonzero(problem.model.free) if free is None else free
         number = np.full(problem.model.vertices, -1)
         number[self.free] = np.arange(len(self.free))
-        pairs = list(zip(problem.model.terms, problem.elements, strict=True))
+        pairs = list(zip(problem.model.terms, problem.layout.elements, strict=True))
         self._turning = [
             _turning(term, elements, number)
             for term, elements in pairs
@@ -173,7 +173,7 @@ class RotationPath:
         angles = []
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
-            p.run(measure_spins, 1, rows, own, p.u, self._direction, turning.spins)
+            p.device.run(measure_spins, 1, rows, own, p.u, self._direction, turning.spins)
             length = np.sqrt(np.square(turning.spins).sum(axis=1)).ravel()[: turning.size]
             angles.append(length)
         return Path(self, p.u[self.free, :3].astype(float), d.copy(), angles)
@@ -185,14 +185,14 @@ class RotationPath:
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
             memory = turning.weights, float(t), turning.spins, turning.pulls
-            p.run(measure_pulls, 1, rows, own, p.u, self._direction, *memory)
+            p.device.run(measure_pulls, 1, rows, own, p.u, self._direction, *memory)
             by_row = turning.pulls.reshape(len(own), -1, 3, own.shape[2]).transpose(0, 3, 1, 2)
             pull += turning.gathering @ by_row.reshape(-1, 3)
         return self._laplace.solve(pull, ACCURACY)
 
     @property
     def _laplace(self) -> Laplace:
-        inertia = self.problem.inertia[self.free]
+        inertia = self.problem.loads.inertia[self.free]
         if self._inertia is None or not np.array_equal(inertia, self._inertia):
             self._inertia = inertia.copy()
             self._solver = Laplace(csr_array(self._stiffness + diags_array(inertia)))
@@ -244,7 +244,7 @@ def _laplacian(term: Term, elements: Elements, number: np.ndarray, problem: Prob
         blocks = np.einsum("e,eai,ebi->eab", weight, term.gradients, term.gradients)
     else:
         at_rest = np.zeros_like(problem.u)
-        full = term.hessian_blocks(elements, at_rest, "projected", problem.threads)
+        full = term.hessian_blocks(elements, at_rest, "projected", problem.device.threads)
         blocks = np.einsum("eabii->eab", full) / 3
     at = number[term.vertices]
     row, column = np.broadcast_arrays(at[:, :, None], at[:, None, :])

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.solvers.problem import Problem
+from supple.problem import Problem
 
 
 def exact_twin(problem: Problem) -> Problem:
-    """The problem itself where it is in float64 on the CPU; else another one at the same u, under the same
-    forces and with the same inertia."""
-    if problem.device == "cpu" and problem.dtype == np.float64:
+    """The problem itself where it is in float64 on the CPU; else another one of its first copy, at the same
+    u, under the same forces and with the same inertia."""
+    if problem.device.name == "cpu" and problem.dtype == np.float64:
         return problem
     twin: Problem = problem.shared("float64 twin", lambda: Problem(problem.model, "float64"))
-    twin.set_force(problem.force)
-    twin.inertia = problem.inertia
-    twin.vertices.inertia[:] = twin._by_batch(twin.vertices.own)
-    for array, of_twin in ((problem.u, twin.u), (problem.anchor, twin.anchor)):
-        of_twin[:-1, :3] = problem.vectors(array)
+    twin.loads.copy(problem.loads)
+    for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
+        of_twin[:-1, :3] = problem.states.vectors(array)[0]
     return twin
 
 
 def bring_back(twin: Problem, problem: Problem) -> None:
     """Give the problem the u of its twin, rounded."""
     if twin is not problem:
-        problem.u[:-1, :3] = twin.u[:-1, :3]
-        problem.push(problem.u)
+        problem.positions = twin.positions
