@@ -42,7 +42,7 @@ def twisted_block(cells: int) -> supple.Scene:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), supple.Corotated(young=1e5, poisson=0.3), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=1.0)
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0)
     scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn + supple.Translate((0.3, 0, 0)))
     return scene
 

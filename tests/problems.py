@@ -68,7 +68,7 @@ def twisted(kind: Isotropic, cells: Any = 4, angle: float = 0.5, stretch: float 
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), kind, density=10)
     scene.pin(body.where(face(0, 0)))
-    turn = supple.Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=angle)
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle)
     scene.pin(body.where(face(0, 1)), motion=turn + supple.Translate((stretch, 0, 0)))
     return scene
 

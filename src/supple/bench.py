@@ -111,6 +111,6 @@ def twisted_block(cells: int, material: str) -> Model:
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(
         body.where(lambda X: X[:, 0] >= 1),
-        motion=Rotate(axis=(1, 0, 0), center=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
+        motion=Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=1.0) + Translate((0.3, 0, 0)),
     )
     return build_model(scene)

@@ -37,7 +37,7 @@ class Certifying:
             return True
         low, high = CLOSER
         self._below = balance.imbalance / min(max(low, found / self._wanted), high)
-        run.go_on()
+        run.go_on(self._below)
         return False
 
     def final(self, outcome: Outcome, balance: Balance) -> Certificate | None:

@@ -30,7 +30,7 @@ class Model:
     (k, 3) at time t [s] (t = inf is the end of every motion); terms: the energies; tets (m, 4): all
     tetrahedra, for counting inversions and for output; bodies: what they are parts of, for output; varying:
     forces (n, 3) [N] that act beside the constant ones, each with the fraction of it that acts at time t;
-    velocities (n, 3) [m/s] at the start, None for none.
+    velocities (n, 3) [m/s] at the start, None for none; supports: the name of each pin and its vertices (k,).
     """
 
     rest: np.ndarray
@@ -43,6 +43,7 @@ class Model:
     bodies: tuple[Part, ...] = ()
     varying: tuple[tuple[Callable[[float], float], np.ndarray], ...] = ()
     velocities: np.ndarray | None = None
+    supports: tuple[tuple[str, np.ndarray], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

@@ -4,8 +4,10 @@ from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
+from supple.evaluating import evaluate
+from supple.evaluation import Evaluation
 from supple.inspection import inspect
-from supple.io import export, save_frames
+from supple.io import save_frames
 from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
 from supple.meshes import (
     MeshError,
@@ -39,7 +41,7 @@ from supple.scene import (
     load_scene,
     scene_schema,
 )
-from supple.showing import film, open_run, picture, report_page
+from supple.showing import export, film, open_run, picture, report_page
 from supple.simulate import Frame, Result, equilibrium, simulate
 from supple.solvers import (
     BPXPBD,

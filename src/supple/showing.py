@@ -42,7 +42,8 @@ def picture(
 
     result: what `equilibrium`, `simulate` or a stepper gives; a run of `open_run`, of which it shows the last
     frame; a scene, at rest; or positions (n, 3) [m] of a `model`. field: what to colour by: displacement,
-    energy_density, volume_ratio, residual, ordering, body, or a field of your own. camera: corner, front,
+    energy_density, volume_ratio, von_mises, pressure, principal_stress, stretch, residual, ordering, body, or
+    a field of your own. camera: corner, front,
     side, back, top, or azimuth and elevation [degrees]. size: dots across and up. Of a run, the scene file
     says what is not given.
     """
@@ -107,6 +108,34 @@ def open_run(path: PathLike) -> SavedRun:
     from supple.runs.saved import open_run as opened
 
     return opened(a_path(path, "a results folder"))
+
+
+def export(
+    results: Any,
+    formats: str | Iterable[str],
+    output: PathLike | None = None,
+    watch: Callable[[int, int], None] | None = None,
+    *,
+    fields: str | Iterable[str] | None = None,
+) -> dict[str, Path]:
+    """Write the start, as frame 0, and the frames of a results folder, or of a run of `open_run`, in formats
+    such as "usd,glb".
+
+    Nothing is simulated. An unfinished run gives the frames that are complete. output: a folder, which is the
+    results folder itself unless given. fields: what else USD, VTU, NPZ and Zarr files are to have of every
+    frame, such as "von_mises,cauchy", see `evaluate`. watch: called as watch(done, frames). Returns the file
+    or folder that each format wrote.
+    """
+    from supple.evaluation import quantities_named
+    from supple.io.export import export as write
+
+    run, names = _run(results), quantities_named(fields)
+    folder = a_path(results, "a results folder") if run is None else run.folder.path
+    if not names:
+        return write(folder, formats, output, watch)
+    from supple.runs.saved import fields_of
+
+    return write(folder, formats, output, watch, fields_of(run or open_run(folder), names))
 
 
 def report_page(results: Any, path: PathLike | None = None) -> Path:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from supple.asking import Options, Request, arriving, check_watching, request, takes_options
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
+from supple.compute import Compute
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.report import Report
@@ -20,6 +21,9 @@ from supple.solvers import Solver
 from supple.solving import Watcher, make_problem, solve
 from supple.state import State
 from supple.stepping import Pace, Stepping, make_pace
+
+if TYPE_CHECKING:
+    from supple.evaluation import Evaluation
 
 
 @dataclass(repr=False)
@@ -54,6 +58,17 @@ class Result:
         from supple.interop import array_of
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
+
+    def evaluate(
+        self, *, precision: str = "float64", device: str = "cpu", threads: int | None = None
+    ) -> Evaluation:
+        """Forces, reactions at pins, energies, deformations and stresses here, under the loads and with the
+        inertia that led here; see `supple.evaluate`."""
+        from supple.evaluating import evaluation_of
+
+        compute = Compute(device, precision, threads)
+        x = finite_rows("positions", self.positions, self.model.vertices)
+        return evaluation_of(self.model, x, self.step, compute)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"on_device": None}

@@ -28,7 +28,7 @@ where = { side = "x-" }
 [[pin]]
 where = { side = "x+" }
 motion = [
-  { rotate = { axis = [1, 0, 0], center = [1, 0.5, 0.5], angle = 0.4 } },
+  { rotate = { axis = [1, 0, 0], centre = [1, 0.5, 0.5], angle = 0.4 } },
   { keyframes = { times = [0, 2], offsets = [[0, 0, 0], [0.4, 0, 0]] } },
 ]
 """

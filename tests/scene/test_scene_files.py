@@ -145,15 +145,15 @@ solid = "solid1"
 where = { vertices = [2, 1] }
 motion = [
   { translate = { offset = [1, 0, 0], start = 1 } },
-  { rotate = { axis = [0, 0, 2], center = [0, 0, 0], angle = 3 } },
-  { twist = { axis = [0, 0, 1], center = [0, 0, 0], angle = 3, duration = 4 } },
+  { rotate = { axis = [0, 0, 2], centre = [0, 0, 0], angle = 3 } },
+  { twist = { axis = [0, 0, 1], centre = [0, 0, 0], angle = 3, duration = 4 } },
   { scale = { factor = 2 } },
   { keyframes = { times = [0, 1], motion = [{ scale = { factor = [1, 2, 3] } }], fractions = [0, 1] } },
   { keyframes = { times = [0, 1], offsets = [[0, 0, 0], [1, 2, 3]] } },
 ]
 [[force]]
 solid = "a"
-where = { sphere = { center = [0, 0, 3], radius = 0.1 } }
+where = { sphere = { centre = [0, 0, 3], radius = 0.1 } }
 force = [1, 2, 3]
 [[traction]]
 solid = "a"
@@ -334,7 +334,7 @@ MISTAKES = {
         "pin[0].solid: is missing. Name one of 'cube', 'other'",
     ),
     "empty selection": (
-        pinned(**{'side = "x-"': "sphere = { center = [5, 5, 5], radius = 1 }"}),
+        pinned(**{'side = "x-"': "sphere = { centre = [5, 5, 5], radius = 1 }"}),
         "pin[0].where: The selection on body 'cube' is empty; the body spans x from 0 to 1",
     ),
     "wrong side": (pinned(**{"x-": "left"}), "pin[0].where.side: got 'left'; it should be 'x-', 'x+'"),
@@ -343,7 +343,7 @@ MISTAKES = {
         "pin[0].where: Body 'cube' has vertices 0 to 26",
     ),
     "wrong motion": (
-        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], center = [0, 0, 0], angle = 1 } }]",
+        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], centre = [0, 0, 0], angle = 1 } }]",
         "pin[0].motion[0]: axis of Rotate must not be the zero vector",
     ),
     "motion is no list": (

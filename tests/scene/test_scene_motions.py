@@ -44,23 +44,23 @@ def test_without_duration_a_motion_jumps_at_its_start():
 
 @settings(max_examples=50, deadline=None)
 @given(axes, vectors, st.floats(-7, 7))
-def test_rotation_preserves_distances_and_orientation(axis, center, angle):
-    moved = Rotate(axis, center, angle)(POINTS, math.inf)
+def test_rotation_preserves_distances_and_orientation(axis, centre, angle):
+    moved = Rotate(axis, centre, angle)(POINTS, math.inf)
     np.testing.assert_allclose(pdist(moved), pdist(POINTS), atol=1e-12)
     R = Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis))
-    np.testing.assert_allclose(moved, center + R.apply(POINTS - center), atol=1e-12)
+    np.testing.assert_allclose(moved, centre + R.apply(POINTS - centre), atol=1e-12)
 
 
 @settings(max_examples=50, deadline=None)
 @given(axes, vectors, numbers)
-def test_twist_turns_each_plane_by_its_distance_along_the_axis(axis, center, angle):
-    moved = Twist(axis, center, angle)(POINTS, math.inf)
+def test_twist_turns_each_plane_by_its_distance_along_the_axis(axis, centre, angle):
+    moved = Twist(axis, centre, angle)(POINTS, math.inf)
     unit = np.array(axis) / np.linalg.norm(axis)
-    h = (POINTS - center) @ unit
+    h = (POINTS - centre) @ unit
     for point, height, x in zip(POINTS, h, moved, strict=True):
-        expected = Rotate(axis, center, angle * height)(point[None], math.inf)[0]
+        expected = Rotate(axis, centre, angle * height)(point[None], math.inf)[0]
         np.testing.assert_allclose(x, expected, atol=1e-12)
-    np.testing.assert_allclose((moved - center) @ unit, h, atol=1e-12)
+    np.testing.assert_allclose((moved - centre) @ unit, h, atol=1e-12)
 
 
 def test_scale_takes_one_factor_or_three():

@@ -82,7 +82,7 @@ def test_patch(name):
 
 def rigidly_moved(name, angle):
     mesh, _ = irregular_block(2)
-    turn = supple.Rotate(axis=(1, 2, 3), center=(0.2, 0.3, 0.4), angle=angle) + supple.Translate((1, -2, 3))
+    turn = supple.Rotate(axis=(1, 2, 3), centre=(0.2, 0.3, 0.4), angle=angle) + supple.Translate((1, -2, 3))
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(mesh, material(name))
     scene.pin(body.where(face(0, 0)), motion=turn)

@@ -74,7 +74,7 @@ def test_rest_is_recognised_after_a_rigid_motion(precision):
     """Rounding leaves forces that never balance; they must count as none."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(4), material("corotated"))
-    turn = supple.Rotate(axis=(0, 1, 1), center=(0, 0, 0), angle=1.0) + supple.Translate((3, 2, 1))
+    turn = supple.Rotate(axis=(0, 1, 1), centre=(0, 0, 0), angle=1.0) + supple.Translate((3, 2, 1))
     scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=turn)
     result = supple.equilibrium(scene, start=turn(body.points, np.inf), precision=precision)
     assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)

@@ -97,3 +97,20 @@ def test_few_peaks_do_not_hide_the_rest():
     calm = np.linspace(0, 1, 1000)
     _, high = FIELDS["energy_density"].limits(np.append(calm, [1e6, 1e7]))
     assert high < 2
+
+
+def test_stresses_are_those_of_evaluate(model):
+    """Of a body that is deformed evenly they are the same everywhere, and of any body means."""
+    F = np.array([[1.2, 0.1, 0], [0, 0.9, 0.2], [0.1, 0, 1.1]])
+    found = supple.evaluate(model, model.rest @ F.T)
+    expected = {
+        "von_mises": found.von_mises[0],
+        "pressure": found.pressure[0],
+        "principal_stress": found.principal_stresses[0, 0],
+        "stretch": np.linalg.svd(F)[1][0],
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(values(name, model, model.rest @ F.T), value, rtol=1e-9)
+    x = bent(model.rest)
+    found = supple.evaluate(model, x)
+    np.testing.assert_allclose(values("von_mises", model, x), found.at_vertices(found.von_mises))

@@ -50,7 +50,8 @@ def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers and options, motions, selections, meshes, files, fields, exports and scenes."""
+    """List materials, solvers and options, motions, selections, meshes, files, fields of
+    pictures, quantities for files, exports and scenes."""
     with refusing(json):
         from supple.checks import closest
 
@@ -66,6 +67,7 @@ def list_names(
 
 def catalogue() -> dict[str, Entries]:
     """Everything that has a name, by section; each entry has at least a name and a description."""
+    from supple.evaluation import QUANTITIES
     from supple.io import FORMATS
     from supple.materials import MATERIALS
     from supple.meshes.files import _FORMATS
@@ -94,6 +96,7 @@ def catalogue() -> dict[str, Entries]:
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],
+        "quantities": [{"name": name, "description": text} for name, text in QUANTITIES.items()],
         "exports": [{"name": name, "description": format.description} for name, format in FORMATS.items()],
         "scenes": _scenes(),
     }

@@ -19,6 +19,10 @@ def export(
     output: Annotated[
         Path | None, typer.Option(parser=folder, help="Folder to write to; the results folder unless given.")
     ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(help="What else USD, VTU, NPZ and Zarr are to have: of `supple list quantities`."),
+    ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -26,14 +30,18 @@ def export(
     with refusing(json):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        from supple.io import export as write
+        from supple.showing import export as write
 
         columns = TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=28)
         with Progress(
             *columns, console=errors, transient=True, disable=quiet or not errors.is_terminal
         ) as bar:
             task = bar.add_task("export")
-            paths = write(results, to, output, lambda done, all: bar.update(task, completed=done, total=all))
+
+            def watch(done: int, all: int) -> None:
+                bar.update(task, completed=done, total=all)
+
+            paths = write(results, to, output, watch, fields=fields)
         if json:
             answer({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
         elif not quiet:

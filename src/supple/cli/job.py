@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ from supple.checks import closest
 from supple.cli.meshing import showing_tetrahedralisation
 from supple.cli.shipped import shipped_scenes
 from supple.compute import Compute
+from supple.evaluating import evaluation_of
+from supple.evaluation import Fields
 from supple.io import SavedFrame
+from supple.model import Model
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import start_of
 from supple.simulate import Frame, equilibrium, simulate
@@ -36,6 +39,11 @@ class Job:
     frames: int
     compute: Compute
     history: bool
+    fields: Sequence[str] = ()
+
+    def fields_at_start(self, model: Model) -> Fields | None:
+        """Those that files of frame 0 are to have, None for none."""
+        return evaluation_of(model, self.start.positions).fields(self.fields) if self.fields else None
 
     @property
     def single(self) -> bool:
@@ -92,7 +100,16 @@ class Job:
         elif last is None:
             result = equilibrium(scene, self.solver, **options)
             still = np.zeros_like(result.positions)
-            yield Frame(result.positions, result.report, result.model, still, 1, scene.dt, state=result.state)
+            yield Frame(
+                result.positions,
+                result.report,
+                result.model,
+                still,
+                1,
+                scene.dt,
+                state=result.state,
+                step=result.step,
+            )
 
 
 def load_file(path: Path) -> SceneFile:

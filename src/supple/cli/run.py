@@ -67,6 +67,13 @@ def run(
         str | None,
         typer.Option(help="What to colour by, instead of what the file says; see `supple render`."),
     ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            help="What else frames are to have, e.g. von_mises,cauchy, of `supple list quantities`; what the "
+            "file says unless given."
+        ),
+    ] = None,
     write: Annotated[
         str | None, typer.Option(help="Further formats to write, e.g. usd,glb; see `supple export`.")
     ] = None,
@@ -83,10 +90,12 @@ def run(
         from supple.asking import arriving, stop_of
         from supple.cli.job import Job, load_file, solver_for
         from supple.compute import Compute
+        from supple.evaluation import quantities_named
         from supple.io import ResultsFolder
         from supple.io.export import export_own, parse_formats
         from supple.runs.pictures import make_look
         from supple.runs.record import new_record
+        from supple.runs.saved import fields_of
 
         formats = [f.name for f in parse_formats(write)] if write else []
         compute = Compute(device, precision, threads)
@@ -102,7 +111,8 @@ def run(
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
         look = make_look(file, field)
-        job = Job(file, method, stop, count, compute, history)
+        chosen = quantities_named(file.output.fields if fields is None else fields)
+        job = Job(file, method, stop, count, compute, history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
         record = new_record(file, count, job.settings)
         results.create()
@@ -111,7 +121,7 @@ def run(
             try:
                 saved = _perform(job, results, record, last, quiet)
                 if formats:
-                    export_own(results.path, formats)
+                    export_own(results.path, formats, fields_of(saved, chosen))
                 _illustrate(saved, look, picture, film and count > 1, gif, quiet)
                 code = DONE if record["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt:
@@ -174,10 +184,11 @@ def _perform(
             if not record["frames"]:  # what is replaced stays until there is something better
                 _begin(job, folder, record)
             if not frame_path(folder.path, 0, ".npz").exists():
-                write_frame(folder.path, job.start, mesh, body)
+                write_frame(folder.path, job.start, mesh, body, job.fields_at_start(frame.model))
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
-            write_frame(folder.path, saved, mesh, body)
+            values = frame.evaluate().fields(job.fields) if job.fields else None
+            write_frame(folder.path, saved, mesh, body, values)
             add_frame(record, frame, looks)
             folder.write_report(record)
             write_pvd(folder.path, [0.0, *(entry["time"] for entry in record["frames"])], first=0)

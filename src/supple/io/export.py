@@ -12,19 +12,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import a_path, closest, each, finite_rows, positive, shown
+from supple.evaluating import evaluation_of
+from supple.evaluation import Fields, quantities_named
 from supple.io.bodies import read_bodies
 from supple.io.errors import ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.lock import locked
 from supple.io.results import ResultsFolder
+from supple.model import Step
 from supple.scene import Scene, SceneFile
-from supple.scene.build import start_of
+from supple.scene.build import assembled, start_of
 from supple.scene.scene import scene_of
 from supple.simulate import Frame, Result
 
 Watch = Callable[[int, int], None]
 """Called as watch(frames that are written, all frames) after every frame."""
+
+Values = Callable[[Any], Fields]
+"""Called with a frame: what files are to have of it beside positions."""
 
 
 def export(
@@ -32,24 +38,34 @@ def export(
     formats: str | Iterable[str],
     output: str | os.PathLike[str] | None = None,
     watch: Watch | None = None,
+    values: Values | None = None,
 ) -> dict[str, Path]:
     """Write the start, as frame 0, and the frames of a results folder in formats such as "usd,glb".
 
     Nothing is simulated. An unfinished run gives the frames that are complete. output: a folder, which is the
-    results folder itself unless given. Returns the file or folder that each format wrote.
+    results folder itself unless given. values: what else files are to have of a frame. Returns the file or
+    folder that each format wrote.
     """
     chosen = parse_formats(formats)
+    _refuse_without_fields(chosen, values)
     folder = ResultsFolder(a_path(results, "a results folder"))
     indices, shot = open_shot(folder)
     target = _made(folder.path if output is None else a_path(output, "a folder to write to"))
     with locked(target):
-        return _write(shot, _read(folder.path, indices, watch), chosen, target)
+        return _write(shot, _read(folder.path, indices, watch), chosen, target, values)
 
 
-def export_own(results: Path, formats: str | Iterable[str]) -> dict[str, Path]:
+def export_own(results: Path, formats: str | Iterable[str], values: Values | None = None) -> dict[str, Path]:
     """Write the frames into the results folder by who holds its lock."""
     indices, shot = open_shot(ResultsFolder(results))
-    return _write(shot, _read(results, indices, None), parse_formats(formats), results)
+    return _write(shot, _read(results, indices, None), parse_formats(formats), results, values)
+
+
+def _refuse_without_fields(formats: list[Format], values: Values | None) -> None:
+    if values is not None and not any(format.fields for format in formats):
+        able = ", ".join(name for name, format in FORMATS.items() if format.fields)
+        names = ", ".join(format.name for format in formats)
+        raise ResultsError(f"{names} cannot hold fields; {able} can.")
 
 
 def save_frames(
@@ -59,13 +75,15 @@ def save_frames(
     output: str | os.PathLike[str],
     dt: float | None = None,
     start: ArrayLike | None = None,
+    fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
     """Write frames in formats such as "usd,glb" as they are computed, one in memory at a time:
     `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
 
     frames: what `simulate` gives, results of `equilibrium`, or positions (n, 3) [m]. start (n, 3) [m] is
     written before frame 1 as frame 0, at time 0; the scene at rest unless given. dt [s] from frame to frame,
-    the scene's unless given. Returns the file or folder that each format wrote.
+    the scene's unless given. fields: what else files are to have, such as "von_mises,cauchy", see `evaluate`;
+    USD, VTU, NPZ and Zarr can. Returns the file or folder that each format wrote.
     """
     scene = scene_of(scene)
     if not scene.bodies:
@@ -75,8 +93,25 @@ def save_frames(
     frames = each(frames, "frames are what simulate() gives, or a list of results")
     shot = Shot(scene.bodies, positive("dt", scene.dt if dt is None else dt, "s"))
     chosen, target = parse_formats(formats), _made(a_path(output, "a folder to write to"))
+    names = quantities_named(fields)
+    values = _evaluated(scene, names) if names else None
+    _refuse_without_fields(chosen, values)
     with locked(target):
-        return _write(shot, _with_start(_moments(frames, scene, shot.dt), scene, start), chosen, target)
+        moments = _with_start(_moments(frames, scene, shot.dt), scene, start)
+        return _write(shot, moments, chosen, target, values)
+
+
+def _evaluated(scene: Scene, names: list[str]) -> Values:
+    """Fields of results, and of positions under the loads that the scene has at their time."""
+    model = assembled(scene)
+
+    def values(frame: Any) -> Fields:
+        if isinstance(frame, Result):
+            return frame.evaluate().fields(names)
+        x = frame.positions
+        return evaluation_of(model, x, Step(np.inf, x, model.force_at(frame.time))).fields(names)
+
+    return values
 
 
 def parse_formats(formats: str | Iterable[str]) -> list[Format]:
@@ -110,7 +145,7 @@ def open_shot(folder: ResultsFolder) -> tuple[range, Shot]:
     )
 
 
-def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[Moment]:
+def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[SavedFrame]:
     for done, index in enumerate(indices, start=1):
         yield read_frame(folder, index)
         if watch is not None:
@@ -125,21 +160,26 @@ def _made(output: Path) -> Path:
     return output
 
 
-def _write(shot: Shot, frames: Iterable[Moment], formats: list[Format], output: Path) -> dict[str, Path]:
+def _write(
+    shot: Shot, frames: Iterable[Any], formats: list[Format], output: Path, values: Values | None = None
+) -> dict[str, Path]:
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:
         writers = [stack.enter_context(format.writer(paths[format.name], shot)) for format in formats]
         for frame in frames:
             any_frame = True
+            fields = Fields() if values is None else values(frame)
+            moment = Moment(frame.positions, frame.index, frame.time, fields)
             for add in writers:
-                add(frame)
+                add(moment)
+            del moment, frame  # no two of them are kept
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
 
 
-def _with_start(frames: Iterator[Moment], scene: Scene, start: ArrayLike | None) -> Iterator[Moment]:
+def _with_start(frames: Iterator[Any], scene: Scene, start: ArrayLike | None) -> Iterator[Any]:
     """The start before frame 1; frames that begin with another one are as they are."""
     for first in frames:
         if first.index == 1:
@@ -151,7 +191,7 @@ def _with_start(frames: Iterator[Moment], scene: Scene, start: ArrayLike | None)
         yield from frames
 
 
-def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Moment]:
+def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Any]:
     """Frames with an index and a time, also where they are results or plain arrays."""
     count = scene.bodies[-1].vertices.stop
     for number, frame in enumerate(frames, start=1):
@@ -159,5 +199,7 @@ def _moments(frames: Iterable[Any], scene: Scene, dt: float) -> Iterator[Moment]
         positions = finite_rows(f"frame {number}", given, count, ResultsError)
         if isinstance(frame, Frame):
             yield frame
+        elif isinstance(frame, Result):
+            yield Frame(**vars(frame), index=number, time=number * dt)
         else:
             yield SavedFrame(positions, np.zeros((count, 3)), number, number * dt)

@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from supple.evaluation import Fields
 from supple.io.errors import FrameError
 from supple.io.replacing import replacing
 from supple.meshes import TetMesh, save_mesh
@@ -34,29 +35,41 @@ def frame_path(folder: Path, index: int, suffix: str) -> Path:
     return folder / f"frame_{index:04d}{suffix}"
 
 
-def write_frame(folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray) -> None:
+def write_frame(
+    folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray, fields: Fields | None = None
+) -> None:
     """Write frame_0001.vtu and then frame_0001.npz, so that a frame with an NPZ file is complete.
 
-    mesh: all bodies at rest; body (m,): which body each tet belongs to.
+    mesh: all bodies at rest; body (m,): which body each tet belongs to; fields: what else both files are to
+    have.
     """
-    write_vtu(folder, frame.index, frame.positions, mesh, body)
+    write_vtu(folder, frame.index, frame.positions, mesh, body, fields)
     arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
         arrays |= {f"state_{name}": values for name, values in vars(frame.state).items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
-        np.savez(path, allow_pickle=False, **arrays)
+        np.savez(path, allow_pickle=False, **arrays, **(fields or Fields()).all)
 
 
-def write_vtu(folder: Path, index: int, positions: np.ndarray, mesh: TetMesh, body: np.ndarray) -> None:
-    """frame_0001.vtu with the fields displacement, body and volume_ratio."""
+def write_vtu(
+    folder: Path,
+    index: int,
+    positions: np.ndarray,
+    mesh: TetMesh,
+    body: np.ndarray,
+    fields: Fields | None = None,
+) -> None:
+    """frame_0001.vtu with the fields displacement, body and volume_ratio, and further ones."""
+    fields = fields or Fields()
+    volume_ratio = volumes(positions, mesh.tets) / mesh.volumes
     with replacing(frame_path(folder, index, ".vtu")) as path:
         save_mesh(
             mesh,
             path,
             positions,
-            point_data={"displacement": positions - mesh.points},
-            cell_data={"body": body, "volume_ratio": volumes(positions, mesh.tets) / mesh.volumes},
+            point_data={"displacement": positions - mesh.points, **fields.vertices},
+            cell_data={"body": body, "volume_ratio": volume_ratio, **fields.tets},
         )
 
 

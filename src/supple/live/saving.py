@@ -111,10 +111,10 @@ def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table
     angle = float(np.linalg.norm(turn))
     steps = [_held(motion, pins.taken) for motion in motions]
     if not np.all(place.stretch == 1):
-        steps.append({"scale": {"factor": place.stretch.tolist(), "center": centre, **at_once}})
+        steps.append({"scale": {"factor": place.stretch.tolist(), "centre": centre, **at_once}})
     if angle:
         axis = (turn / angle).tolist()
-        steps.append({"rotate": {"axis": axis, "center": centre, "angle": angle, **at_once}})
+        steps.append({"rotate": {"axis": axis, "centre": centre, "angle": angle, **at_once}})
     steps.append({"translate": {"offset": (place.position - pins.middle).tolist(), **at_once}})
     return steps
 

@@ -28,3 +28,14 @@ def qualities(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
     """
     length = np.sqrt(squared_edges(points, tets).mean(axis=0))
     return 6 * np.sqrt(2) * volumes(points, tets) / length**3
+
+
+def means_at_vertices(values: np.ndarray, tets: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    """(count, ...) means over the tets around each vertex, with weights (m,), of values (m, ...); NaN where
+    there are none."""
+    rows = np.asarray(values, float).reshape(len(tets), -1)
+    weight, corners = np.repeat(weights, 4), tets.ravel()
+    sums = [np.bincount(corners, weight * np.repeat(column, 4), count) for column in rows.T]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.stack(sums, axis=1) / np.bincount(corners, weight, count)[:, None]
+    return means.reshape(count, *np.shape(values)[1:])

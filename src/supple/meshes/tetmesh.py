@@ -125,9 +125,9 @@ class TetMesh(Constant):
         """Scaled about the origin by one factor, or by one for each axis."""
         return self.transformed(scaling(factor))
 
-    def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> TetMesh:
-        """Turned by angle [rad] about the axis through center, counter-clockwise seen from its tip."""
-        direction, c = three("axis", axis), three("center", center)
+    def rotated(self, axis: ArrayLike, angle: float, centre: ArrayLike = (0, 0, 0)) -> TetMesh:
+        """Turned by angle [rad] about the axis through centre, counter-clockwise seen from its tip."""
+        direction, c = three("axis", axis), three("centre", centre)
         angle = one_number("angle", angle)
         if not direction.any():
             raise MeshError("axis must not be zero.")

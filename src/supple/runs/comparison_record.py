@@ -86,4 +86,11 @@ def read_comparison(folder: Path) -> dict[str, Any]:
 
 def trial_of(entry: dict[str, Any]) -> Trial:
     """A trial as it was before it was written."""
-    return Trial(SOLVERS[entry["solver"]](**entry["options"]), entry["label"], None, report_of(entry))
+    try:
+        solver = SOLVERS[entry["solver"]](**entry["options"])
+    except (KeyError, TypeError, ValueError):
+        raise ResultsError(
+            f"the trial {entry['label']!r} has a solver or options that this version of supple does not "
+            "know; compare again."
+        ) from None
+    return Trial(solver, entry["label"], None, report_of(entry))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
+from supple.evaluating import evaluation_of
+from supple.evaluation import Evaluation, Fields
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model, Step
@@ -96,6 +98,10 @@ class SavedRun:
             parts.append(frame["outcome"].replace("_", " "))
         return " · ".join(parts)
 
+    def evaluate(self, index: int) -> Evaluation:
+        """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
+        return evaluation_of(self.model, np.asarray(self.frame(index).positions, float), self.step(index))
+
     def step(self, index: int) -> Step | None:
         """What led to a frame; None where nothing but constant forces did, and for the start."""
         scene, force = self.file.scene, None
@@ -115,6 +121,11 @@ class SavedRun:
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else start + scene.dt * v, force)
+
+
+def fields_of(run: SavedRun, names: Sequence[str]) -> Callable[[SavedFrame], Fields] | None:
+    """What files are to have of a frame; None where nothing is asked for."""
+    return (lambda frame: run.evaluate(frame.index).fields(names)) if names else None
 
 
 class _Saved(Sequence[T]):

@@ -11,8 +11,9 @@ from supple.words import counted
 def solver_name(record: dict[str, Any]) -> str:
     """pbng (chebyshev)"""
     solver = record["solver"]
-    acceleration = solver["options"].get("acceleration", {"kind": "none"})
-    return solver["method"] + (f" ({acceleration['kind']})" if acceleration["kind"] != "none" else "")
+    acceleration = solver["options"].get("acceleration", "none")
+    kind = acceleration if isinstance(acceleration, str) else acceleration["kind"]  # a name in older records
+    return solver["method"] + (f" ({kind})" if kind != "none" else "")
 
 
 def outcome(frames: list[dict[str, Any]]) -> str:

@@ -67,6 +67,12 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
     """
     scene = scene_of(scene)
     check_scene(scene, quasistatic)
+    return assembled(scene)
+
+
+def assembled(scene: Scene) -> Model:
+    """The model of a scene that need not have a solution: bodies may fall, or all vertices be pinned."""
+    _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
     pinned, prescribed = _pins(scene)
@@ -82,14 +88,19 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
+        supports=tuple((pin.name, pin.on.vertices) for pin in scene.pins),
     )
+
+
+def _check(scene: Scene) -> None:
+    if not scene.bodies:
+        raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
+    scene.check()
 
 
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
-    if not scene.bodies:
-        raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
-    scene.check()
+    _check(scene)
     pinned, _ = _pins(scene)
     if len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")

@@ -12,7 +12,6 @@ from supple.scene.errors import SceneError
 __all__ = [
     "Vector",
     "array",
-    "body_name",
     "closest",
     "count",
     "direction",
@@ -20,6 +19,7 @@ __all__ = [
     "number",
     "part",
     "shown",
+    "sound_name",
     "vector",
 ]
 
@@ -83,16 +83,16 @@ def count(value: Any, what: str) -> int:
         raise SceneError(f"{error}.") from None
 
 
-def body_name(name: Any) -> str:
+def sound_name(name: Any, what: str = "body") -> str:
     """A name that messages, files and exports can have."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or set(name) & set("/\\"):
         raise SceneError(
-            f"The name of a body must be text that can also be the name of a file, without slashes, for "
+            f"The name of a {what} must be text that can also be the name of a file, without slashes, for "
             f"example 'left_arm'; got {shown(name)}."
         )
     if len(name) > LONGEST_NAME:
         raise SceneError(
-            f"The name of a body may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
+            f"The name of a {what} may have {LONGEST_NAME} letters; {shown(name)} has {len(name)}."
         )
     return name
 

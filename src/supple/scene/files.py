@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from supple.checks import a_path, closest, shown
+from supple.evaluation import quantities_named
 from supple.model import Model
 from supple.scene.build import check_scene
 from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
-from supple.scene.schema import SceneTable, Solver, Start, Stop, View
+from supple.scene.schema import Output, SceneTable, Solver, Start, Stop, View
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.options import option_names, part_with
@@ -32,7 +33,8 @@ class SceneFile:
 
     solver: `method` and a dict of `options`. stop: `tolerance`, `max_iterations`, `time_budget` [s] and
     `distance`, None where the file does not say. start: where free vertices start, None for the rest shape.
-    view: how pictures show it. folder: what paths in the file are relative to.
+    view: how pictures show it. folder: what paths in the file are relative to. output: the `fields` that
+    files of frames have.
     """
 
     path: Path
@@ -43,6 +45,7 @@ class SceneFile:
     start: Start | None
     view: View
     folder: Path
+    output: Output = field(default_factory=Output)
 
     def __repr__(self) -> str:
         return f"<SceneFile {str(self.path)!r}: {self.solver.method}, {self.scene!r}>"
@@ -70,11 +73,14 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     if not raw.get("solid"):
         mistakes.add("solid", "is missing. A scene needs at least one [[solid]] with a mesh and a material.")
     _check_solver(table.solver, mistakes)
+    mistakes.attempt("output.fields", lambda: quantities_named(table.output.fields))
     mistakes.raise_any()
     mistakes.attempt("pin", lambda: check_scene(scene))
     mistakes.raise_any()
     title = table.title or path.stem
-    return SceneFile(path, title, scene, table.solver, table.stop, table.start, table.view, folder)
+    return SceneFile(
+        path, title, scene, table.solver, table.stop, table.start, table.view, folder, table.output
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -93,27 +93,27 @@ class Translate(_Timed):
 @dataclass(frozen=True)
 class _AboutAxis(_Timed):
     axis: Vector
-    center: Vector
+    centre: Vector
     angle: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
         self._set("axis", direction(self.axis, f"axis of {name}"))
-        self._set("center", vector(self.center, f"center [m] of {name}"))
+        self._set("centre", vector(self.centre, f"centre [m] of {name}"))
         self._set("angle", number(self.angle, f"angle of {name}"))
 
     def _rotated(self, points: np.ndarray, angle: np.ndarray) -> np.ndarray:
         """Rodrigues: x = c + cos θ r + sin θ a × r + (1 - cos θ)(a·r) a, r = X - c; angle θ () or (k,)."""
-        axis, center = np.array(self.axis), np.array(self.center)
-        r = points - center
+        axis, centre = np.array(self.axis), np.array(self.centre)
+        r = points - centre
         cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]
-        return center + cos * r + sin * np.cross(axis, r) + (1 - cos) * (r @ axis)[:, None] * axis
+        return centre + cos * r + sin * np.cross(axis, r) + (1 - cos) * (r @ axis)[:, None] * axis
 
 
 @dataclass(frozen=True)
 class Rotate(_AboutAxis):
-    """Rotation by `angle` [rad], right-handed about the line through `center` [m] along `axis`."""
+    """Rotation by `angle` [rad], right-handed about the line through `centre` [m] along `axis`."""
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
         return self._rotated(points, np.asarray(fraction * self.angle))
@@ -121,22 +121,22 @@ class Rotate(_AboutAxis):
 
 @dataclass(frozen=True)
 class Twist(_AboutAxis):
-    """Rotation about the axis by angle × h, where h [m] is a point's coordinate along the axis from `center`.
+    """Rotation about the axis by angle × h, where h [m] is a point's coordinate along the axis from `centre`.
 
-    `angle` is in radians per metre: the plane through `center` stays, planes at h > 0 turn right-handed.
+    `angle` is in radians per metre: the plane through `centre` stays, planes at h > 0 turn right-handed.
     """
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        h = (points - np.array(self.center)) @ np.array(self.axis)
+        h = (points - np.array(self.centre)) @ np.array(self.axis)
         return self._rotated(points, fraction * self.angle * h)
 
 
 @dataclass(frozen=True)
 class Scale(_Timed):
-    """x = c + (1 + s (f - 1)) (X - c): one factor f > 0, or one per axis (3,), about the center c [m]."""
+    """x = c + (1 + s (f - 1)) (X - c): one factor f > 0, or one per axis (3,), about the centre c [m]."""
 
     factor: float | Vector
-    center: Vector = (0.0, 0.0, 0.0)
+    centre: Vector = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,11 +146,11 @@ class Scale(_Timed):
                 f"factor of Scale must be one positive number or three, got {shown(self.factor)}."
             )
         self._set("factor", tuple(np.broadcast_to(factor, 3).tolist()))
-        self._set("center", vector(self.center, "center [m] of Scale"))
+        self._set("centre", vector(self.centre, "centre [m] of Scale"))
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        center = np.array(self.center)
-        return center + (1 + fraction * (np.array(self.factor) - 1)) * (points - center)
+        centre = np.array(self.centre)
+        return centre + (1 + fraction * (np.array(self.factor) - 1)) * (points - centre)
 
 
 @dataclass(frozen=True)

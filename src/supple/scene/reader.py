@@ -90,7 +90,7 @@ class Reader:
         motions = tuple(motion for motion in attempts if motion is not None)
         if vertices is not None and len(motions) == len(pin.motion):
             motion = Compose(motions) if motions else None
-            self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion))
+            self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, pin.name))
 
     def _load(
         self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]

@@ -15,7 +15,7 @@ from supple.embedding import embed
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, array, body_name, count, listed, number, part, shown, vector
+from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
@@ -25,14 +25,15 @@ AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """Vertices whose positions are prescribed; without a motion they stay at rest."""
+    """Vertices whose positions are prescribed; without a motion they stay at rest. name: of its reaction."""
 
     on: VertexSet
     motion: AnyMotion | None
+    name: str = "pin"
 
     def __getstate__(self) -> dict[str, Any]:
         whose = f"pinned vertices of {self.on.body.name!r}"
-        return {"on": self.on, "motion": picklable(self.motion, whose)}
+        return self.__dict__ | {"motion": picklable(self.motion, whose)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ class Scene:
             raise SceneError(
                 f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
             )
-        name = f"solid{len(self.bodies)}" if name is None else body_name(name)
+        name = f"solid{len(self.bodies)}" if name is None else sound_name(name)
         if name in (body.name for body in self.bodies):
             raise SceneError(f"There is already a body named {name!r}; names must differ.")
         density = number(density, "density [kg/m³]", above=0)
@@ -141,10 +142,13 @@ class Scene:
         self.bodies.append(Body(mesh, material, density, name, first, skin, *at_start))
         return self.bodies[-1]
 
-    def pin(self, vertices: VertexSet | Body, motion: AnyMotion | None = None) -> None:
+    def pin(
+        self, vertices: VertexSet | Body, motion: AnyMotion | None = None, name: str | None = None
+    ) -> None:
         """Prescribe where vertices are: at rest, or moved by a motion such as `Rotate(...) + Translate(...)`.
 
-        Any function (X (k, 3), t) -> (k, 3) is a motion. A vertex may be in several pins of equal motion.
+        Any function (X (k, 3), t) -> (k, 3) is a motion. A vertex may be in several pins of equal motion. The
+        name is that of its reaction, see `evaluate`; without one it is "pin0", "pin1", ...
         """
         chosen = self._vertices(vertices)
         if motion is not None and not callable(motion):
@@ -158,7 +162,10 @@ class Scene:
                         f"motion, for example vertex {twice[0]} at {chosen.body.points[twice[0]].tolist()}; "
                         "select them only once."
                     )
-        self.pins.append(Pin(chosen, motion))
+        name = f"pin{len(self.pins)}" if name is None else sound_name(name, "pin")
+        if name in (pin.name for pin in self.pins):
+            raise SceneError(f"There is already a pin named {name!r}; names must differ.")
+        self.pins.append(Pin(chosen, motion, name))
 
     def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
         """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.

@@ -274,7 +274,7 @@ class Box(Table):
 
 
 class Sphere(Table):
-    center: Point = Field(description="Its centre [m].")
+    centre: Point = Field(description="Its centre [m].")
     radius: Length = Field(description="Its radius [m], positive.")
 
 
@@ -312,19 +312,19 @@ class Translate(_Timed):
 
 class Rotate(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m].")
+    centre: Point = Field(description="A point of the axis [m].")
     angle: Number = Field(description="Angle [rad], right-handed about the axis.")
 
 
 class Twist(_Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m]; the plane through it stays.")
+    centre: Point = Field(description="A point of the axis [m]; the plane through it stays.")
     angle: Number = Field(description="Angle per length along the axis [rad/m].")
 
 
 class Scale(_Timed):
     factor: Factors = Field(description="One positive factor, or one per axis.")
-    center: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+    centre: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
 
 
 class Keyframes(Table):
@@ -381,6 +381,7 @@ class _OnSolid(Table):
 class Pin(_OnSolid):
     """Vertices whose positions are prescribed."""
 
+    name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
     motion: list[Motion] = Field(
         [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )
@@ -599,6 +600,14 @@ class View(Table):
     )
 
 
+class Output(Table):
+    """What the files of frames have beside positions."""
+
+    fields: list[StrictStr] = Field(
+        default=[], description="Of `supple list quantities`, e.g. ['von_mises', 'cauchy']."
+    )
+
+
 class SceneTable(Table):
     """A scene of supple: solids, what holds, moves and loads them, and how to solve. SI units."""
 
@@ -627,6 +636,7 @@ class SceneTable(Table):
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
     view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
+    output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
 
 
 class _TomlSchema(GenerateJsonSchema):

@@ -21,9 +21,9 @@ def box(min: ArrayLike, max: ArrayLike) -> Mask:
     return lambda X: np.all((low <= X + _slack(X)) & (X - _slack(X) <= high), axis=1)
 
 
-def sphere(center: ArrayLike, radius: float) -> Mask:
-    """Points of the ball |X - center| ≤ radius."""
-    middle = np.asarray(center, float)
+def sphere(centre: ArrayLike, radius: float) -> Mask:
+    """Points of the ball |X - centre| ≤ radius."""
+    middle = np.asarray(centre, float)
     return lambda X: np.linalg.norm(X - middle, axis=1) <= radius + _slack(X)
 
 

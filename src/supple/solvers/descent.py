@@ -92,7 +92,7 @@ class DescentRun(Run):
         self._forecast = Forecast(1e-4)
         self._sweeps = 0
         self._newton: NewtonPCG | None = None
-        self._sweeps_only = True
+        self._sweeps_only, self._told = True, False
         if options.ahead == 0:
             self._turn_to_newton()
 
@@ -104,12 +104,14 @@ class DescentRun(Run):
         if self._newton is not None:
             self._newton.tolerance = self._forecast.aim
 
-    def go_on(self) -> None:
-        """Know that the imbalance has been reached, but not the distance to the equilibrium."""
-        if self._newton is None:
+    def go_on(self, imbalance: float) -> None:
+        """Go on sweeping where that soon arrives at the imbalance; long waves hardly show in it."""
+        first, self._forecast.aim = not self._told, imbalance
+        self._told = True
+        if self._newton is not None:
+            self._newton.tolerance = imbalance
+        elif not first or not self._forecast.known or self._forecast.remaining > self.options.ahead:
             self._turn_to_newton()
-        assert self._newton is not None
-        self._newton.tolerance *= 0.1
 
     @property
     def colours(self) -> int:

@@ -49,6 +49,7 @@ class ElementOptions(Solver):
         whole_number("sweeps_per_step", self.sweeps_per_step)
         check_iterations(self.iterations)
 
+    any_term: ClassVar[bool] = False
     only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
     batches: ClassVar[bool] = True
     recovers: ClassVar[bool] = False

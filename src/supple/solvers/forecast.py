@@ -25,12 +25,17 @@ class Forecast:
         self._logarithms.append(math.log(max(imbalance, 1e-300)) if math.isfinite(imbalance) else last)
 
     @property
+    def known(self) -> bool:
+        """Whether enough was seen."""
+        return len(self._iterations) >= LOOKS
+
+    @property
     def remaining(self) -> float:
         """Iterations until the imbalance is at the aim; 0 while too little was seen, infinite without
         progress."""
-        x, y = self._iterations[-LOOKS:], self._logarithms[-LOOKS:]
-        if len(x) < LOOKS:
+        if not self.known:
             return 0.0
+        x, y = self._iterations[-LOOKS:], self._logarithms[-LOOKS:]
         rate = float(np.polyfit(np.array(x, float) - x[0], y, 1)[0])
         left = y[-1] - math.log(self.aim)
         return max(0.0, left) / -rate if rate < 0 else (math.inf if left > 0 else 0.0)

@@ -110,9 +110,11 @@ def _maker(method: type, rows: type) -> Maker | None:
 
 
 def _who_can(rows: type) -> list[str]:
-    """Solvers for terms of a kind: those that work on vertices, and all that have a projection."""
-    named = sorted({m.name for m, r in _makers if r in rows.__mro__ and hasattr(m, "name")})
-    return ["pbng", "newton", *named]
+    """Solvers for terms of a kind: those that treat any, and all that have a projection."""
+    from supple.solvers import SOLVERS
+
+    able = (kind for kind in SOLVERS.values() if kind.any_term or _maker(kind, rows) is not None)
+    return [kind.name for kind in able]
 
 
 def new_memory(places: Places, *fields: int) -> tuple[np.ndarray, ...]:

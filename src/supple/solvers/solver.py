@@ -27,6 +27,8 @@ class Solver(ABC):
     solves_systems: ClassVar[bool] = False
     """Whether an iteration solves a linear system of all vertices: it takes long, and after few of them
     nothing but rounding is left."""
+    any_term: ClassVar[bool] = True
+    """Whether it treats every term, by its forces; otherwise those for which it says how (see `projects`)."""
     parts: ClassVar[dict[str, dict[str, type]]] = {}
     """Options that are objects with options of their own: option → its kinds by name. None is "none"."""
     only_with: ClassVar[dict[str, tuple[str, str]]] = {}
@@ -108,8 +110,9 @@ class Run(ABC):
         """Know, before the first iteration, the imbalance to reach and the iterations that are allowed, None
         where there is none."""
 
-    def go_on(self) -> None:  # noqa: B027
-        """Know that the imbalance has been reached, but not yet the distance to the equilibrium."""
+    def go_on(self, imbalance: float) -> None:  # noqa: B027
+        """Know that the imbalance has been reached, but not yet the distance to the equilibrium, for which
+        this imbalance may do."""
 
     @abstractmethod
     def advance(self, iterations: int) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from supple.evaluating import evaluation_of
+from supple.evaluation import Evaluation
 from supple.meshes.measures import volumes
 from supple.model import Model, Step
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
@@ -96,27 +98,37 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
-    problem = _problem(model)
-    problem.positions = positions
-    stored = np.zeros(model.vertices)
-    for k, term in enumerate(model.terms):
-        if not term.ties:
-            each = np.repeat(problem.measures.element_energies(k), term.vertices.shape[1])
-            stored += np.bincount(term.vertices.ravel(), each, model.vertices)
-    return stored / _around(model, volumes(model.rest, model.tets))
+    return _mean(model, positions, lambda found: found.energy_density)
+
+
+def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the tetrahedra around each
+    vertex."""
+    return _mean(model, positions, lambda found: found.von_mises)
+
+
+def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """-tr(σ)/3 [Pa], the mean over the tetrahedra around each vertex."""
+    return _mean(model, positions, lambda found: found.pressure)
+
+
+def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """The largest eigenvalue of the Cauchy stress [Pa], the mean over the tetrahedra around each vertex."""
+    return _mean(model, positions, lambda found: found.principal_stresses[:, 0])
+
+
+def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """The largest principal stretch, the mean over the tetrahedra around each vertex."""
+    return _mean(model, positions, lambda found: found.principal_stretches[:, 0])
 
 
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """|r| [N]: what the forces on each vertex, with inertia where a step is given, add up to; NaN where it is
     pinned."""
-    problem, step = _problem(model), step or Step(np.inf, positions)
-    if step.anchor is None:
+    if step is not None and step.anchor is None:
         raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
-    problem.set_inertia(step.dt, step.anchor)
-    problem.loads.set(model.force if step.force is None else step.force)
-    problem.positions = positions
-    problem.balance()
-    return np.where(model.free, np.linalg.norm(problem.states.vectors(problem.states.net)[0], axis=1), np.nan)
+    net_force = evaluation_of(model, positions, step).net_force
+    return np.where(model.free, np.linalg.norm(net_force, axis=1), np.nan)
 
 
 def ordering(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -141,6 +153,12 @@ FIELDS = {
     "displacement": Field("displacement [m]", PALE_TO_DEEP, displacement),
     "energy_density": Field("strain energy density [J/m³]", PALE_TO_FIRE, energy_density, beyond=0.01),
     "volume_ratio": Field("volume ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
+    "von_mises": Field("von Mises stress [Pa]", PALE_TO_FIRE, von_mises, beyond=0.01),
+    "pressure": Field("pressure [Pa]", RED_TO_BLUE[::-1], pressure, centre=0.0, beyond=0.01),
+    "principal_stress": Field(
+        "largest principal stress [Pa]", RED_TO_BLUE, principal_stress, centre=0.0, beyond=0.01
+    ),
+    "stretch": Field("largest principal stretch", RED_TO_BLUE, stretch, centre=1.0),
     "residual": Field("residual [N]", COOL_TO_HOT, residual, logarithmic=True),
     "ordering": Field("colour of the ordering", SEPARATE, ordering, separate=True, names=_colour_names),
     "body": Field("body", SEPARATE, body, separate=True, names=_body_names),
@@ -159,12 +177,10 @@ def _around(model: Model, values: np.ndarray) -> np.ndarray:
     return np.bincount(model.tets.ravel(), np.repeat(values, 4), model.vertices)
 
 
-@lru_cache(maxsize=2)
-def _problem(model: Model) -> Any:
-    """The forces of a model, kept for the frames of a film."""
-    from supple.problem import Problem
-
-    return Problem(model, "float64")
+def _mean(model: Model, positions: np.ndarray, chosen: Callable[[Evaluation], np.ndarray]) -> np.ndarray:
+    """(n,) means over the tetrahedra around each vertex, weighted by their volumes at rest."""
+    found = evaluation_of(model, positions)
+    return found.at_vertices(chosen(found))
 
 
 @lru_cache(maxsize=2)

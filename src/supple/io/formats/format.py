@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from supple.embedding import Part
+from supple.evaluation import Fields
 from supple.io.results import ResultsError
 
 
-class Moment(Protocol):
-    """A frame: positions (n, 3) [m] of all vertices of a scene; its index, 0 for the start; its time [s]."""
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A frame: positions (n, 3) [m] of all vertices of a scene; its index, 0 for the start; its time [s]; and
+    what else there is to say of its vertices and tetrahedra."""
 
-    @property
-    def positions(self) -> np.ndarray: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def time(self) -> float: ...
+    positions: np.ndarray
+    index: int
+    time: float
+    fields: Fields = field(default_factory=Fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ clean exit, and files that it replaces stay when there is none."""
 class Format:
     """path: the file or folder that is written, relative to the folder for exports. package: what the writer
     imports, from this extra of supple. files: patterns of what it writes into a folder, in which there may be
-    other files, too."""
+    other files, too. fields: whether it can hold those of frames."""
 
     name: str
     description: str
@@ -53,6 +53,7 @@ class Format:
     package: str = ""
     extra: str = ""
     files: tuple[str, ...] = ()
+    fields: bool = False
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
-"""NPZ: the exact positions in all frames in one file."""
+"""NPZ: the exact positions in all frames in one file, with fields."""
 
 from __future__ import annotations
 
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -16,40 +17,58 @@ from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.replacing import replacing
 
 
+class _Column:
+    """An array that grows by a frame at a time, (frames, ...) float64; it waits in a file without a name, as
+    its length must come first."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.count = file, 0
+        self.shape: tuple[int, ...] = ()
+
+    def append(self, values: np.ndarray) -> None:
+        self.file.write(np.ascontiguousarray(values, "<f8").data)
+        self.shape, self.count = np.shape(values), self.count + 1
+
+    def pack(self, member: IO[bytes]) -> None:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (self.count, *self.shape)}
+        np.lib.format.write_array_header_1_0(member, header)
+        self.file.seek(0)
+        shutil.copyfileobj(self.file, member)
+
+
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
     """positions (frames, n, 3) float64 [m], time (frames,) [s], index (frames,), tets (m, 4), body (m,) and
-    names of bodies. Positions wait in a file beside it, as their number must come first."""
+    names of bodies; fields (frames, n, ...) or (frames, m, ...) by their names."""
     mesh, body = joined(shot.bodies)
     times: list[float] = []
     indices: list[int] = []
-    raw = path.with_name(f".unfinished_{path.name}.raw")
-    try:
-        with raw.open("wb") as file:
+    columns: dict[str, _Column] = {}
+    with ExitStack() as stack:
 
-            def add(frame: Moment) -> None:
-                np.ascontiguousarray(frame.positions, np.float64).tofile(file)
-                times.append(frame.time)
-                indices.append(frame.index)
+        def add(frame: Moment) -> None:
+            for name, values in {"positions": frame.positions, **frame.fields.all}.items():
+                if name not in columns:
+                    columns[name] = _Column(stack.enter_context(tempfile.TemporaryFile(dir=path.parent)))
+                columns[name].append(values)
+            times.append(frame.time)
+            indices.append(frame.index)
 
-            yield add
+        yield add
         names = [b.name for b in shot.bodies]
         arrays = {"time": times, "index": indices, "tets": mesh.tets, "body": body, "names": names}
         with replacing(path) as temporary:
-            _pack(temporary, raw, (len(times), mesh.n_vertices, 3), arrays)
-    finally:
-        raw.unlink(missing_ok=True)
+            _pack(temporary, columns, arrays)
 
 
-def _pack(path: Path, raw: Path, shape: tuple[int, int, int], arrays: dict[str, Any]) -> None:
-    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+def _pack(path: Path, columns: dict[str, _Column], arrays: dict[str, Any]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
-        with archive.open("positions.npy", "w", force_zip64=True) as member, raw.open("rb") as source:
-            np.lib.format.write_array_header_1_0(member, header)
-            shutil.copyfileobj(source, member)
+        for name, column in columns.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                column.pack(member)
         for name, values in arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
 
 
-NPZ = Format("npz", "NumPy archive of all positions", "positions.npz", write)
+NPZ = Format("npz", "NumPy archive of all positions", "positions.npz", write, fields=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from supple.embedding import Skin, skin_of
+from supple.embedding import Part, Skin, skin_of
 from supple.io.formats.colours import linear
 from supple.io.formats.format import AddFrame, Format, Moment, Shot
 from supple.io.formats.names import distinct
 from supple.io.replacing import replacing
+from supple.meshes.measures import means_at_vertices
 
 
 @contextmanager
@@ -37,11 +39,17 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         for number, surface in enumerate(surfaces):
             surface.CreateDisplayColorAttr([tuple(linear(number).tolist())])
 
+        tets = np.cumsum([0, *(body.mesh.n_tets for body in shot.bodies)])
+        parts = [slice(first, last) for first, last in pairwise(tets)]
+
         def add(frame: Moment) -> None:
-            for body, skin, surface, volume in zip(shot.bodies, skins, surfaces, volumes, strict=True):
+            for body, skin, surface, volume, mine in zip(
+                shot.bodies, skins, surfaces, volumes, parts, strict=True
+            ):
                 positions = frame.positions[body.vertices]
                 _set_points(surface, skin.deform(positions), frame.index)
                 _set_points(volume, positions, frame.index)
+                _set_fields(volume, surface, skin, body, mine, frame)
             if not stage.HasAuthoredTimeCodeRange():
                 stage.SetStartTimeCode(frame.index)
             stage.SetEndTimeCode(frame.index)
@@ -96,4 +104,36 @@ def _set_points(prim: Any, points: np.ndarray, time_code: int) -> None:
     prim.GetExtentAttr().Set(Vt.Vec3fArray.FromNumpy(box), time_code)
 
 
-USD = Format("usd", "USD with time samples: surfaces and volumes", "animation.usdc", write, "pxr", "usd")
+def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, tets: slice, frame: Moment) -> None:
+    """Fields of the volume as they are; on the surface numbers and vectors, means over the tetrahedra around
+    a vertex where they are those of tetrahedra, so that programs can colour by them."""
+    mesh, time = body.mesh, frame.index
+    for name, values in frame.fields.tets.items():
+        mine = values[tets]
+        _set_primvar(volume, name, "uniform", mine, time)
+        if mine.ndim < 3:
+            means = means_at_vertices(mine, mesh.tets, mesh.volumes, mesh.n_vertices)
+            _set_primvar(surface, name, "vertex", skin.interpolate(means), time)
+    for name, values in frame.fields.vertices.items():
+        mine = values[body.vertices]
+        _set_primvar(volume, name, "vertex", mine, time)
+        _set_primvar(surface, name, "vertex", skin.interpolate(mine), time)
+
+
+def _set_primvar(prim: Any, name: str, each: str, values: np.ndarray, time_code: int) -> None:
+    """Numbers (k,), vectors (k, 3) or matrices (k, 3, 3)."""
+    from pxr import Sdf, UsdGeom, Vt
+
+    names = Sdf.ValueTypeNames
+    kind, of, dtype = {
+        1: (names.FloatArray, Vt.FloatArray, np.float32),
+        2: (names.Float3Array, Vt.Vec3fArray, np.float32),
+        3: (names.Matrix3dArray, Vt.Matrix3dArray, np.float64),
+    }[values.ndim]
+    primvar = UsdGeom.PrimvarsAPI(prim).CreatePrimvar(name, kind, each)
+    primvar.Set(of.FromNumpy(np.ascontiguousarray(values, dtype)), time_code)
+
+
+USD = Format(
+    "usd", "USD with time samples: surfaces and volumes", "animation.usdc", write, "pxr", "usd", fields=True
+)

@@ -20,7 +20,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         old.unlink()
 
     def add(frame: Moment) -> None:
-        write_vtu(path, frame.index, frame.positions, mesh, body)
+        write_vtu(path, frame.index, frame.positions, mesh, body, frame.fields)
         times[frame.index] = frame.time
         write_pvd(path, times.values(), first=min(times))
 
@@ -33,4 +33,5 @@ VTU = Format(
     "vtu",
     write,
     files=("frame_*.vtu", "animation.pvd"),
+    fields=True,
 )

@@ -15,7 +15,7 @@ from supple.io.replacing import replacing_folder
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """A group with the arrays of the NPZ format; names of bodies are in its attributes."""
+    """A group with the arrays of the NPZ format, fields included; names of bodies are in its attributes."""
     import zarr
 
     mesh, body = joined(shot.bodies)
@@ -29,12 +29,21 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         group.create_array("body", data=body)
         group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s", up="y")
 
+        columns: dict[str, zarr.Array] = {}
+
         def add(frame: Moment) -> None:
             positions.append(np.asarray(frame.positions, np.float64)[None])
+            for name, values in frame.fields.all.items():
+                if name not in columns:
+                    shape = values.shape
+                    columns[name] = group.create_array(
+                        name, shape=(0, *shape), chunks=(1, *shape), dtype="f8"
+                    )
+                columns[name].append(np.asarray(values, np.float64)[None])
             time.append(np.array([frame.time]))
             index.append(np.array([frame.index]))
 
         yield add
 
 
-ZARR = Format("zarr", "Zarr group of all positions", "positions.zarr", write, "zarr", "zarr")
+ZARR = Format("zarr", "Zarr group of all positions", "positions.zarr", write, "zarr", "zarr", fields=True)

@@ -1,0 +1,135 @@
+"""evaluate(): forces, energies, deformations and stresses at given positions, by the solvers' kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.checks import finite_rows, floats, shown
+from supple.compute import Compute
+from supple.evaluation import Deformations, Evaluation, Pulls
+from supple.model import Model, Step
+from supple.problem import Problem
+from supple.problem.element_values import element_values, is_deformed
+from supple.scene import Scene, SceneFile
+from supple.scene.build import assembled
+from supple.scene.scene import scene_of
+from supple.solving import make_problem
+from supple.terms import Term, inversion
+
+DEFAULT = Compute()
+
+
+def evaluate(
+    scene: Scene | SceneFile | Model,
+    positions: ArrayLike,
+    *,
+    time: float = np.inf,
+    precision: str = "float64",
+    device: str = "cpu",
+    threads: int | None = None,
+) -> Evaluation:
+    """Forces, reactions at pins, energies, deformations and stresses with all vertices at positions (n, 3)
+    [m]; nothing is solved, and pins need not be where their motions have them.
+
+    time [s]: when to take loads that vary, at their end unless given. It is computed in the precision and on
+    the device that are asked for, by what solvers compute with, and returned in float64. To evaluate one
+    scene many times, give `supple.build_model(scene)`: what is set up for it is kept. Examples:
+    `supple.evaluate(scene, result.positions).von_mises`,
+    `supple.evaluate(scene, result.positions).reactions["pin0"].force`.
+    """
+    compute = Compute(device, precision, threads)
+    when = floats(time)
+    if when.ndim or not when >= 0:
+        raise ValueError(f"time [s] must not be negative, got {shown(time)}")
+    model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
+    x = finite_rows("positions", positions, model.vertices)
+    step = Step(np.inf, x, model.force_at(float(when)))
+    return evaluation_of(model, x, step, compute)
+
+
+def evaluation_of(
+    model: Model,
+    positions: np.ndarray,
+    step: Step | None = None,
+    compute: Compute = DEFAULT,
+) -> Evaluation:
+    """What `evaluate` says, at the end of a step; None for one without inertia under the model's constant
+    forces."""
+    problem = _problem(model, compute)
+    problem.positions = positions
+    problem.balance()
+    terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
+    solids = [
+        values
+        for values, elements in zip(terms, problem.layout.elements, strict=True)
+        if isinstance(values, Deformations) and inversion.known(type(elements.rows))
+    ]
+    external = model.force if step is None or step.force is None else step.force
+    return Evaluation(
+        **_joined(solids, model.tets),
+        model=model,
+        positions=positions,
+        internal_force=problem.states.vectors(problem.states.net)[0].astype(float),
+        external_force=external,
+        terms=terms,
+        _inertial=_inertia(model, positions, step),
+    )
+
+
+@lru_cache(maxsize=2)
+def _problem(model: Model, compute: Compute) -> Problem:
+    """The elements of a model alone, without anything that holds or loads them; kept for the frames of a
+    film."""
+    nothing = np.empty((0, 3))
+    alone = replace(
+        model,
+        force=np.zeros_like(model.rest),
+        pinned=np.empty(0, int),
+        prescribed=lambda t: nothing,
+        varying=(),
+        velocities=None,
+    )
+    return make_problem(alone, False, compute)
+
+
+def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
+    numbers = element_values(problem, k)
+    if not is_deformed(problem, k):
+        return Pulls(term.vertices, numbers[:, 0], numbers[:, 1:])
+    F, P = (numbers[:, first : first + 9].reshape(-1, 3, 3) for first in (1, 10))
+    linear = np.full(len(numbers), not getattr(term.material, "objective", True))
+    volume = term.volume  # type: ignore[attr-defined]
+    return Deformations(term.vertices, volume, numbers[:, 0], F, P, linear)
+
+
+def _joined(parts: list[Deformations], tets: np.ndarray) -> dict[str, np.ndarray]:
+    """All tetrahedra in the order of the model, which has them body after body, not material by material."""
+    empty = Deformations(
+        np.empty((0, 4), np.int32), np.empty(0), np.empty(0), np.empty((0, 3, 3)), np.empty((0, 3, 3)),
+        np.empty(0, bool),
+    )  # fmt: skip
+    parts = parts or [empty]
+    together = {name: np.concatenate([vars(part)[name] for part in parts]) for name in _names()}
+    found = together["vertices"]
+    if found.shape == tets.shape and not np.array_equal(found, tets):
+        order = np.empty(len(tets), np.int64)
+        order[np.lexsort(tets.T)] = np.lexsort(found.T)
+        together = {name: values[order] for name, values in together.items()}
+    return together
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(Deformations.__dataclass_fields__)
+
+
+def _inertia(model: Model, positions: np.ndarray, step: Step | None) -> np.ndarray | None:
+    """-m/Δt² (x - x̂) (n, 3) [N]; None where that is not known."""
+    if step is None or np.isinf(step.dt):
+        return np.zeros_like(positions)
+    if step.anchor is None:
+        return None
+    return (model.mass / step.dt**2)[:, None] * (step.anchor - positions)

@@ -1,0 +1,249 @@
+"""What is known of a model at some positions: forces, energies, deformations and stresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from supple.checks import closest, each, shown
+from supple.meshes.measures import means_at_vertices
+from supple.model import Model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Deformations:
+    """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
+    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; linear (m,): whether their
+    material is one for small deformations, which has one stress only.
+
+    Triangles have the F that keeps their thickness, and with it a stress across their plane.
+    """
+
+    vertices: np.ndarray
+    rest_volume: np.ndarray
+    element_energy: np.ndarray
+    deformation_gradient: np.ndarray
+    piola: np.ndarray
+    linear: np.ndarray
+
+    @cached_property
+    def energy_density(self) -> np.ndarray:
+        """ψ (m,) [J/m³]: energy per volume at rest."""
+        return self.element_energy / self.rest_volume
+
+    @cached_property
+    def volume_ratio(self) -> np.ndarray:
+        """J = det F (m,), negative where an element is inverted."""
+        return np.linalg.det(self.deformation_gradient)
+
+    @cached_property
+    def cauchy(self) -> np.ndarray:
+        """Cauchy stress σ = P Fᵀ/J (m, 3, 3) [Pa], symmetric; P itself for materials of small deformations.
+        It is infinite or NaN where an element has no volume left."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            true = (
+                self.piola @ self.deformation_gradient.transpose(0, 2, 1) / self.volume_ratio[:, None, None]
+            )
+        return np.where(self.linear[:, None, None], self.piola, true)
+
+    @cached_property
+    def pressure(self) -> np.ndarray:
+        """-tr(σ)/3 (m,) [Pa], positive in compression."""
+        return -np.trace(self.cauchy, axis1=1, axis2=2) / 3
+
+    @cached_property
+    def von_mises(self) -> np.ndarray:
+        """√(3/2 s:s) (m,) [Pa] with s = σ - tr(σ)/3 I."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            deviator = self.cauchy + self.pressure[:, None, None] * np.eye(3)
+            return np.sqrt(1.5 * np.square(deviator).sum(axis=(1, 2)))
+
+    @cached_property
+    def principal_stresses(self) -> np.ndarray:
+        """Eigenvalues of σ (m, 3) [Pa], the largest first, which is tension where it is positive."""
+        values = np.full((len(self.cauchy), 3), np.nan)
+        there = np.isfinite(self.cauchy).all(axis=(1, 2))
+        symmetric = 0.5 * (self.cauchy + self.cauchy.transpose(0, 2, 1))[there]
+        values[there] = np.linalg.eigvalsh(symmetric)[:, ::-1]
+        return values
+
+    @cached_property
+    def principal_stretches(self) -> np.ndarray:
+        """Singular values of F (m, 3), the largest first; the last is negative where an element is
+        inverted."""
+        values = np.full((len(self.deformation_gradient), 3), np.nan)
+        there = np.isfinite(self.deformation_gradient).all(axis=(1, 2))
+        values[there] = np.linalg.svd(self.deformation_gradient[there], compute_uv=False)
+        values[:, 2] = np.copysign(values[:, 2], self.volume_ratio)
+        return values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pulls:
+    """Elements without a material, such as attachments and springs: vertices (m, k), element_energy (m,) [J],
+    and their force (m, 3) [N] on the first of their vertices."""
+
+    vertices: np.ndarray
+    element_energy: np.ndarray
+    force: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reaction:
+    """What a pin does to its body: force (3,) [N], and its moment (3,) [N m] about the centre (3,) [m], the
+    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). A vertex of several pins counts
+    for the first."""
+
+    force: np.ndarray
+    moment: np.ndarray
+    centre: np.ndarray
+    vertices: np.ndarray
+    forces: np.ndarray
+
+    def __repr__(self) -> str:
+        force, moment = (np.array2string(v, precision=6) for v in (self.force, self.moment))
+        return f"<Reaction: force {force} N, moment {moment} N m, {len(self.vertices):,} vertices>"
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """Quantities for files by name: those of vertices (n, ...), and those of tetrahedra (m, ...)."""
+
+    vertices: dict[str, np.ndarray] = field(default_factory=dict)
+    tets: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, np.ndarray]:
+        return self.vertices | self.tets
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Deformations):
+    """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
+
+    Arrays with one row for each element are those of all tetrahedra, body after body; `terms` has them for
+    each kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
+    [N] of all elements on every vertex; external_force (n, 3) [N], gravity and loads.
+    """
+
+    model: Model = field(kw_only=True)
+    positions: np.ndarray = field(kw_only=True)
+    internal_force: np.ndarray = field(kw_only=True)
+    external_force: np.ndarray = field(kw_only=True)
+    terms: tuple[Deformations | Pulls, ...] = field(kw_only=True)
+    _inertial: np.ndarray | None = field(kw_only=True)
+
+    @property
+    def inertial_force(self) -> np.ndarray:
+        """-m a (n, 3) [N] of the step of time that led here; zero without one."""
+        if self._inertial is None:
+            raise ValueError(
+                "forces of inertia, and with them net forces and reactions, are not known for frames of "
+                "several substeps that were read from files: they do not say where the last substep began"
+            )
+        return self._inertial
+
+    @property
+    def net_force(self) -> np.ndarray:
+        """internal + external + inertial (n, 3) [N], without what pins do: zero where all balances. Without
+        inertia it is minus the derivative of `energy` by the positions."""
+        return self.internal_force + self.external_force + self.inertial_force
+
+    @property
+    def reaction_force(self) -> np.ndarray:
+        """(n, 3) [N] what pins do to every vertex, minus the net force; zero where a vertex is free."""
+        forces = np.zeros_like(self.positions)
+        forces[self.model.pinned] = -self.net_force[self.model.pinned]
+        return forces
+
+    @cached_property
+    def reactions(self) -> dict[str, Reaction]:
+        """The reaction of every pin by its name."""
+        forces, left, found = self.reaction_force, ~self.model.free, {}
+        for name, vertices in self.model.supports or (("pins", self.model.pinned),):
+            forces_here = np.where(left[vertices, None], forces[vertices], 0)
+            left[vertices] = False
+            places = self.positions[vertices]
+            centre = places.mean(axis=0) if len(places) else np.zeros(3)
+            moment = np.cross(places - centre, forces_here).sum(axis=0)
+            found[name] = Reaction(forces_here.sum(axis=0), moment, centre, vertices, forces_here)
+        return found
+
+    @cached_property
+    def stored_energy(self) -> float:
+        """Of all elements [J]."""
+        return float(sum(term.element_energy.sum() for term in self.terms))
+
+    @cached_property
+    def load_energy(self) -> float:
+        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest."""
+        return -float((self.external_force * (self.positions - self.model.rest)).sum())
+
+    @property
+    def energy(self) -> float:
+        """Stored, and that of gravity and loads [J]. Reports count the loads on free vertices only."""
+        return self.stored_energy + self.load_energy
+
+    @cached_property
+    def body_energies(self) -> dict[str, float]:
+        """What is stored in each body [J], by its name; attachments belong to none."""
+        stored = np.zeros(self.model.vertices)
+        for term, values in zip(self.model.terms, self.terms, strict=True):
+            if not term.ties:
+                stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
+        return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
+
+    def at_vertices(self, values: np.ndarray) -> np.ndarray:
+        """(n, ...) means over the tetrahedra around each vertex, weighted by their volumes at rest, of values
+        (m, ...); NaN where there are none."""
+        return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
+
+    def fields(self, names: Iterable[str]) -> Fields:
+        """Quantities for files by their names, see `QUANTITIES`."""
+        chosen = {name: getattr(self, name) for name in names}
+        of_vertices = {name: values for name, values in chosen.items() if name in OF_VERTICES}
+        return Fields(of_vertices, {name: chosen[name] for name in chosen if name not in of_vertices})
+
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} tetrahedra, "
+            f"energy {self.energy:.6g} J>"
+        )
+
+
+QUANTITIES = {
+    "energy_density": "strain energy per volume at rest [J/m³]",
+    "volume_ratio": "volume over that at rest, J",
+    "deformation_gradient": "F, 3×3",
+    "piola": "first Piola-Kirchhoff stress P, 3×3 [Pa]",
+    "cauchy": "Cauchy stress, 3×3 [Pa]",
+    "von_mises": "von Mises stress [Pa]",
+    "pressure": "-tr(σ)/3 [Pa]",
+    "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
+    "principal_stretches": "singular values of F, the largest first",
+    "internal_force": "of all elements on each vertex [N]",
+    "external_force": "gravity and loads on each vertex [N]",
+    "net_force": "what forces on each vertex add up to, without pins [N]",
+    "reaction_force": "what pins do to each vertex [N]",
+}
+"""What files can have of an evaluation, by name."""
+
+OF_VERTICES = {name for name in QUANTITIES if name.endswith("_force")}
+"""Those with a row for each vertex; all others have one for each tetrahedron."""
+
+
+def quantities_named(names: str | Iterable[str] | None) -> list[str]:
+    """Names of `QUANTITIES`, which may be separated by commas; each is there once, None are none."""
+    if names is None:
+        return []
+    words = names.split(",") if isinstance(names, str) else list(each(names, "fields are names"))
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"fields are names such as 'von_mises,cauchy'; got {shown(names)}")
+    found = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
+    for name in found:
+        if name not in QUANTITIES:
+            raise ValueError(f"there is no field {name!r} for files; {closest(name, QUANTITIES)}")
+    return found
