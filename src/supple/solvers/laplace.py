@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csc_array, csr_array, diags_array
+from scipy.sparse.linalg import splu
 
 from supple.kernels import kernel
 
-COARSEST = 200
-"""Unknowns of the level that is inverted."""
+COARSEST = 5000
+"""Unknowns of the level that is factorised."""
 
 SHIFT = 1e-9
 """Part of the diagonal that is added to it: a body that nothing holds may be anywhere."""
@@ -72,12 +73,14 @@ class Laplace:
             inverse = 1 / A.diagonal()
             radius = float((abs(A) @ np.ones(A.shape[0]) * inverse).max())  # of D⁻¹L, from above
             groups = aggregates(A)
-            if groups.shape[1] == A.shape[0]:
+            if groups.shape[1] == A.shape[0]:  # nothing is coupled
+                A = csr_array(diags_array(A.diagonal()))
                 break
             prolong = csr_array(groups - diags_array(4 / 3 / radius * inverse) @ (A @ groups))
             self._levels.append(Level(A, (4 / 3 / radius * inverse)[:, None], prolong))
             A = csr_array(prolong.T @ A @ prolong)
-        self._inverse = np.linalg.inv(A.toarray() if A.shape[0] <= 4 * COARSEST else np.diag(A.diagonal()))
+        symmetric = {"SymmetricMode": True}
+        self._last = splu(csc_array(A), "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
     def solve(self, B: np.ndarray, accuracy: float, most: int = 100) -> np.ndarray:
         """Y (n, 3) with |B - L Y| ≤ accuracy |B| in every column, or what so many iterations give."""
@@ -100,7 +103,7 @@ class Laplace:
     def _cycle(self, B: np.ndarray, k: int = 0) -> np.ndarray:
         """One V-cycle: two relaxations down, two up."""
         if k == len(self._levels):
-            return self._inverse @ B
+            return self._last.solve(B)
         level = self._levels[k]
         X = level.relax * B
         X += level.relax * (B - level.L @ X)

@@ -19,8 +19,8 @@ PROBED = 1e-2
 class Direction(NamedTuple):
     """d (f, 3) [m] with H d = r; filtered: whether H had directions along which the energy is concave, so
     that the positive part of every element stands for it; concave (f, 3): such a direction p where one was
-    seen; slope = r · d [J]; curvature: the smallest seen, p · H p / |p|² [N/m] of p or d, None where H was
-    refused for what it has on its diagonal or on a coarse level."""
+    seen; slope = r · d [J]; curvature: the smallest seen, p · H p / |p|² [N/m] of p or d, where that was asked
+    for; None where H was refused for what it has on its diagonal or on a coarse level."""
 
     d: np.ndarray
     filtered: bool
@@ -74,6 +74,11 @@ class Linearisation:
             noise = np.random.default_rng(0).normal(size=r.shape)
             concave = pcg(H, noise, M, PROBED, 0.0, LINEAR_ITERATIONS).negative
         seen = d if concave is None else concave
-        curvature = float(seen @ (H @ seen)) / max(float(seen @ seen), 1e-300)
+        curvature = _dot(seen, H @ seen) / max(_dot(seen, seen), 1e-300) if probe else None
         p = None if concave is None else concave.reshape(-1, 3)
-        return Direction(d.reshape(-1, 3), False, p, float(r @ d), curvature)
+        return Direction(d.reshape(-1, 3), False, p, _dot(r, d), curvature)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """a · b without BLAS, whose threads stall on a busy machine."""
+    return float((a * b).sum())
