@@ -16,11 +16,12 @@ def main() -> None:
     measured = json.loads((RESULTS / "foundation.json").read_text())
     figures = {name: section["figures"] for name, section in measured["sections"].items()}
     machine = f"{measured['machine']['cores']} cores of an {measured['machine']['cpu']}"
-    write("README.md", [*table(machine, foundation(figures)), *cuda()])
+    write("README.md", [*table(machine, foundation(figures)), *cuda(), "", *peers()])
     write("docs/design/links.md", table(machine, links(figures["gravity"]["hanging_blocks"])))
     newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
     write("docs/design/newton.md", table(machine, newton))
     write("docs/design/acceleration.md", accelerations())
+    write("docs/design/parameters.md", parameters())
 
 
 def write(page: str, lines: Iterable[str]) -> None:
@@ -57,6 +58,17 @@ def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "its residual reduced to 1e-2: our fastest Newton", f"{reached['fastest_newton_seconds']:.2g} s"
 
 
+def parameters() -> Iterator[str]:
+    """What parameters by element cost, on each device that they were measured on."""
+    yield "| PBNG sweep, one CPU thread or one GPU | uniform | copies | gathered | gathered over copies |"
+    yield "|---|---|---|---|---|"
+    for device, measured in json.loads((RESULTS / "parameters.json").read_text()).items():
+        for row in measured["rows"]:
+            what = f"{device}, {row['material']}, {row['cells']}³ cells, {row['precision']}"
+            times = " | ".join(f"{row['ms_min'][way]:.3g} ms" for way in ("uniform", "copies", "gathered"))
+            yield f"| {what} | {times} | {100 * row['gathered_over_copies_min'] - 100:+.0f} % |"
+
+
 def size(run: dict[str, Any]) -> str:
     return f"{run['vertices']:,} vertices, {run['tets']:,} tetrahedra"
 
@@ -84,6 +96,26 @@ def cuda() -> Iterator[str]:
         best = min(measured["substeps"], key=lambda run: run["ms_per_step"])
         what = f"block XPBD, 50 substeps, {best['tets']:,} tetrahedra, {best['ordering']}, float32"
         yield f"| {what} | {best['ms_per_step']:.1f} ms |"
+
+
+def peers() -> Iterator[str]:
+    """A row for each package, all of one run."""
+    measured = json.loads((RESULTS / "peers.json").read_text())
+    cells, cores, cpu = measured["cells"], measured["machine"]["cores"], measured["machine"]["cpu"]
+    script = "[benchmarks/peers.py](benchmarks/peers.py)"
+    block = f"{(cells + 1) ** 3:,} vertices and {5 * cells**3:,} tetrahedra"
+    yield f"Other packages on {cores} cores of an {cpu}, in one run of {script}: one sweep"
+    yield f"over a block of {block}, in which PBNG and VBD move every vertex once and PBD"
+    yield "projects every tetrahedron once. Each is as fast as its package allows on a CPU; arithmetic and"
+    yield "threads are what it has."
+    yield ""
+    yield "| | | threads | |"
+    yield "|---|---|---|---|"
+    for run in measured["rows"]:
+        package = f"{run['package']} {run['version']}"
+        how = f"{run['method']}, {run['arithmetic']}"
+        longer = "" if run["ratio"] == 1 else f", {run['ratio']:.1f} times as long"
+        yield f"| {package} | {how} | {run['threads']} | {run['ms_per_sweep']:.1f} ms{longer} |"
 
 
 def accelerations() -> Iterator[str]:

@@ -89,6 +89,7 @@ def _problem(model: Model, compute: Compute) -> Problem:
         model,
         force=np.zeros_like(model.rest),
         pinned=np.empty(0, int),
+        held=None,
         prescribed=lambda t: nothing,
         varying=(),
         velocities=None,

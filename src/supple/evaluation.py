@@ -155,17 +155,20 @@ class Evaluation(Deformations):
     @property
     def reaction_force(self) -> np.ndarray:
         """(n, 3) [N] what pins do to every vertex, minus the net force; zero where a vertex is free."""
-        forces = np.zeros_like(self.positions)
-        forces[self.model.pinned] = -self.net_force[self.model.pinned]
+        forces, pinned = np.zeros_like(self.positions), self.model.pinned
+        forces[pinned] = -self.model.along(self.net_force[pinned])
         return forces
 
     @cached_property
     def reactions(self) -> dict[str, Reaction]:
-        """The reaction of every pin by its name."""
-        forces, left, found = self.reaction_force, ~self.model.free, {}
-        for name, vertices in self.model.supports or (("pins", self.model.pinned),):
-            forces_here = np.where(left[vertices, None], forces[vertices], 0)
-            left[vertices] = False
+        """The reaction of every pin by its name. What several pins hold counts for the first of them."""
+        left, found = self.reaction_force.copy(), {}
+        for name, vertices, directions in self.model.supports or (("pins", self.model.pinned, None),):
+            forces_here = left[vertices]
+            if directions is not None:
+                each = np.broadcast_to(directions, (len(vertices), *directions.shape[-2:]))
+                forces_here = np.einsum("kdi,kdj,kj->ki", each, each, forces_here)
+            left[vertices] -= forces_here
             places = self.positions[vertices]
             centre = places.mean(axis=0) if len(places) else np.zeros(3)
             moment = np.cross(places - centre, forces_here).sum(axis=0)

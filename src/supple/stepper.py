@@ -149,7 +149,8 @@ class Stepper:
 
     @property
     def pinned(self) -> np.ndarray:
-        """(k,) numbers of the pinned vertices, in the order in which `pins` has their positions."""
+        """(k,) numbers of the pinned vertices, in the order in which `pins` has their positions; those that
+        are held along some directions are among them, and only these count of their positions."""
         return self.model.pinned
 
     @property
@@ -213,7 +214,7 @@ class Stepper:
         x, v = self._start
         if copies is not None:
             x = x.copy()
-            x[self.pinned] = self.model.prescribed(self.time)
+            self.model.hold(x, self.model.prescribed(self.time))
         if positions is not None:
             x = self._rows("positions [m]", positions, limit=LONGEST)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
@@ -304,7 +305,7 @@ class Stepper:
         """Positions and velocities (n, 3) of the scene, or of its file, at time 0."""
         x, v = self._asked.start(None, self.model), self._asked.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
-        x[self.model.pinned] = self.model.prescribed(0.0)
+        self.model.hold(x, self.model.prescribed(0.0))
         return x, np.zeros_like(x) if v is None else v
 
     def _put(self, states: list[State]) -> None:

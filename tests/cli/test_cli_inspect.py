@@ -36,8 +36,10 @@ def test_a_scene_is_described(tmp_path):
     assert (found["vertices"], found["tets"], found["components"]) == (64 + 125, 135 + 320, 2)
     assert (found["pinned"], found["weak_constraints"]) == (16, 25)
     upper, lower = found["bodies"]
-    assert (upper["name"], upper["material"], upper["young"]) == ("upper", "corotated", [1e4, 1e4])
-    assert (lower["name"], lower["material"], lower["poisson"]) == ("lower", "neo_hookean", [0.4, 0.4])
+    assert (upper["name"], upper["material"]) == ("upper", "corotated")
+    assert upper["parameters"]["young"] == {"label": "E [Pa]", "values": [1e4, 1e4]}
+    assert (lower["name"], lower["material"]) == ("lower", "neo_hookean")
+    assert lower["parameters"]["poisson"] == {"label": "ν", "values": [0.4, 0.4]}
     assert lower["mass"] == pytest.approx(1000)
     qualities = [element["quality"] for element in lower["worst_elements"]]
     assert qualities == sorted(qualities)

@@ -85,11 +85,11 @@ def test_one_that_fails_leaves_the_others_alone():
     np.testing.assert_allclose(found[0].positions, alone.positions, atol=1e-12)
 
 
-def test_what_does_not_fit_is_split(fake_device):  # noqa: F811
+def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
     pair = hanging_pair()
     together = list(supple.equilibria(pair[0], variations(*pair), device="cuda"))
     assert any("together with 4 others" in note for note in together[0].report.notes)
-    fake_device.free_memory = lambda: 1
+    monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     split = list(supple.equilibria(pair[0], variations(*pair), device="cuda"))
     for a, b in zip(together, split, strict=True):
         assert any("together with 0 others" in note for note in b.report.notes)
@@ -277,8 +277,8 @@ def test_one_copy_that_fails_on_a_device_leaves_the_others_alone():
     sim.step()
 
 
-def test_copies_that_do_not_fit_are_refused(fake_device):  # noqa: F811
-    fake_device.free_memory = lambda: 1
+def test_copies_that_do_not_fit_are_refused(fake_device, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
         supple.Stepper(swinging(), 0.02, copies=4, device="cuda")
 

@@ -367,3 +367,20 @@ def test_names_of_pins_differ():
         scene.pin(block, name="pin0")
     with pytest.raises(ValueError, match="The name of a pin must be text"):
         scene.pin(block, name="a/b")
+
+
+def test_reactions_of_rollers_have_no_part_along_what_is_free():
+    """A block on a floor that slopes: the floor's roller pushes along its normal, a stop along the slope, and
+    together they carry the weight."""
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    body = scene.add_solid(supple.block(2), supple.NeoHookean(young=1e5, poisson=0.3), density=100)
+    normal = np.array([0.6, 0.8, 0.0])
+    slope = np.array([0.8, -0.6, 0.0])
+    scene.pin(body.where(lambda X: X[:, 1] <= 0), normal=normal, name="floor")
+    scene.pin(body.where(lambda X: X[:, 0] <= 0), normal=slope, name="stop")
+    scene.pin(body.where(lambda X: X[:, 2] <= 0), axes="z", name="side")
+    found = supple.equilibrium(scene, tolerance=1e-9).evaluate()
+    reactions = {name: reaction.force for name, reaction in found.reactions.items()}
+    for name, direction in (("floor", normal), ("stop", slope), ("side", (0, 0, 1))):
+        np.testing.assert_allclose(np.cross(reactions[name], direction), 0, atol=1e-6)
+    np.testing.assert_allclose(sum(reactions.values()), [0, 980, 0], atol=1e-4)

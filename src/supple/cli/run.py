@@ -208,12 +208,13 @@ def _say_if_long(tets: int, quiet: bool) -> None:
 
 
 def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
-    """Replace old results by the scene, its render surfaces and a report without frames."""
-    from supple.io import write_skins
+    """Replace old results by the scene, its render surfaces, data of meshes and a report without frames."""
+    from supple.io import write_data, write_skins
     from supple.runs.saved import begin_results
 
     begin_results(folder, job.file)
     write_skins(folder.path, job.file.scene.bodies)
+    write_data(folder.path, job.file.scene.bodies)
     folder.write_report(record)
 
 

@@ -11,6 +11,7 @@ from supple.kernels import kernel
 from supple.linear.elements import Bound, Tangent, add_elements, arrange_elements
 from supple.linear.pattern import pattern_of
 from supple.materials import Isotropic
+from supple.problem.held import hold_blocks
 from supple.terms import TetElasticity
 
 if TYPE_CHECKING:
@@ -74,6 +75,15 @@ class Assembly:
         """(f, 3) where the free vertices are [m]."""
         return self.rest + self.problem.u[self.free, :3]
 
+    def unheld(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors (3 f, ...) of the free vertices without what they have along held directions."""
+        model = self.problem.model
+        if model.held is None:
+            return vectors
+        every = np.zeros((vectors[0].size, model.vertices, 3))
+        every[:, self.free] = np.moveaxis(vectors.reshape(len(self.free), 3, -1), 2, 0)
+        return np.moveaxis(model.unheld(every)[:, self.free], 0, 2).reshape(vectors.shape)
+
     def restrict(self, records: np.ndarray) -> np.ndarray:
         """The vector of the free vertices from (n + 1, 4) records."""
         return records[self.free, :3].ravel()
@@ -100,6 +110,9 @@ class Assembly:
             else:
                 places = rows.colour_start, rows.start, rows.own, rows.rows, rows.slots
                 p.device.run(add_elements, rows.colours, KINDS[kind], *places, p.u, data)
+        if p.model.held is not None:
+            rows = np.repeat(np.arange(len(self.free)), np.diff(pattern.indptr))
+            hold_blocks(data[:-1], self.free[rows], self.free[pattern.indices], p.model)
         return bsr_matrix((data[:-1], pattern.indices, pattern.indptr), shape=(self.size, self.size))
 
 

@@ -10,6 +10,7 @@ from supple.model import Model
 from supple.ordering import VertexBatches
 from supple.problem.device import Device
 from supple.problem.evaluation import VertexRows
+from supple.problem.held import HeldRows, batch_normals
 
 
 def padded(vectors: np.ndarray) -> np.ndarray:
@@ -36,11 +37,16 @@ class Loads:
         if self.rows.force.shape != shape:
             self.rows = self.rows._replace(force=np.zeros(shape, self.dtype))
 
+    def hold_at(self, records: np.ndarray) -> None:
+        """Let kernels find in these records where held coordinates are to be, `States.held_at`."""
+        if self.model.held is not None and (not self.rows.held or self.rows.held.at is not records):
+            held = HeldRows(batch_normals(self.model, self._own, self.dtype), records)
+            self.rows = self.rows._replace(held=held)
+
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        acts = (force.any(axis=-1) & self.model.free).reshape(-1, self.model.vertices)
-        self._loaded = np.stack([acts[:, own].any(axis=1) for _, own in self.model.body_vertices], axis=1)
+        self._loaded = np.atleast_2d(self.model.loaded_bodies(force))
         self.rows.force[:] = np.swapaxes(padded(force)[..., self._own[:, 0], :], -1, -2)
         self.device.push(self.rows.force)
 

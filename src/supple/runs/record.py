@@ -61,6 +61,9 @@ def fingerprint(file: SceneFile) -> str:
     for body in file.scene.bodies:
         digest.update(body.mesh.points.tobytes())
         digest.update(body.mesh.tets.tobytes())
+        for data in (body.mesh.cell_data, body.mesh.point_data):
+            for name in sorted(data):
+                digest.update(name.encode() + data[name].tobytes())
     return digest.hexdigest()
 
 

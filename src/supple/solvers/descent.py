@@ -211,8 +211,8 @@ class NewtonPCG:
         if self._paths is None:
             begin = self._present()
             return lambda t: self._put(begin + t * d), 0.0
-        path = self._paths.along(d)
-        return lambda t: self._put(path.at(t)), path.turn
+        path, unheld = self._paths.along(d), self.linear.unheld
+        return lambda t: self._put(path.start + unheld(path.at(t) - path.start)), path.turn
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""

@@ -17,7 +17,16 @@ from supple.kernels import RECORD
 from supple.model import Model
 from supple.ordering import ElementBatches
 from supple.problem import Problem
-from supple.solvers.projection import Exerted, Places, Projection, element_sweeps, make_projections
+from supple.problem.held import corner_normals
+from supple.solvers.projection import (
+    Exerted,
+    Places,
+    Projection,
+    PutBack,
+    element_sweeps,
+    make_projections,
+    vertex_places,
+)
 from supple.solvers.solver import Run, Solver
 
 REST, WEIGHTS = 10, 4
@@ -160,7 +169,7 @@ class ElementRun(Run):
         force = p.loads.force
         if not known or known[0] is not force:
             drift = np.zeros((*force.shape[:-2], p.model.vertices + 1, RECORD), p.dtype)
-            drift[..., :-1, :3] = self.weights[:-1, None] * force
+            drift[..., :-1, :3] = self.weights[:-1, None] * p.model.unheld(force)
             known[:] = force, drift.reshape(-1, RECORD)
         return known[1]
 
@@ -192,8 +201,11 @@ class ElementRun(Run):
         projections: list = []
         for k in sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first):
             batches = self._batches(k)
-            places = Places(*batches.places, batches.gather_corners(weights, p.dtype))
+            held = corner_normals(p.model, batches.corners, p.dtype)
+            places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
             projections += map(self._for_all_copies, make_projections(method, terms[k], places))
+        if len(rollers := p.model.rollers):
+            projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = tuple(projections), len(sizes) - 1, int(sizes.max())

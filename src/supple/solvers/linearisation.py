@@ -19,8 +19,8 @@ PROBED = 1e-2
 class Direction(NamedTuple):
     """d (f, 3) [m] with H d = r; filtered: whether H had directions along which the energy is concave, so
     that the positive part of every element stands for it; concave (f, 3): such a direction p where one was
-    seen; slope = r · d [J]; curvature: the smallest seen, p · H p / |p|² [N/m] of p or d, where that was asked
-    for; None where H was refused for what it has on its diagonal or on a coarse level."""
+    seen; slope = r · d [J]; curvature: the smallest seen, p · H p / |p|² [N/m] of p or d, where that was
+    asked for; None where H was refused for what it has on its diagonal or on a coarse level."""
 
     d: np.ndarray
     filtered: bool
@@ -42,6 +42,10 @@ class Linearisation:
     def force(self) -> np.ndarray:
         """The net forces r (f, 3) [N] that the problem evaluated last."""
         return self.problem.states.net[self.free, :3].astype(float)
+
+    def unheld(self, moves: np.ndarray) -> np.ndarray:
+        """Moves (f, 3) without what they have along directions in which vertices are held."""
+        return self.assembly.unheld(moves.ravel()).reshape(-1, 3)
 
     def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
         """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
@@ -69,13 +73,13 @@ class Linearisation:
         M = self._hierarchy.at(H, self.assembly.positions)
         found = pcg(H, r, M, accuracy, floor, LINEAR_ITERATIONS)
         self.iterations += found.iterations
-        d, concave = found.x, found.negative
+        d, concave = self.assembly.unheld(found.x), found.negative
         if probe and concave is None:
             noise = np.random.default_rng(0).normal(size=r.shape)
             concave = pcg(H, noise, M, PROBED, 0.0, LINEAR_ITERATIONS).negative
         seen = d if concave is None else concave
         curvature = _dot(seen, H @ seen) / max(_dot(seen, seen), 1e-300) if probe else None
-        p = None if concave is None else concave.reshape(-1, 3)
+        p = None if concave is None else self.assembly.unheld(concave).reshape(-1, 3)
         return Direction(d.reshape(-1, 3), False, p, _dot(r, d), curvature)
 
 

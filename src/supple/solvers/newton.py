@@ -114,7 +114,8 @@ class NewtonRun(Run):
         finite."""
         H = self.assembly.hessian(kind)
         try:
-            return self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+            step = self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+            return self.assembly.unheld(step)
         except np.linalg.LinAlgError:
             return np.zeros_like(force)
 

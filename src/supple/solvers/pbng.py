@@ -31,6 +31,7 @@ from supple.kernels import (
 from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.problem.evaluation import net_force
+from supple.problem.held import put_back
 from supple.problem.records import begin_step
 from supple.solvers.acceleration import (
     ACCELERATIONS,
@@ -62,7 +63,7 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
     finite = dot(moved, moved) < FARTHEST
     kept = (select(finite, moved[0], ui[0]), select(finite, moved[1], ui[1]), select(finite, moved[2], ui[2]))
     if leads(batch):
-        scatter(u, vertices.own, batch, 0, kept)
+        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
         if not all_lanes(finite):
             store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * t, 1.0))
 

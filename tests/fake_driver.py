@@ -1,0 +1,326 @@
+"""A stand-in for a card with its driver and for numba-cuda: all that supple.kernels.cuda imports.
+
+Memory of the card is memory of its own, full of rubbish before somebody writes it, and every copy is
+checked to stay within what was allocated. A launch is taken apart as a card would: the values that it is
+given are put together by the types that the kernel was compiled for, which then runs lane by lane on the CPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from itertools import count
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from supple.kernels.access import WARP
+from supple.kernels.lanewise import Lanewise
+
+RUBBISH = 0xCC
+
+
+class CUresult(Enum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_LAUNCH_FAILED = 719
+
+
+SUCCESS = CUresult.CUDA_SUCCESS
+
+
+class Card:
+    """total: its memory [bytes]; present: whether a driver answers; pools: whether there are memory pools;
+    failing: the code that every call answers with, None if all is well."""
+
+    def __init__(self) -> None:
+        self.total, self.present, self.pools = 1 << 30, True, True
+        self.failing: CUresult | None = None
+        self.blocks = 6
+        self.allocations: dict[int, np.ndarray] = {}
+        self.earlier: dict[int, np.ndarray] = {}
+        """What tests before have not freed yet: nobody else may get that memory."""
+        self.reserved = 0
+        self.functions: dict[int, Compiled] = {}
+        self.launched: list[str] = []
+        self.grids: list[tuple[int, int, int]] = []
+        self.compiled: list[str] = []
+        self.bound: list[str] = []
+        self.moved = 0
+
+    @property
+    def used(self) -> int:
+        return sum(memory.nbytes for memory in self.allocations.values())
+
+    def at(self, pointer: int, size: int) -> int:
+        """The pointer, if so many bytes there were allocated together."""
+        for start, memory in self.allocations.items():
+            if start <= pointer and pointer + size <= start + memory.nbytes:
+                return pointer
+        raise AssertionError(f"{size} bytes at {pointer:#x} are no memory of the card")
+
+
+class Driver(ModuleType):
+    """cuda.bindings.driver."""
+
+    CUresult = CUresult
+    CUfunction = CUdevice = cuuint64_t = staticmethod(int)
+    CUdevice_attribute = SimpleNamespace(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED="pools")
+    CUmemPool_attribute = SimpleNamespace(
+        CU_MEMPOOL_ATTR_RELEASE_THRESHOLD="threshold",
+        CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT="reserved",
+        CU_MEMPOOL_ATTR_USED_MEM_CURRENT="used",
+    )
+
+    def __init__(self, card: Card) -> None:
+        super().__init__("cuda.bindings.driver")
+        self.card = card
+
+    def _answer(self, *values: Any) -> tuple:
+        return (self.card.failing, *(None for _ in values)) if self.card.failing else (SUCCESS, *values)
+
+    def cuCtxSynchronize(self) -> tuple:
+        return self._answer()
+
+    def cuDeviceGetAttribute(self, attribute: str, device: int) -> tuple:
+        return self._answer(int(self.card.pools))
+
+    def cuDeviceGetDefaultMemPool(self, device: int) -> tuple:
+        return self._answer("the pool")
+
+    def cuMemPoolSetAttribute(self, pool: str, attribute: str, value: int) -> tuple:
+        return self._answer()
+
+    def cuMemPoolGetAttribute(self, pool: str, attribute: str) -> tuple:
+        return self._answer(getattr(self.card, attribute))
+
+    def cuMemPoolTrimTo(self, pool: str, size: int) -> tuple:
+        self.card.reserved = max(size, self.card.used)
+        return self._answer()
+
+    def cuMemGetInfo(self) -> tuple:
+        return self._answer(self.card.total - self.card.reserved, self.card.total)
+
+    def cuMemAllocAsync(self, size: int, stream: int) -> tuple:
+        card = self.card
+        if card.used + size > card.total:
+            return CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
+        memory = np.full(size + 64, RUBBISH, np.uint8)
+        first = -memory.ctypes.data % 64
+        memory = memory[first : first + size]
+        card.allocations[memory.ctypes.data] = memory
+        card.reserved = max(card.reserved, card.used)
+        return self._answer(memory.ctypes.data)
+
+    def cuMemFreeAsync(self, pointer: int, stream: int) -> tuple:
+        del (self.card.allocations if pointer in self.card.allocations else self.card.earlier)[pointer]
+        return self._answer()
+
+    def cuMemcpyHtoD(self, target: int, source: int, size: int) -> tuple:
+        self.card.moved += size
+        ctypes.memmove(self.card.at(target, size), source, size)
+        return self._answer()
+
+    def cuMemcpyDtoH(self, target: int, source: int, size: int) -> tuple:
+        self.card.moved += size
+        ctypes.memmove(target, self.card.at(source, size), size)
+        return self._answer()
+
+    def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple:
+        ctypes.memmove(self.card.at(target, size), self.card.at(source, size), size)
+        return self._answer()
+
+    def cuMemsetD8Async(self, target: int, value: int, size: int, stream: int) -> tuple:
+        ctypes.memset(self.card.at(target, size), value, size)
+        return self._answer()
+
+    def cuLaunchCooperativeKernel(self, function: int, *sizes: int) -> tuple:
+        *grid, threads, y, z, shared, stream, values = sizes
+        assert (grid[2], y, z, shared, stream) == (1, 1, 1, 0, 0)
+        assert threads % WARP == 0
+        assert 1 <= grid[0] * grid[1] <= self.card.blocks, "all blocks must be on the card at once"
+        if not self.card.failing:
+            self.card.grids.append((grid[0], grid[1], threads))
+            self.card.functions[function].run(self.card, values, grid[0] * grid[1])
+        return self._answer()
+
+
+class Compiled:
+    """A kernel for some types of its arguments, the team first."""
+
+    numbers = count(1)
+
+    def __init__(self, card: Card, function: Any, kinds: tuple) -> None:
+        self.card, self.function, self.kinds = card, function, kinds
+        self.codegen = CODEGEN
+        handle = next(self.numbers)
+        card.functions[handle] = self
+        self._codelibrary = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=handle))
+
+    def max_cooperative_grid_blocks(self, threads: int) -> int:
+        return self.card.blocks
+
+    def bind(self) -> None:
+        self.card.bound.append(self.function.__name__)
+
+    def run(self, card: Card, values: int, blocks: int) -> None:
+        """What all blocks do, one after the other; arrivals go on from where the launch says they are."""
+        words = _addresses(values)
+        team, *args = (_decoded(card, kind, words) for kind in self.kinds)
+        assert int(team.arrivals[0]) == team.before, "blocks would wait for each other forever"
+        active = getattr(team, "active", np.zeros(1, np.int32))
+        left = np.zeros(1, np.int64)
+        kernel = getattr(sys.modules[self.function.__module__], self.function.__name__)
+        kernel(Lanewise(active, np.int64(team.records), left), *args)
+        team.arrivals[0] = (int(team.arrivals[0]) + int(left[0]) * blocks) % 2**32
+        card.launched.append(self.function.__name__)
+
+
+def _addresses(values: int) -> Iterator[int]:
+    """Where one value of a launch after the other is."""
+    size = ctypes.sizeof(ctypes.c_void_p)
+    for k in count():
+        yield ctypes.c_void_p.from_address(values + k * size).value or 0
+
+
+def _decoded(card: Card, kind: Any, words: Iterator[int]) -> Any:
+    """The value of a type, made of the next words."""
+    if isinstance(kind, types.BaseTuple):
+        items = [_decoded(card, item, words) for item in kind]  # type: ignore[attr-defined]
+        return kind.instance_class._make(items) if hasattr(kind, "instance_class") else tuple(items)
+    if not isinstance(kind, types.Array):
+        word = ctypes.c_int64 if kind == types.int64 else ctypes.c_double
+        return word.from_address(next(words)).value
+    numbers = [ctypes.c_int64.from_address(next(words)).value for _ in range(5 + 2 * kind.ndim)]
+    _, _, items, itemsize, pointer = numbers[:5]
+    shape, strides = tuple(numbers[5 : 5 + kind.ndim]), tuple(numbers[5 + kind.ndim :])
+    like = np.empty(shape, numba.np.numpy_support.as_dtype(kind.dtype))
+    assert (items, itemsize) == (like.size, like.itemsize)
+    if not like.nbytes:
+        return like
+    assert strides == like.strides
+    memory = (ctypes.c_char * like.nbytes).from_address(card.at(pointer, like.nbytes))
+    return np.frombuffer(memory, like.dtype).reshape(shape)
+
+
+CODEGEN = SimpleNamespace(magic="sm_00")
+
+
+class Cache:
+    """What `keep_in_files` makes use of in a cache of Numba's."""
+
+    def __init__(self, card: Card, function: Any) -> None:
+        self._py_func, self._impl = function, self
+        self._card = card
+
+    def load_overload(self, kinds: Any, context: Any) -> None:
+        return None
+
+    def save_overload(self, kinds: Any, compiled: Any) -> None:
+        pass
+
+    def _index_key(self, kinds: Any, codegen: Any) -> tuple:
+        return kinds, codegen.magic
+
+    def check_cachable(self, compiled: Compiled) -> bool:
+        return True
+
+    def reduce(self, compiled: Compiled) -> tuple:
+        return (compiled.kinds,)
+
+    def rebuild(self, context: Any, reduced: tuple) -> Compiled:
+        return Compiled(self._card, self._py_func, *reduced)
+
+
+class Dispatcher:
+    def __init__(self, card: Card, function: Any) -> None:
+        self.card, self.function, self._cache = card, function, Cache(card, function)
+        self.targetctx = SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
+
+    def compile(self, kinds: tuple) -> Compiled:
+        self.card.compiled.append(self.function.__name__)
+        compiled = Compiled(self.card, self.function, kinds)
+        self._cache.save_overload(kinds, compiled)
+        return compiled
+
+
+def numba_cuda(card: Card) -> ModuleType:
+    """numba.cuda as far as hosts know it, and the places of threads for whoever sets them."""
+    module = ModuleType("numba.cuda")
+
+    def get_current_device() -> SimpleNamespace:
+        if not card.present:
+            raise RuntimeError("Error at driver init: \n libcuda.so cannot be found")
+        return SimpleNamespace(name=b"a fake card", id=0, MULTIPROCESSOR_COUNT=2, compute_capability=(9, 0))
+
+    module.get_current_device = get_current_device
+    module.current_context = get_current_device
+    module.jit = lambda function, **options: Dispatcher(card, function)
+    for name in ("blockIdx", "blockDim", "threadIdx", "gridDim"):
+        setattr(module, name, SimpleNamespace(x=0, y=0))
+    return module
+
+
+CARD = Card()
+"""The one that all modules below have been imported with."""
+
+_driver, _cuda = Driver(CARD), numba_cuda(CARD)
+
+
+def _fakes() -> dict[str, ModuleType]:
+    bindings, core = ModuleType("cuda.bindings"), ModuleType("numba.cuda.core")
+    bindings.driver, core.config = _driver, ModuleType("numba.cuda.core.config")
+    core.config.CACHE_DIR = ""
+    return {
+        "cuda": ModuleType("cuda"),
+        "cuda.bindings": bindings,
+        "cuda.bindings.driver": _driver,
+        "numba.cuda": _cuda,
+        "numba.cuda.core": core,
+        "numba.cuda.core.config": core.config,
+    }
+
+
+FAKES = _fakes()
+
+_imported: dict[str, ModuleType] = {}
+"""Modules of supple that were imported with the fakes, once, since they register what they define."""
+
+
+def _of_cuda() -> dict[str, ModuleType]:
+    modules = sys.modules.items()
+    return {name: module for name, module in modules if name.startswith("supple.") and "cuda" in name}
+
+
+@contextmanager
+def installed(monkeypatch: Any) -> Iterator[Card]:
+    """Within it, supple.kernels.cuda and its drivers see this card, as new."""
+    earlier = CARD.earlier | CARD.allocations
+    CARD.__dict__.update(vars(Card()) | {"earlier": earlier, "functions": CARD.functions})
+    real = _of_cuda()
+    for name in real:
+        del sys.modules[name]
+    for name, module in {**FAKES, **_imported}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(numba, "cuda", _cuda, raising=False)
+    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: True)
+    import supple.kernels.cuda.launching as launching
+    import supple.kernels.cuda.memory as memory
+
+    launching._launchers.clear()
+    launching._dispatcher.cache_clear()
+    memory._pool.cache_clear()
+    monkeypatch.setattr(launching, "can_keep", lambda: False)
+    try:
+        yield CARD
+    finally:
+        _imported.update(_of_cuda())
+        for name in _of_cuda():
+            del sys.modules[name]
+        sys.modules.update(real)

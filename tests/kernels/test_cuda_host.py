@@ -1,0 +1,307 @@
+"""The host's side of CUDA on a card that the CPU stands in for: memory, launches, kept kernels, refusals."""
+
+import gc
+from collections import Counter
+from itertools import product
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from fake_driver import CUresult
+from problems import cantilever, material
+
+import supple
+from supple.kernels.access import WARP
+from supple.kernels.device import DeviceError, check_device
+from supple.problem.records import Displace, on_records
+
+pytestmark = pytest.mark.usefixtures("fake_device")
+
+
+def pulled(mirror, array):
+    """What the card has of an array, without changing the array."""
+    before = array.copy()
+    mirror.pull(array)
+    there = array.copy()
+    array[...] = before
+    return there
+
+
+def new_mirror():
+    from supple.kernels.cuda import Mirror
+
+    return Mirror()
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def test_arrays_are_copied_once_and_moved_when_that_is_said(fake_device):  # noqa: F811
+    mirror, array = new_mirror(), np.arange(12.0).reshape(3, 4)
+    assert array not in mirror
+    mirror.push(array)  # of what is not there nothing moves
+    mirror.pull(array)
+    assert fake_device.moved == 0
+    mirror.upload((array, Pair(array, 3)))
+    assert array in mirror
+    assert fake_device.moved == array.nbytes
+    array[...] = -1
+    np.testing.assert_array_equal(pulled(mirror, array), np.arange(12.0).reshape(3, 4))
+    mirror.push(array)
+    np.testing.assert_array_equal(pulled(mirror, array), -1)
+
+
+def test_arrays_that_are_cleared_do_not_move(fake_device):  # noqa: F811
+    mirror, array = new_mirror(), np.ones((5, 2), np.float32)
+    mirror.clear(array)
+    assert fake_device.moved == 0
+    np.testing.assert_array_equal(pulled(mirror, array), 0)
+    mirror.push(array)
+    mirror.clear(array)
+    np.testing.assert_array_equal(pulled(mirror, array), 0)
+
+
+def test_strided_arrays_arrive_whole():
+    mirror, array = new_mirror(), np.arange(24.0).reshape(4, 6)[:, ::2]
+    mirror.upload((array,))
+    copy = mirror.duplicate(np.ascontiguousarray(array), 0, 4)
+    assert copy.shape == (4, 3)
+    assert mirror._entry(array)[0].nbytes == array.size * 8
+
+
+def test_rows_are_assigned_and_duplicated_on_the_card(fake_device):  # noqa: F811
+    mirror, target, source = new_mirror(), np.zeros((6, 4)), np.arange(24.0).reshape(6, 4)
+    mirror.upload((target, source))
+    moved = fake_device.moved
+    mirror.assign(target, source, 2, 5)
+    copy = mirror.duplicate(source, 1, 3)
+    assert fake_device.moved == moved
+    expected = np.zeros((6, 4))
+    expected[2:5] = source[2:5]
+    np.testing.assert_array_equal(pulled(mirror, target), expected)
+    assert copy.shape == (2, 4)
+    described = copy.__cuda_array_interface__
+    assert (described["shape"], described["typestr"], described["version"]) == ((2, 4), "<f8", 3)
+    there = fake_device.allocations[described["data"][0]].view(float)
+    np.testing.assert_array_equal(there, source[1:3].ravel())
+
+
+def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
+    from supple.kernels.cuda import free_memory, release_memory
+
+    mirror, array, empty = new_mirror(), np.ones(1000), np.empty((0, 4))
+    mirror.upload((array, empty))
+    before = free_memory()
+    assert len(fake_device.allocations) == 1  # nothing is allocated for nothing
+    mirror.forget_launches()
+    del array
+    gc.collect()
+    assert not fake_device.allocations
+    assert free_memory() == before + 8000
+    assert fake_device.reserved == 8000  # the pool keeps it for whoever comes next
+    release_memory()
+    assert fake_device.reserved == 0
+
+
+def test_numbers_and_tuples_become_what_kernels_take():
+    mirror, array = new_mirror(), np.zeros((2, 3), np.int32)
+    fields: list = []
+    kinds: list = []
+    mirror.flatten(Pair(array, (4, 2.5)), fields, kinds)
+    pointer = mirror._entry(array)[0].pointer
+    assert fields == [0, 0, 6, 4, pointer, 2, 3, 12, 4, 4, 2.5]
+    assert kinds == [Pair, array.dtype, 2, tuple, int, float, None, None]
+    other: list = []
+    mirror.flatten(Pair((array, 4), 2.5), [], other)
+    assert other != kinds  # brackets in other places are other types
+
+
+def test_few_tuples_are_remembered():
+    from supple.kernels.cuda.memory import KNOWN_TUPLES
+
+    mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * KNOWN_TUPLES)]
+    for pair in tuples:
+        fields: list = []
+        mirror.flatten(pair, fields, [])
+        assert fields == list(pair)
+    assert len(mirror._tuples) <= KNOWN_TUPLES
+
+
+def displace(mirror, arrivals, u, drift, copies=1, active=(0,), widest=None):
+    from supple.kernels.cuda import FAT, launch
+
+    records = len(u) // copies
+    operations = (Displace(u, drift, 0),)
+    state = copies, np.array(active, np.int32), records
+    launch(mirror, arrivals, on_records, 1, FAT, widest, *state, (records,), operations)
+
+
+def records_of(n, copies=1):
+    u = np.zeros((copies * n, 4))
+    drift = np.zeros((n, 4))
+    drift[:, :3] = np.arange(3 * n).reshape(n, 3)
+    return u, drift
+
+
+def test_a_kernel_runs_on_the_card_and_compiles_once(fake_device):  # noqa: F811
+    from supple.kernels.cuda import Arrivals
+
+    mirror, arrivals, (u, drift) = new_mirror(), Arrivals(), records_of(50)
+    for times in (1, 2, 3):
+        displace(mirror, arrivals, u, drift)
+        np.testing.assert_array_equal(u, 0)  # until it is pulled
+        np.testing.assert_array_equal(pulled(mirror, u), times * drift)
+    assert fake_device.compiled == ["on_records"]
+    assert fake_device.launched == 3 * ["on_records"]
+    single = u.astype(np.float32), drift.astype(np.float32)
+    displace(mirror, arrivals, *single)
+    np.testing.assert_array_equal(pulled(mirror, single[0]), single[1])
+    assert fake_device.compiled == 2 * ["on_records"]
+
+
+def test_arrivals_survive_their_32_bits():
+    """Blocks compare with what the host has counted; both begin again at 2³²."""
+    from supple.kernels.cuda import Arrivals
+
+    mirror, arrivals, (u, drift) = new_mirror(), Arrivals(), records_of(5)
+    arrivals.counter[0], arrivals.total = 2**32 - 2, 2**32 - 2
+    for _ in range(3):
+        displace(mirror, arrivals, u, drift)
+    assert arrivals.total > 2**32
+    np.testing.assert_array_equal(pulled(mirror, u), 3 * drift)
+
+
+@pytest.mark.parametrize("copies", [2, 9])
+def test_only_active_copies_are_worked_on(copies, fake_device):  # noqa: F811
+    """Also where there are more of them than rows fit on the card."""
+    from supple.kernels.cuda import Arrivals
+
+    mirror, (u, drift) = new_mirror(), records_of(7, copies)
+    active = [k for k in range(copies) if k != 1]
+    displace(mirror, Arrivals(), u, drift, copies, active)
+    moved = pulled(mirror, u).reshape(copies, 7, 4)
+    for copy in range(copies):
+        np.testing.assert_array_equal(moved[copy], drift if copy in active else 0 * drift)
+    columns, rows, _ = fake_device.grids[-1]
+    assert rows == min(len(active), fake_device.blocks)
+    assert columns * rows <= fake_device.blocks
+
+
+@pytest.mark.parametrize("widest", [None, 1, 5, 6, 13, 48, 1000])
+def test_few_items_are_spread_over_the_card(widest, fake_device):  # noqa: F811
+    from supple.kernels.cuda import FAT, Arrivals
+
+    displace(new_mirror(), Arrivals(), *records_of(3), widest=widest)
+    columns, rows, threads = fake_device.grids[-1]
+    assert rows == 1
+    assert 1 <= columns <= fake_device.blocks
+    assert threads <= FAT.threads
+    if widest is not None:
+        warps = columns * threads // WARP
+        assert warps >= min(widest, fake_device.blocks * FAT.threads // WARP)
+        assert warps < widest + columns
+
+
+def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, monkeypatch):  # noqa: F811
+    from supple.kernels.cuda import Arrivals, launching
+
+    def launch_as_a_new_process():
+        launching._launchers.clear()
+        launching._dispatcher.cache_clear()
+        u, drift = records_of(4)
+        mirror = new_mirror()
+        displace(mirror, Arrivals(), u, drift)
+        np.testing.assert_array_equal(pulled(mirror, u), drift)
+        return len(fake_device.compiled), len(fake_device.bound)
+
+    launch_as_a_new_process()  # the stand-in's own kernel, which is not what is kept here
+    fake_device.compiled.clear()
+    monkeypatch.setattr(launching, "can_keep", lambda: True)
+    for module in ("supple.kernels.keeping", "supple.kernels.cuda.launching"):
+        monkeypatch.setattr(f"{module}.cache_directory", lambda: tmp_path)
+    assert launch_as_a_new_process() == (1, 0)
+    (file,) = tmp_path.glob("on_records.*.nbc")
+    assert launch_as_a_new_process() == (1, 1)
+    file.write_bytes(b"damaged")
+    assert launch_as_a_new_process() == (2, 1)
+    assert launch_as_a_new_process() == (2, 2)
+
+
+def test_without_a_card_there_is_a_sentence(fake_device):  # noqa: F811
+    fake_device.present = False
+    with pytest.raises(DeviceError, match=r"none answers here \(Error at driver init: libcuda.so cannot"):
+        supple.equilibrium(cantilever(material("corotated"), cells=1), device="cuda")
+
+
+def test_without_the_package_there_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("supple.kernels.device.find_spec", lambda name: None)
+    with pytest.raises(DeviceError, match="needs numba-cuda: pip install"):
+        check_device("cuda")
+
+
+def test_without_memory_pools_there_is_a_sentence(fake_device):  # noqa: F811
+    fake_device.pools = False
+    with pytest.raises(DeviceError, match="no memory pools"):
+        new_mirror().upload((np.ones(3),))
+
+
+def test_too_little_memory_is_a_sentence(fake_device):  # noqa: F811
+    fake_device.total = 3 << 20
+    with pytest.raises(DeviceError, match=r"no room for another 4 MiB \(3 MiB are free\); use precision"):
+        new_mirror().upload((np.ones(1 << 19),))
+    fake_device.total = 10_000
+    with pytest.raises(DeviceError, match="no room for another"):
+        supple.equilibrium(cantilever(material("corotated"), cells=3), device="cuda")
+
+
+def test_a_card_that_stops_answering_is_a_sentence(fake_device):  # noqa: F811
+    from supple.kernels.cuda import Arrivals, synchronise
+
+    mirror, (u, drift) = new_mirror(), records_of(3)
+    displace(mirror, Arrivals(), u, drift)
+    fake_device.failing = CUresult.CUDA_ERROR_LAUNCH_FAILED
+    sentence = (
+        r"the CUDA device stopped answering \(CUDA_ERROR_LAUNCH_FAILED\); nothing of this solve was kept"
+    )
+    for act in (synchronise, lambda: mirror.pull(u), lambda: displace(mirror, Arrivals(), u, drift)):
+        with pytest.raises(DeviceError, match=sentence):
+            act()
+    fake_device.failing = None
+
+
+def test_the_card_has_a_name():
+    from supple.kernels.cuda import multiprocessors, require_device
+
+    assert require_device() == "a fake card"
+    assert multiprocessors() == 2
+
+
+@pytest.mark.parametrize("items", [0, 1, 5, 37])
+@pytest.mark.parametrize(("copies", "rows"), [(1, 1), (3, 3), (5, 2)])
+def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
+    """Every lane of every item of every copy, whatever the size of the grid."""
+    from supple.kernels.cuda import grid
+    from supple.kernels.team import enter, proceed
+
+    first, columns = 2, 2
+    active = np.array([2 * k + 1 for k in range(copies)], np.int32)
+    team = grid.Grid(10, None, 0) if copies == 1 else grid.Copies(10, None, 0, active)
+    done: Counter = Counter()
+    for warp, lane, row in product(range(columns), range(WARP), range(rows)):
+        monkeypatch.setattr(grid, "_warp", lambda warp=warp: warp)
+        monkeypatch.setattr(grid, "_warps", lambda: columns)
+        monkeypatch.setattr(grid, "_lane", lambda lane=lane: lane)
+        monkeypatch.setattr(grid.cuda, "blockIdx", SimpleNamespace(x=0, y=row))
+        monkeypatch.setattr(grid.cuda, "gridDim", SimpleNamespace(x=0, y=rows))
+        place = enter(team, 0, first, first + items)
+        while place.number < first + items:
+            assert place.offset == 10 * place.copy
+            done[int(place.number), int(place.lane), int(place.copy)] += 1
+            place = proceed(team, 0, place, first, first + items)
+    wanted = {0} if copies == 1 else {int(copy) for copy in active}
+    assert set(done) == set(product(range(first, first + items), range(WARP), wanted))
+    assert set(done.values()) <= {1}
