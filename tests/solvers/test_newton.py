@@ -222,8 +222,8 @@ def test_newton_refuses_single_precision():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hessian": "approximate"}, "hessian must be 'projected', 'exact' or 'bound'"),
-        ({"linear_solver": "lu"}, "linear_solver must be 'auto', 'direct', 'amg' or 'cg'"),
+        ({"hessian": "approximate"}, "hessian must be 'exact', 'projected' or 'bound'"),
+        ({"linear_solver": "lu"}, "linear_solver must be 'auto', 'multilevel', 'direct', 'amg' or 'cg'"),
         ({"iterations": 0}, "iterations must be a whole number of at least 1"),
     ],
 )

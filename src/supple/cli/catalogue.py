@@ -21,11 +21,11 @@ OPTIONS = {
     "the pair where the material has one.",
     "damping": "The part of every velocity that is lost per step.",
     "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
-    "hessian": "exact; projected: its positive semi-definite part; bound: the approximation that pbng uses.",
+    "hessian": "exact, and projected, its positive part, where needed; projected; bound: what pbng uses.",
     "iterations": "Iterations per step where [stop] or the command line sets no limit.",
     "line_search": "Halve a step until the potential decreases.",
-    "linear_solver": "direct, amg (algebraic multigrid), cg (conjugate gradients), or auto: cg until a "
-    "system proves hard.",
+    "linear_solver": "multilevel and cg (conjugate gradients), direct, amg (algebraic multigrid), or auto: "
+    "multilevel until a system proves hard.",
     "links": "Also move vertices that an attachment ties together as one, so that stiff ones converge.",
     "newton_steps": "Local Newton steps per visit of an element.",
     "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",

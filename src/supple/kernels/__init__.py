@@ -15,7 +15,16 @@ from supple.kernels.access import (
     stream,
 )
 from supple.kernels.announcing import compilation
-from supple.kernels.blocks import add_blocks
+from supple.kernels.blocks import (
+    add_blocks,
+    eight_at,
+    four_at,
+    pack_of_six,
+    pack_of_three,
+    put_pack,
+    six_sum,
+    three_sum,
+)
 from supple.kernels.compile import chosen_by_type, generic, kernel, like, ordered, physics
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
@@ -67,8 +76,10 @@ __all__ = [
     "default_threads",
     "divide",
     "each",
+    "eight_at",
     "enter",
     "finish_chunk",
+    "four_at",
     "gather",
     "generic",
     "inside",
@@ -89,10 +100,13 @@ __all__ = [
     "offset_of",
     "ordered",
     "pack_like",
+    "pack_of_six",
+    "pack_of_three",
     "physics",
     "proceed",
     "put_number",
     "put_numbers",
+    "put_pack",
     "put_record",
     "record_at",
     "records",
@@ -102,6 +116,7 @@ __all__ = [
     "run",
     "scatter",
     "select",
+    "six_sum",
     "spans",
     "store",
     "stream",
@@ -109,6 +124,7 @@ __all__ = [
     "sum_shares",
     "take_chunk",
     "threads_for",
+    "three_sum",
     "together",
     "total",
     "unrolled",

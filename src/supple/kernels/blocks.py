@@ -1,4 +1,5 @@
-"""Adding small matrices, one in each lane of packs, to the blocks of a sparse matrix."""
+"""Sparse matrices of small blocks: adding matrices, one in each lane of packs, to them, and rows of blocks as
+short packs."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.access import _as, _field_pointer, _handle, _stream
-from supple.kernels.pack import FAST_FLAGS
+from supple.kernels.access import _as, _field_pointer, _handle, _number_pointer, _stream
+from supple.kernels.pack import FAST_FLAGS, PackType, vector_type
 
 BLOCK = 9
 """Numbers of a 3×3 matrix."""
@@ -90,3 +91,83 @@ def add_blocks(typingctx, blocks, slots, row, pair, value):
         return context.get_dummy_value()
 
     return types.void(blocks, slots, _handle(row), types.int64, value), codegen
+
+
+def _loads(lanes: int) -> Any:
+    """What loads that many numbers of a contiguous array of any shape from the i-th on."""
+
+    def load(typingctx, array, i):
+        pack = PackType(array.dtype, lanes)
+
+        def codegen(context, builder, sig, args):
+            pointer = _number_pointer(context, builder, array, *args)
+            value = builder.load(_as(builder, pointer, vector_type(pack)))
+            value.align = array.dtype.bitwidth // 8
+            return value
+
+        return pack(array, types.int64), codegen
+
+    return intrinsic(load)
+
+
+four_at = _loads(4)
+"""A row of a 3×3 block and the number after it, or a record: four numbers."""
+
+eight_at = _loads(8)
+"""A row of a 6×6 block and the two numbers after it: eight numbers."""
+
+
+def _sums(count: int) -> Any:
+    def total(typingctx, pack):
+        def codegen(context, builder, sig, args):
+            lanes = [builder.extract_element(args[0], _INDEX(k)) for k in range(count)]
+            while len(lanes) > 1:
+                pairs = zip(lanes[::2], lanes[1::2], strict=False)
+                odd = lanes[-1:] if len(lanes) % 2 else []
+                lanes = [builder.fadd(a, b) for a, b in pairs] + odd
+            return lanes[0]
+
+        return pack.dtype(pack), codegen
+
+    return intrinsic(total)
+
+
+three_sum, six_sum = _sums(3), _sums(6)
+"""The sum of the first three or six numbers of a pack."""
+
+
+@intrinsic
+def pack_of_three(typingctx, a, b, c):
+    """(a, b, c, 0) as a pack."""
+    return _packed(a, 4, (a, b, c))
+
+
+@intrinsic
+def pack_of_six(typingctx, a, b, c, d, e, f):
+    """(a, b, c, d, e, f, 0, 0) as a pack."""
+    return _packed(a, 8, (a, b, c, d, e, f))
+
+
+def _packed(kind: Any, lanes: int, numbers: tuple) -> Any:
+    pack = PackType(kind, lanes)
+
+    def codegen(context, builder, sig, args):
+        value = ir.Constant(vector_type(pack), [0.0] * lanes)
+        for lane, number in enumerate(args):
+            value = builder.insert_element(value, number, _INDEX(lane))
+        return value
+
+    return pack(*[kind] * len(numbers)), codegen
+
+
+@intrinsic
+def put_pack(typingctx, array, i, value):
+    """array.flat[i : i + lanes] = value, a pack, in the precision of the array."""
+
+    def codegen(context, builder, sig, args):
+        pointer = _number_pointer(context, builder, array, *args[:2])
+        numbers = _cast(builder, args[2], context.get_data_type(array.dtype))
+        builder.store(numbers, _as(builder, pointer, numbers.type), align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, value), codegen

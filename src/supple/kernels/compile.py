@@ -98,6 +98,7 @@ def generic(declaration: Callable) -> Any:
     call.of = of  # type: ignore[attr-defined]
     call.known = lambda cls: any(base in table for base in cls.__mro__)  # type: ignore[attr-defined]
     call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
+    call.owner = lambda cls: next(base for base in cls.__mro__ if base in table)  # type: ignore[attr-defined]
     return call
 
 

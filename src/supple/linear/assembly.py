@@ -111,8 +111,8 @@ class Assembly:
                 places = rows.colour_start, rows.start, rows.own, rows.rows, rows.slots
                 p.device.run(add_elements, rows.colours, KINDS[kind], *places, p.u, data)
         if p.model.held is not None:
-            rows = np.repeat(np.arange(len(self.free)), np.diff(pattern.indptr))
-            hold_blocks(data[:-1], self.free[rows], self.free[pattern.indices], p.model)
+            row = np.repeat(np.arange(len(self.free)), np.diff(pattern.indptr))
+            hold_blocks(data[:-1], self.free[row], self.free[pattern.indices], p.model)
         return bsr_matrix((data[:-1], pattern.indices, pattern.indptr), shape=(self.size, self.size))
 
 

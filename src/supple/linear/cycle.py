@@ -9,7 +9,23 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from supple.kernels import enter, inside, leave, ordered, physics, proceed
+from supple.kernels import (
+    eight_at,
+    enter,
+    four_at,
+    inside,
+    leave,
+    number_at,
+    ordered,
+    pack_like,
+    pack_of_six,
+    pack_of_three,
+    physics,
+    proceed,
+    put_pack,
+    six_sum,
+    three_sum,
+)
 from supple.linear.rigid import tile_of, tiles
 
 SPREAD = 8.0
@@ -18,7 +34,8 @@ SPREAD = 8.0
 
 class Fine(NamedTuple):
     """A matrix of 3×3 blocks, the inverses (f, 9) of its diagonal, and the motions of its rows' aggregates:
-    parent (f,), offset (f, 3). b, x, y, d (f, 3): vectors for the cycle."""
+    parent (f,), offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some numbers after them
+    that are read but do not matter; what is fourth in a vector is 0."""
 
     indptr: Any
     indices: Any
@@ -34,8 +51,8 @@ class Fine(NamedTuple):
 
 class Coarse(NamedTuple):
     """The same for all coarse levels, whose rows stand one after the other from start[level] on, with 6×6
-    blocks; child_start and child: see `Levels`; dense (n, n): the inverse of the last level's matrix, or
-    empty."""
+    blocks and vectors (rows, 8); child_start and child: see `Levels`; dense (n, n): the inverse of the last
+    level's matrix, or empty."""
 
     start: Any
     child_start: Any
@@ -78,18 +95,24 @@ def _steps_at_the_end(degree):
     return degree - 1 + (degree - 1) % 2
 
 
-@ordered
+@physics
 def residual_of_three(A, row, x):
     """b - A x in a row of 3×3 blocks."""
-    indptr, indices, blocks = A.indptr, A.indices, A.blocks
-    a, b, c = A.b[row, 0], A.b[row, 1], A.b[row, 2]
+    a, b, c = row_times(A.indptr, A.indices, A.blocks, row, x)
+    i = 4 * row
+    return number_at(A.b, i) - a, number_at(A.b, i + 1) - b, number_at(A.b, i + 2) - c
+
+
+@physics
+def row_times(indptr, indices, blocks, row, x):
+    """A row of 3×3 blocks times records x."""
+    p = q = r = pack_like(0.0, four_at(x, 4 * row))
     for k in range(indptr[row], indptr[row + 1]):
-        j = indices[k]
-        u, v, w = x[j, 0], x[j, 1], x[j, 2]
-        a -= blocks[k, 0] * u + blocks[k, 1] * v + blocks[k, 2] * w
-        b -= blocks[k, 3] * u + blocks[k, 4] * v + blocks[k, 5] * w
-        c -= blocks[k, 6] * u + blocks[k, 7] * v + blocks[k, 8] * w
-    return a, b, c
+        y = four_at(x, 4 * indices[k])
+        p = p + four_at(blocks, 9 * k) * y
+        q = q + four_at(blocks, 9 * k + 3) * y
+        r = r + four_at(blocks, 9 * k + 6) * y
+    return three_sum(p), three_sum(q), three_sum(r)
 
 
 @ordered
@@ -102,49 +125,41 @@ def times_three(D, row, a, b, c):
     )
 
 
-@ordered
-def _six(A, k, at, x):
-    return (
-        A[k, at] * x[0]
-        + A[k, at + 1] * x[1]
-        + A[k, at + 2] * x[2]
-        + A[k, at + 3] * x[3]
-        + A[k, at + 4] * x[4]
-        + A[k, at + 5] * x[5]
-    )
-
-
-@ordered
+@physics
 def times_six(A, k, x):
-    """A_k x for a 6×6 block."""
+    """A_k x for a 6×6 block and a pack of six numbers and two zeros."""
+    at = 36 * k
     return (
-        _six(A, k, 0, x),
-        _six(A, k, 6, x),
-        _six(A, k, 12, x),
-        _six(A, k, 18, x),
-        _six(A, k, 24, x),
-        _six(A, k, 30, x),
+        six_sum(eight_at(A, at) * x),
+        six_sum(eight_at(A, at + 6) * x),
+        six_sum(eight_at(A, at + 12) * x),
+        six_sum(eight_at(A, at + 18) * x),
+        six_sum(eight_at(A, at + 24) * x),
+        six_sum(eight_at(A, at + 30) * x),
     )
-
-
-@ordered
-def load_six(x, i):
-    return x[i, 0], x[i, 1], x[i, 2], x[i, 3], x[i, 4], x[i, 5]
 
 
 @physics
-def store_six(x, i, v):
-    x[i, 0], x[i, 1], x[i, 2], x[i, 3], x[i, 4], x[i, 5] = v
-
-
-@ordered
 def residual_of_six(A, row, x):
     """b - A x in a row of 6×6 blocks."""
-    r = load_six(A.b, row)
+    blocks, i = A.blocks, 8 * row
+    p = q = r = s = t = u = pack_like(0.0, eight_at(A.b, i))
     for k in range(A.indptr[row], A.indptr[row + 1]):
-        p = times_six(A.blocks, k, load_six(x, A.indices[k]))
-        r = (r[0] - p[0], r[1] - p[1], r[2] - p[2], r[3] - p[3], r[4] - p[4], r[5] - p[5])
-    return r
+        y, at = eight_at(x, 8 * A.indices[k]), 36 * k
+        p = p + eight_at(blocks, at) * y
+        q = q + eight_at(blocks, at + 6) * y
+        r = r + eight_at(blocks, at + 12) * y
+        s = s + eight_at(blocks, at + 18) * y
+        t = t + eight_at(blocks, at + 24) * y
+        u = u + eight_at(blocks, at + 30) * y
+    return (
+        number_at(A.b, i) - six_sum(p),
+        number_at(A.b, i + 1) - six_sum(q),
+        number_at(A.b, i + 2) - six_sum(r),
+        number_at(A.b, i + 3) - six_sum(s),
+        number_at(A.b, i + 4) - six_sum(t),
+        number_at(A.b, i + 5) - six_sum(u),
+    )
 
 
 @physics
@@ -152,29 +167,20 @@ def _smooth_three(A, row, x, y, keep, gain):
     """d = keep d + gain D⁻¹ (b - A x), y = x + d in a row."""
     a, b, c = residual_of_three(A, row, x)
     a, b, c = times_three(A.inverse, row, a, b, c)
-    d = A.d
-    d[row, 0], d[row, 1], d[row, 2] = (
-        keep * d[row, 0] + gain * a,
-        keep * d[row, 1] + gain * b,
-        keep * d[row, 2] + gain * c,
-    )
-    y[row, 0], y[row, 1], y[row, 2] = x[row, 0] + d[row, 0], x[row, 1] + d[row, 1], x[row, 2] + d[row, 2]
+    i = 4 * row
+    d = keep * four_at(A.d, i) + gain * pack_of_three(a, b, c)
+    put_pack(A.d, i, d)
+    put_pack(y, i, four_at(x, i) + d)
 
 
 @physics
 def _smooth_six(A, row, x, y, keep, gain):
-    r = times_six(A.inverse, row, residual_of_six(A, row, x))
-    d = A.d
-    for c in range(6):
-        d[row, c] *= keep
-    d[row, 0] += gain * r[0]
-    d[row, 1] += gain * r[1]
-    d[row, 2] += gain * r[2]
-    d[row, 3] += gain * r[3]
-    d[row, 4] += gain * r[4]
-    d[row, 5] += gain * r[5]
-    for c in range(6):
-        y[row, c] = x[row, c] + d[row, c]
+    a, b, c, d, e, f = residual_of_six(A, row, x)
+    a, b, c, d, e, f = times_six(A.inverse, row, pack_of_six(a, b, c, d, e, f))
+    i = 8 * row
+    step = keep * eight_at(A.d, i) + gain * pack_of_six(a, b, c, d, e, f)
+    put_pack(A.d, i, step)
+    put_pack(y, i, eight_at(x, i) + step)
 
 
 @physics
@@ -215,17 +221,19 @@ def chebyshev_start(radius):
 @physics
 def _begin_three(A, row, gain):
     """The first step from x = 0: x = d = gain D⁻¹ b."""
+    i = 4 * row
     a, b, c = times_three(A.inverse, row, A.b[row, 0], A.b[row, 1], A.b[row, 2])
-    for target in (A.x, A.d):
-        target[row, 0], target[row, 1], target[row, 2] = gain * a, gain * b, gain * c
+    d = gain * pack_of_three(a, b, c)
+    put_pack(A.x, i, d)
+    put_pack(A.d, i, d)
 
 
 @physics
 def _begin_six(A, row, gain):
-    v = times_six(A.inverse, row, load_six(A.b, row))
-    v = (gain * v[0], gain * v[1], gain * v[2], gain * v[3], gain * v[4], gain * v[5])
-    store_six(A.x, row, v)
-    store_six(A.d, row, v)
+    a, b, c, d, e, f = times_six(A.inverse, row, eight_at(A.b, 8 * row))
+    step = gain * pack_of_six(a, b, c, d, e, f)
+    put_pack(A.x, 8 * row, step)
+    put_pack(A.d, 8 * row, step)
 
 
 @physics
@@ -275,7 +283,7 @@ def _restrict(team, phase, fine, A, level, x_fine, x_coarse, gain):
                     v = _sum_three(fine, A.child[c], x_fine, v)
                 else:
                     v = _sum_six(A, A.child[c], x_coarse, v)
-            store_six(A.b, row, v)
+            put_pack(A.b, 8 * row, pack_of_six(v[0], v[1], v[2], v[3], v[4], v[5]))
             _begin_six(A, row, gain)
             row += step
         place = proceed(team, phase, place, 0, count)
@@ -300,6 +308,11 @@ def _solve_dense(team, phase, A, level):
 
 
 @physics
+def _six_at(x, i):
+    return x[i, 0], x[i, 1], x[i, 2], x[i, 3], x[i, 4], x[i, 5]
+
+
+@physics
 def _prolong_fine(team, phase, fine, A, x, y, over):
     """y = x + over P e, e the solution on the first coarse level."""
     rows = len(fine.parent)
@@ -307,7 +320,7 @@ def _prolong_fine(team, phase, fine, A, x, y, over):
     while inside(place, tiles(rows)):
         i, end, step = tile_of(place, 0, rows)
         while i < end:
-            e, o = load_six(A.x, fine.parent[i]), fine.offset
+            e, o = _six_at(A.x, fine.parent[i]), fine.offset
             y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
             y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
             y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
@@ -325,7 +338,7 @@ def _prolong_coarse(team, phase, A, level, x, y, over):
     while inside(place, count):
         i, end, step = tile_of(place, first, last)
         while i < end:
-            e, o, s = load_six(A.x, A.parent[i]), A.offset, over * A.scale[i]
+            e, o, s = _six_at(A.x, A.parent[i]), A.offset, over * A.scale[i]
             y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
             y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
             y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
@@ -337,7 +350,7 @@ def _prolong_coarse(team, phase, A, level, x, y, over):
 
 @physics
 def begin_fine(team, phase, fine, radius, r):
-    """b = r, a vector of 3 f numbers, and the first step of smoothing."""
+    """b = r, records (f, 4), and the first step of smoothing."""
     gain = chebyshev_start(radius)[0]
     rows = len(fine.parent)
     place = enter(team, phase, 0, tiles(rows))
@@ -345,7 +358,7 @@ def begin_fine(team, phase, fine, radius, r):
         row, end, step = tile_of(place, 0, rows)
         while row < end:
             for c in range(3):
-                fine.b[row, c] = r[3 * row + c]
+                fine.b[row, c] = r[row, c]
             _begin_three(fine, row, gain)
             row += step
         place = proceed(team, phase, place, 0, tiles(rows))

@@ -35,14 +35,22 @@ class NotPositive(Exception):  # noqa: N818
     """A matrix is not positive definite: some diagonal block, or the matrix of the last level, is not."""
 
 
-class Multilevel:
-    """The levels of a mesh, found once. precision: of the cycles; matrices of the levels are always computed
-    in float64."""
+CONTRAST = 1e3
+"""How much stiffer than another one a vertex may be for cycles in float32, in which small numbers are lost
+beside large ones."""
 
-    def __init__(self, assembly: Assembly, precision: str = "float32") -> None:
+
+class Multilevel:
+    """The levels of a mesh, found once. precision: of the cycles, float32 where the contrast of stiffnesses
+    allows it if none is given; matrices of the levels are always computed in float64."""
+
+    def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.problem, self.pattern = assembly.problem, assembly.pattern
-        self.dtype = np.dtype(precision)
-        self.levels = coarsen(self.pattern, assembly.connections())
+        connections = assembly.connections()
+        own = connections[self.pattern.diagonal]
+        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        self.dtype = np.dtype(precision or ("float32" if even else "float64"))
+        self.levels = coarsen(self.pattern, connections)
         f, rows = self.pattern.rows, self.levels.rows
         self.bodies = Bodies(
             centre=np.zeros((rows, 3)),
@@ -73,17 +81,19 @@ class Preconditioner:
         levels, bodies, run = hierarchy.levels, hierarchy.bodies, self.problem.device.run
         count = len(levels.start) - 1
         run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
-        coarse = np.empty((len(levels.indices), 36))
+        coarse = np.zeros((len(levels.indices) + 1, 36))
         run(multiply_levels, 2 * count, hierarchy._products, bodies, H.data, coarse)
         good = np.ones(1, bool)
         inverse = np.empty((hierarchy.pattern.rows, 9), hierarchy.dtype)
         run(invert_blocks, 1, hierarchy.pattern.diagonal, H.data, inverse, good)
-        coarse_inverse = np.empty(36 * levels.rows)
+        coarse_inverse = np.zeros(36 * (levels.rows + 1))
         run(invert_coarse, 1, levels.diagonal, coarse, bodies, coarse_inverse, good)
         dense = self._dense(hierarchy, coarse, good)
         if not good[0]:
             raise NotPositive
-        self.cycle = self._cycle(hierarchy, H, inverse, coarse, coarse_inverse.reshape(-1, 36), dense)
+        coarse, coarse_inverse = coarse.astype(hierarchy.dtype), coarse_inverse.astype(hierarchy.dtype)
+        blocks = room_after(H.data, hierarchy.dtype)
+        self.cycle = self._cycle(hierarchy, blocks, inverse, coarse, coarse_inverse, dense)
         self._estimate_radii(levels)
         self.phases = cycle_phases(count, DEGREE, len(dense) > 0)
 
@@ -106,19 +116,17 @@ class Preconditioner:
         invert_dense(flat, 6 * m, good)
         return flat.reshape(6 * m, 6 * m).astype(hierarchy.dtype)
 
-    def _cycle(
-        self, hierarchy: Multilevel, H: Any, inverse: Any, coarse: Any, blocks: Any, dense: Any
-    ) -> Cycle:
+    def _cycle(self, hierarchy: Multilevel, *arrays: np.ndarray) -> Cycle:
         levels, bodies, dtype = hierarchy.levels, hierarchy.bodies, hierarchy.dtype
-        f, rows = len(inverse), levels.rows
+        blocks, inverse, coarse, coarse_inverse, dense = arrays
         fine = Fine(
             hierarchy.pattern.indptr,
             hierarchy.pattern.indices,
-            H.data.reshape(-1, 9).astype(dtype),
+            blocks,
             inverse,
             levels.fine_parent,
             bodies.fine_offset.astype(dtype),
-            *(np.zeros((f, 3), dtype) for _ in range(4)),
+            *(np.zeros((len(inverse), 4), dtype) for _ in range(4)),
         )
         upper = Coarse(
             levels.start,
@@ -126,13 +134,13 @@ class Preconditioner:
             levels.child,
             levels.indptr,
             levels.indices,
-            coarse.astype(dtype),
-            blocks.astype(dtype),
+            coarse,
+            coarse_inverse,
             levels.parent,
             bodies.offset.astype(dtype),
             bodies.scale.astype(dtype),
-            *(np.zeros((rows, 6), dtype) for _ in range(4)),
-            dense=dense,
+            *(np.zeros((levels.rows, 8), dtype) for _ in range(4)),
+            dense,  # type: ignore[call-arg]
         )
         return Cycle(fine, upper, np.ones(len(levels.start)), DEGREE, OVER)
 
@@ -140,7 +148,7 @@ class Preconditioner:
         """The largest eigenvalue of D⁻¹ A of every level, by powers of it."""
         fine, coarse, radius = self.cycle.fine, self.cycle.coarse, self.cycle.radius
         squares = np.zeros((2, len(fine.parent))), np.zeros((2, levels.rows))
-        self.problem.device.run(raise_powers, POWER_STEPS + 1, fine, coarse, *squares)
+        self.problem.device.run(raise_powers, 2 * POWER_STEPS + 2, fine, coarse, *squares)
         before, after = (
             np.append(s[0].sum(), np.add.reduceat(s[1], levels.start[:-1]))
             for s in zip(*squares, strict=True)
@@ -148,8 +156,30 @@ class Preconditioner:
         radius[:] = SAFETY * np.sqrt(after / np.maximum(before, 1e-300))
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
-        self.problem.device.run(_precondition, self.phases, self.cycle, r)
-        return self.cycle.fine.x.astype(r.dtype).ravel()
+        self.problem.device.run(_precondition, self.phases, self.cycle, as_records(r))
+        return self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
+
+
+def as_records(vector: np.ndarray) -> np.ndarray:
+    """A vector (3 f,) as records (f, 4)."""
+    records = np.zeros((len(vector) // 3, 4), vector.dtype)
+    records[:, :3] = vector.reshape(-1, 3)
+    return records
+
+
+def room_after(blocks: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """3×3 blocks in a precision, with a number after them that may be read. Those of an assembly have one."""
+    base = blocks.base
+    roomy = (
+        isinstance(base, np.ndarray)
+        and base.ctypes.data == blocks.ctypes.data
+        and base.nbytes > blocks.nbytes
+    )
+    if roomy and blocks.dtype == dtype and blocks.flags.c_contiguous:
+        return blocks
+    roomier = np.empty((len(blocks) + 1, 3, 3), dtype)
+    roomier[:-1], roomier[-1] = blocks, 0
+    return roomier
 
 
 MOST_DENSE = 100

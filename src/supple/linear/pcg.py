@@ -10,18 +10,21 @@ from scipy.sparse import bsr_matrix
 
 from supple.kernels import (
     enter,
+    four_at,
     inside,
     kernel,
     lane_total,
     leave,
     number,
-    ordered,
+    number_at,
+    pack_of_three,
     physics,
     proceed,
+    put_pack,
     strides,
 )
-from supple.linear.cycle import apply_cycle
-from supple.linear.multilevel import Preconditioner
+from supple.linear.cycle import apply_cycle, row_times
+from supple.linear.multilevel import Preconditioner, as_records, room_after
 from supple.linear.rigid import TILE, tile_of, tiles
 
 BURST = 16
@@ -52,9 +55,9 @@ def pcg(
 ) -> Solution:
     """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
     run, rows = M.problem.device.run, len(b) // 3
-    x, r, p, q = np.zeros_like(b), b.copy(), np.zeros_like(b), np.zeros_like(b)
-    matrix = Matrix(H.indptr, H.indices, H.data.reshape(-1, 9))
-    vectors = Vectors(x, r, p, q, np.zeros((2, -(-rows // TILE))))
+    x, p, q = np.zeros((3, rows, 4))
+    matrix = Matrix(H.indptr, H.indices, room_after(H.data, np.dtype(float)))
+    vectors = Vectors(x, as_records(b.astype(float)), p, q, np.zeros((2, -(-rows // TILE))))
     first = np.zeros((1, 3))
     run(_begin, M.phases + 3, M.cycle, vectors, first)
     target = Target(eta * eta * first[0, 1], floor * floor)
@@ -72,7 +75,8 @@ def pcg(
         betas += (gain[1:] / gain[:-1]).tolist()
         done, last = done + steps, figures[steps]
         negative = steps < count and not _arrived(last, target)
-    return Solution(x, done, p.copy() if negative else None, _ritz(alphas, betas))
+    direction = p[:, :3].ravel() if negative else None
+    return Solution(x[:, :3].ravel(), done, direction, _ritz(alphas, betas))
 
 
 def _arrived(figures: np.ndarray, target: Target) -> bool:
@@ -90,7 +94,7 @@ def _ritz(alphas: list[float], betas: list[float]) -> np.ndarray:
 
 
 class Matrix(NamedTuple):
-    """Rows of 3×3 blocks, nine numbers each."""
+    """Rows of 3×3 blocks, after which there is room to read."""
 
     indptr: Any
     indices: Any
@@ -98,7 +102,7 @@ class Matrix(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """Those of conjugate gradients (3 f,); sums (2, tiles): parts of scalar products."""
+    """Those of conjugate gradients as records (f, 4); sums (2, tiles): parts of scalar products."""
 
     x: Any
     r: Any
@@ -114,27 +118,20 @@ class Target(NamedTuple):
     square: Any
 
 
-@ordered
+@physics
 def _multiply_row(A, row, p, q):
     """q = A p in a row; returns p·q there."""
-    indptr, indices, blocks = A.indptr, A.indices, A.blocks
-    a = b = c = 0.0
-    for k in range(indptr[row], indptr[row + 1]):
-        j = 3 * indices[k]
-        u, v, w = p[j], p[j + 1], p[j + 2]
-        a += blocks[k, 0] * u + blocks[k, 1] * v + blocks[k, 2] * w
-        b += blocks[k, 3] * u + blocks[k, 4] * v + blocks[k, 5] * w
-        c += blocks[k, 6] * u + blocks[k, 7] * v + blocks[k, 8] * w
-    i = 3 * row
-    q[i], q[i + 1], q[i + 2] = a, b, c
-    return p[i] * a + p[i + 1] * b + p[i + 2] * c
+    i = 4 * row
+    a, b, c = row_times(A.indptr, A.indices, A.blocks, row, p)
+    put_pack(q, i, pack_of_three(a, b, c))
+    return number_at(p, i) * a + number_at(p, i + 1) * b + number_at(p, i + 2) * c
 
 
 @physics
 def _multiply(team, phase, A, vectors):
     """q = A p, and parts of p·q."""
     p, q, sums = vectors.p, vectors.q, vectors.sums
-    rows = len(p) // 3
+    rows = len(p)
     place = enter(team, phase, 0, tiles(rows))
     while inside(place, tiles(rows)):
         total = 0.0
@@ -151,14 +148,14 @@ def _multiply(team, phase, A, vectors):
 def _step(team, phase, vectors, alpha):
     """x += α p, r -= α q."""
     x, r, p, q = vectors.x, vectors.r, vectors.p, vectors.q
-    rows = len(p) // 3
+    rows = len(p)
     place = enter(team, phase, 0, tiles(rows))
     while inside(place, tiles(rows)):
         row, end, step = tile_of(place, 0, rows)
         while row < end:
-            for j in range(3 * row, 3 * row + 3):
-                x[j] += alpha * p[j]
-                r[j] -= alpha * q[j]
+            i = 4 * row
+            put_pack(x, i, four_at(x, i) + alpha * four_at(p, i))
+            put_pack(r, i, four_at(r, i) - alpha * four_at(q, i))
             row += step
         place = proceed(team, phase, place, 0, tiles(rows))
     leave(team, phase, 0, tiles(rows))
@@ -168,15 +165,15 @@ def _step(team, phase, vectors, alpha):
 def _measure(team, phase, vectors, z):
     """Parts of r·z and r·r."""
     r, sums = vectors.r, vectors.sums
-    rows = len(r) // 3
+    rows = len(r)
     place = enter(team, phase, 0, tiles(rows))
     while inside(place, tiles(rows)):
         gain = square = 0.0
         row, end, step = tile_of(place, 0, rows)
         while row < end:
             for c in range(3):
-                gain += r[3 * row + c] * z[row, c]
-                square += r[3 * row + c] * r[3 * row + c]
+                gain += r[row, c] * z[row, c]
+                square += r[row, c] * r[row, c]
             row += step
         sums[0, number(place)], sums[1, number(place)] = lane_total(place, gain), lane_total(place, square)
         place = proceed(team, phase, place, 0, tiles(rows))
@@ -187,13 +184,13 @@ def _measure(team, phase, vectors, z):
 def _turn(team, phase, vectors, z, beta):
     """p = z + β p."""
     p = vectors.p
-    rows = len(p) // 3
+    rows = len(p)
     place = enter(team, phase, 0, tiles(rows))
     while inside(place, tiles(rows)):
         row, end, step = tile_of(place, 0, rows)
         while row < end:
             for c in range(3):
-                p[3 * row + c] = z[row, c] + beta * p[3 * row + c]
+                p[row, c] = z[row, c] + beta * p[row, c]
             row += step
         place = proceed(team, phase, place, 0, tiles(rows))
     leave(team, phase, 0, tiles(rows))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from supple.kernels import enter, inside, kernel, leave, ordered, physics, proceed
-from supple.linear.cycle import (
-    load_six,
-    residual_of_six,
-    residual_of_three,
-    store_six,
-    times_six,
-    times_three,
+from supple.kernels import (
+    enter,
+    inside,
+    kernel,
+    leave,
+    ordered,
+    pack_of_six,
+    pack_of_three,
+    physics,
+    proceed,
+    put_pack,
 )
+from supple.linear.cycle import residual_of_six, residual_of_three, times_six, times_three
 from supple.linear.rigid import tile_of, tiles
 
-POWER_STEPS = 10
-"""Powers of D⁻¹ A that are taken."""
+POWER_STEPS = 8
+"""Powers of D⁻¹ A that are taken, an even number."""
 
 SAFETY = 1.1
 """The estimate is from below."""
@@ -29,59 +33,62 @@ def _any_number(i):
 
 
 @physics
-def _begin(fine, coarse, row):
-    """Any x, and b = 0."""
-    rows = len(fine.parent)
-    if row < rows:
-        for c in range(3):
-            fine.b[row, c] = 0.0
-            fine.x[row, c] = _any_number(3 * row + c)
-    else:
-        i = row - rows
-        for c in range(6):
-            coarse.b[i, c] = 0.0
-            coarse.x[i, c] = _any_number(6 * i + c)
+def _begin(team, phase, x, b, numbers):
+    """Any x, and b = 0; `numbers` of each row are used."""
+    rows = len(x)
+    place = enter(team, phase, 0, tiles(rows))
+    while inside(place, tiles(rows)):
+        row, end, step = tile_of(place, 0, rows)
+        while row < end:
+            for c in range(x.shape[1]):
+                b[row, c] = 0.0
+                x[row, c] = _any_number(numbers * row + c) if c < numbers else 0.0
+            row += step
+        place = proceed(team, phase, place, 0, tiles(rows))
+    leave(team, phase, 0, tiles(rows))
 
 
 @physics
-def _raise(fine, coarse, row, x, y, u, v, which, fine_squares, coarse_squares):
-    """y = -D⁻¹ A x of a fine row, v = -D⁻¹ A u of a coarse one, and its square."""
-    rows = len(fine.parent)
-    if row < rows:
-        a, b, c = residual_of_three(fine, row, x)
-        a, b, c = times_three(fine.inverse, row, a, b, c)
-        y[row, 0], y[row, 1], y[row, 2] = a, b, c
-        fine_squares[which, row] = a * a + b * b + c * c
-    else:
-        i = row - rows
-        z = times_six(coarse.inverse, i, residual_of_six(coarse, i, u))
-        store_six(v, i, z)
-        z = load_six(v, i)
-        coarse_squares[which, i] = (
-            z[0] * z[0] + z[1] * z[1] + z[2] * z[2] + z[3] * z[3] + z[4] * z[4] + z[5] * z[5]
-        )
+def _raise_fine(team, phase, A, x, y, squares, which):
+    """y = -D⁻¹ A x, and the squares of its rows."""
+    rows = len(A.parent)
+    place = enter(team, phase, 0, tiles(rows))
+    while inside(place, tiles(rows)):
+        row, end, step = tile_of(place, 0, rows)
+        while row < end:
+            a, b, c = residual_of_three(A, row, x)
+            a, b, c = times_three(A.inverse, row, a, b, c)
+            put_pack(y, 4 * row, pack_of_three(a, b, c))
+            squares[which, row] = a * a + b * b + c * c
+            row += step
+        place = proceed(team, phase, place, 0, tiles(rows))
+    leave(team, phase, 0, tiles(rows))
+
+
+@physics
+def _raise_coarse(team, phase, A, x, y, squares, which):
+    """The same on all coarse levels."""
+    rows = len(A.parent)
+    place = enter(team, phase, 0, tiles(rows))
+    while inside(place, tiles(rows)):
+        row, end, step = tile_of(place, 0, rows)
+        while row < end:
+            a, b, c, d, e, f = residual_of_six(A, row, x)
+            a, b, c, d, e, f = times_six(A.inverse, row, pack_of_six(a, b, c, d, e, f))
+            put_pack(y, 8 * row, pack_of_six(a, b, c, d, e, f))
+            squares[which, row] = a * a + b * b + c * c + d * d + e * e + f * f
+            row += step
+        place = proceed(team, phase, place, 0, tiles(rows))
+    leave(team, phase, 0, tiles(rows))
 
 
 @kernel
 def raise_powers(team, fine, coarse, fine_squares, coarse_squares):
     """Squares (2, rows) of the last two powers of D⁻¹ A applied to any vector, on all levels at once."""
-    rows = len(fine.parent) + len(coarse.parent)
-    place = enter(team, 0, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            _begin(fine, coarse, row)
-            row += step
-        place = proceed(team, 0, place, 0, tiles(rows))
-    leave(team, 0, 0, tiles(rows))
+    _begin(team, 0, fine.x, fine.b, 3)
+    _begin(team, 1, coarse.x, coarse.b, 6)
     x, y, u, v = fine.x, fine.y, coarse.x, coarse.y
     for k in range(POWER_STEPS):
-        place = enter(team, k + 1, 0, tiles(rows))
-        while inside(place, tiles(rows)):
-            row, end, step = tile_of(place, 0, rows)
-            while row < end:
-                _raise(fine, coarse, row, x, y, u, v, k % 2, fine_squares, coarse_squares)
-                row += step
-            place = proceed(team, k + 1, place, 0, tiles(rows))
-        leave(team, k + 1, 0, tiles(rows))
+        _raise_fine(team, 2 * k + 2, fine, x, y, fine_squares, k % 2)
+        _raise_coarse(team, 2 * k + 3, coarse, u, v, coarse_squares, k % 2)
         x, y, u, v = y, x, v, u

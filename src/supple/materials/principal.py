@@ -11,7 +11,8 @@ from __future__ import annotations
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.kernels import generic, physics
 from supple.materials.linear_elastic import LinearElastic
-from supple.materials.material import Isotropic, stress_differential
+from supple.materials.isotropic import Isotropic
+from supple.materials.material import stress_differential
 
 
 @generic

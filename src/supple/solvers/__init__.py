@@ -16,7 +16,7 @@ SOLVERS: dict[str, type[Solver]] = {
 """Every solver by the name it has in scene files and on the command line."""
 
 
-DEFAULT_SOLVER: type[Solver] = PBNG
+DEFAULT_SOLVER: type[Solver] = Descent
 """The method where none is asked for: in Python, in scene files, on the command line and on the live page."""
 
 

@@ -64,8 +64,15 @@ class Linearisation:
         return self.convex(accuracy, floor)._replace(concave=concave, curvature=curvature)
 
     def convex(self, accuracy: float, floor: float) -> Direction:
-        """The same with the positive semi-definite part of every element."""
-        return self._solve("projected", accuracy, floor)._replace(filtered=True, concave=None)
+        """The same with the positive semi-definite part of every element; that may be singular, and then with
+        the bound that sweeps have."""
+        try:
+            found = self._solve("projected", accuracy, floor)
+            if found.concave is None and found.slope > 0:
+                return found._replace(filtered=True)
+        except NotPositive:
+            pass
+        return self._solve("bound", accuracy, floor)._replace(filtered=True, concave=None)
 
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
         H = self.assembly.hessian(kind)
