@@ -240,7 +240,9 @@ def test_other_elements_than_tetrahedra():
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("make", [net, membrane, lambda: supple.build_model(SCENE)], ids=["net", "membrane", "solid"])
+@pytest.mark.parametrize(
+    "make", [net, membrane, lambda: supple.build_model(SCENE)], ids=["net", "membrane", "solid"]
+)
 def test_devices_do_the_same(precision, make, fake_device):  # noqa: F811
     model = make()
     x = model.rest + np.random.default_rng(4).uniform(-0.03, 0.03, model.rest.shape)

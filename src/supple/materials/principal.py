@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.kernels import generic, physics
-from supple.materials.linear_elastic import LinearElastic
 from supple.materials.isotropic import Isotropic
+from supple.materials.linear_elastic import LinearElastic
 from supple.materials.material import stress_differential
 
 
