@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import supple
 from supple.cli import app
 from supple.kernels import compilation
-from supple.linear import Assembly
+from supple.linear.assembly import Assembly
 from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
 from supple.problem import Problem
 from supple.scene import load_scene, scene_schema

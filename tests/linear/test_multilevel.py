@@ -52,9 +52,9 @@ ANY = pytest.mark.parametrize("name", MODELS)
 
 def system(model, precision="float64", noise=0.0, inertia=None):
     problem = Problem(model, precision)
-    problem.prescribe(np.inf)
+    problem.begin_step(np.inf)
     if inertia:
-        problem.set_time_step(inertia)
+        problem.loads.set_time_step(inertia)
     if noise:
         perturbed(problem, noise)
     assembly = Assembly(problem)

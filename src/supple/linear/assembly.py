@@ -10,7 +10,7 @@ from scipy.sparse import bsr_matrix
 from supple.kernels import kernel
 from supple.linear.elements import Bound, Tangent, add_elements, arrange_elements
 from supple.linear.pattern import pattern_of
-from supple.materials import Isotropic
+from supple.materials import LinearElastic
 from supple.problem.held import hold_blocks
 from supple.terms import TetElasticity
 
@@ -50,13 +50,9 @@ class Assembly:
         number_of[self.free] = np.arange(len(self.free))
         stencils = [number_of[term.vertices] for term in model.terms]
         self.pattern = pattern_of(stencils, len(self.free), problem.device.threads)
-        trash = len(self.pattern.indices)
+        places = number_of, len(self.pattern.indices), problem.dtype, problem.device
         self._elements = [
-            arrange_elements(
-                term, number_of, slots, trash, problem.dtype, problem.device.lanes, problem.device.name
-            )
-            if _has_principal_frame(term)
-            else None
+            arrange_elements(term, slots, *places) if _has_principal_frame(term) else None
             for term, slots in zip(model.terms, self.pattern.slots, strict=True)
         ]
 
@@ -90,34 +86,43 @@ class Assembly:
 
     def connections(self) -> np.ndarray:
         """How strongly each block connects its vertices [N/m], at rest and without inertia."""
-        u, inertia = self.problem.u.copy(), self.problem.loads.inertia
-        self.problem.u[:], self.problem.loads.inertia = 0, np.zeros_like(inertia)
-        blocks = self.hessian("bound").data
-        self.problem.u[:], self.problem.loads.inertia = u, inertia
+        blocks = self._blocks("bound", np.zeros_like(self.problem.u))[:-1]
         return np.sqrt(np.square(blocks).sum(axis=(1, 2)))
 
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
         p, pattern = self.problem, self.pattern
+        data = self._blocks(kind, p.u)
+        inertia = p.loads.inertia[self.free]
+        if inertia.any():
+            data[pattern.diagonal] += inertia[:, None, None] * np.eye(3)
+        if p.model.held is not None:
+            rows = np.repeat(self.free, np.diff(pattern.indptr))
+            hold_blocks(data[:-1], rows, self.free[pattern.indices], p.model)
+        return bsr_matrix((data[:-1], pattern.indices, pattern.indptr), shape=(self.size, self.size))
+
+    def _blocks(self, kind: str, u: np.ndarray) -> np.ndarray:
+        """(blocks + 1, 3, 3) of the terms at displacements u, the last of which is for what nobody wants."""
+        p, pattern = self.problem, self.pattern
         data = np.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
-        data[pattern.diagonal] += p.loads.inertia[self.free, None, None] * np.eye(3)
         for term, elements, rows, slots in zip(
             p.model.terms, p.layout.elements, self._elements, pattern.slots, strict=True
         ):
             if rows is None:
-                blocks = term.hessian_blocks(elements, p.u, kind, p.device.threads)
+                blocks = term.hessian_blocks(elements, u, kind, p.device.threads)
                 _accumulate(np.ascontiguousarray(blocks), slots, data)
             else:
                 places = rows.colour_start, rows.start, rows.own, rows.rows, rows.slots
-                p.device.run(add_elements, rows.colours, KINDS[kind], *places, p.u, data)
-        if p.model.held is not None:
-            row = np.repeat(np.arange(len(self.free)), np.diff(pattern.indptr))
-            hold_blocks(data[:-1], self.free[row], self.free[pattern.indices], p.model)
-        return bsr_matrix((data[:-1], pattern.indices, pattern.indptr), shape=(self.size, self.size))
+                p.device.run(add_elements, rows.colours, KINDS[kind], *places, u, data)
+        return data
 
 
 def _has_principal_frame(term: Any) -> bool:
-    return isinstance(term, TetElasticity) and isinstance(term.material, Isotropic)
+    """Whether `add_elements` knows the second derivatives of its elements."""
+    material = term.material
+    if not isinstance(term, TetElasticity) or not material.isotropic:
+        return False
+    return material.objective or type(material) is LinearElastic
 
 
 def along_curve(points: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ C = ∂²ψ/∂F∂F of an isotropic material is known by twelve numbers in the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from supple.materials.principal import positive, positive_symmetric, principal_f
 from supple.ordering.elements import batch_coloured_elements
 from supple.terms import Term, Visits
 from supple.terms.elastic import corners, material_at, measure, rest_volume, shape_gradients
+
+if TYPE_CHECKING:
+    from supple.problem.device import Device
 
 
 class Tangent(NamedTuple):
@@ -184,15 +187,15 @@ class ElementRows:
 
 
 def arrange_elements(
-    term: Term, number_of: np.ndarray, slots: np.ndarray, trash: int, dtype: np.dtype, lanes: int, device: str
+    term: Term, slots: np.ndarray, number_of: np.ndarray, trash: int, dtype: np.dtype, device: Device
 ) -> ElementRows:
     """number_of (n,): rows of the matrix, -1 for pinned vertices; slots (m, k, k): places of blocks, negative
     ones are replaced by `trash`.
 
     On the CPU, where a thread adds one lane after the other, elements near to each other in the matrix make a
     batch, and batches are coloured; a thread of a device does one lane, so there elements are."""
-    m, k = term.vertices.shape
-    if device == "cpu":
+    (m, k), lanes = term.vertices.shape, device.lanes
+    if device.name == "cpu":
         element, colour_start, start = _near_each_other(term.vertices, number_of, lanes)
         row, lane = np.nonzero(element >= 0)
         chosen = element[row, lane]

@@ -45,7 +45,7 @@ class Multilevel:
     allows it if none is given; matrices of the levels are always computed in float64."""
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
-        self.problem, self.pattern = assembly.problem, assembly.pattern
+        self.device, self.pattern = assembly.problem.device, assembly.pattern
         connections = assembly.connections()
         own = connections[self.pattern.diagonal]
         even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
@@ -77,8 +77,8 @@ class Preconditioner:
     """z = M r ≈ H⁻¹ r, symmetric and positive definite."""
 
     def __init__(self, hierarchy: Multilevel, H: bsr_matrix, positions: np.ndarray) -> None:
-        self.problem = hierarchy.problem
-        levels, bodies, run = hierarchy.levels, hierarchy.bodies, self.problem.device.run
+        self.device = hierarchy.device
+        levels, bodies, run = hierarchy.levels, hierarchy.bodies, self.device.run
         count = len(levels.start) - 1
         run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
         coarse = np.zeros((len(levels.indices) + 1, 36))
@@ -148,7 +148,7 @@ class Preconditioner:
         """The largest eigenvalue of D⁻¹ A of every level, by powers of it."""
         fine, coarse, radius = self.cycle.fine, self.cycle.coarse, self.cycle.radius
         squares = np.zeros((2, len(fine.parent))), np.zeros((2, levels.rows))
-        self.problem.device.run(raise_powers, 2 * POWER_STEPS + 2, fine, coarse, *squares)
+        self.device.run(raise_powers, 2 * POWER_STEPS + 2, fine, coarse, *squares)
         before, after = (
             np.append(s[0].sum(), np.add.reduceat(s[1], levels.start[:-1]))
             for s in zip(*squares, strict=True)
@@ -156,7 +156,7 @@ class Preconditioner:
         radius[:] = SAFETY * np.sqrt(after / np.maximum(before, 1e-300))
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
-        self.problem.device.run(_precondition, self.phases, self.cycle, as_records(r))
+        self.device.run(_precondition, self.phases, self.cycle, as_records(r))
         return self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
 
 

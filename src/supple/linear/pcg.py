@@ -54,7 +54,7 @@ def pcg(
     max_iterations: int = 1000,
 ) -> Solution:
     """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
-    run, rows = M.problem.device.run, len(b) // 3
+    run, rows = M.device.run, len(b) // 3
     x, p, q = np.zeros((3, rows, 4))
     matrix = Matrix(H.indptr, H.indices, room_after(H.data, np.dtype(float)))
     vectors = Vectors(x, as_records(b.astype(float)), p, q, np.zeros((2, -(-rows // TILE))))

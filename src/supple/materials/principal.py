@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.kernels import generic, physics
-from supple.materials.isotropic import Isotropic
 from supple.materials.linear_elastic import LinearElastic
-from supple.materials.material import stress_differential
+from supple.materials.material import Material, stress_differential
 
 
 @generic
@@ -20,7 +19,7 @@ def principal_frame(material, F):
     """(U, σ, W): two rotations, 9-tuples, and three stretches, σ₃ < 0 for inverted F."""
 
 
-@principal_frame.of(Isotropic)
+@principal_frame.of(Material)
 def _principal_frame(material, F):
     return rotation_svd(F)
 
@@ -39,7 +38,7 @@ def principal_hessian(material, s):
     xy, xz, yz."""
 
 
-@principal_hessian.of(Isotropic)
+@principal_hessian.of(Material)
 def _principal_hessian(material, s):
     zero = 0.0 * s[0]
     one = zero + 1.0

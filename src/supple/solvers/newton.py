@@ -55,8 +55,9 @@ class Newton(Solver):
         return NewtonRun(self, problem)
 
     def memory(self, model: Model, number: int) -> int:
-        """Element matrices with their tensors and places, and the matrix; without what factors it."""
-        return len(model.tets) * (144 + 81 + 16) * 8 + _blocks(model) * (9 * 8 + 8)
+        """Elements with the places of their blocks, the matrix, and the levels of its preconditioner; without
+        what a factorisation takes."""
+        return len(model.tets) * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * _blocks(model) * (9 * 12 + 8))
 
 
 def _blocks(model: Model) -> int:
