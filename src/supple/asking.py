@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
@@ -17,7 +17,7 @@ from supple.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver, default_solver
-from supple.stop import DEFAULT_TOLERANCE, Stop
+from supple.stop import DEFAULT_DISTANCE, DEFAULT_TOLERANCE, Stop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,6 +40,7 @@ class Options(Circumstances, total=False):
     tolerance: float | None
     max_iterations: int | None
     time_budget: float | None
+    distance: float | None
 
 
 LIMITS = tuple(option.name for option in fields(Stop))
@@ -104,7 +105,8 @@ def request(
     stop = stop_of(options, file, DEFAULT_TOLERANCE if always_tolerance else None)
     compute = compute_of(options)
     method.refuse_unable(compute.device, compute.precision)
-    return Request(chosen, file, method, completed(stop, method, options), compute)
+    stop = completed(stop, method, options)
+    return Request(chosen, file, method, arriving(stop, options) if always_tolerance else stop, compute)
 
 
 def stop_of(options: Options, file: SceneFile | None = None, tolerance: float | None = None) -> Stop:
@@ -131,6 +133,13 @@ def completed(stop: Stop, solver: Solver, options: Options) -> Stop:
             "or iterations to the solver"
         )
     return stop.completed(solver)
+
+
+def arriving(stop: Stop, options: Options) -> Stop:
+    """Of a solve for an equilibrium: with the default distance beside a tolerance, unless a distance, or a
+    whole `stop`, was said."""
+    said = stop.distance is not None or "distance" in options or options.get("stop") is not None
+    return stop if said or stop.tolerance is None else replace(stop, distance=DEFAULT_DISTANCE)
 
 
 def compute_of(options: Circumstances) -> Compute:

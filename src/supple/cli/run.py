@@ -45,6 +45,10 @@ def run(
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each frame.")] = None,
     time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option(help="How close to the equilibrium every body must be, relative to its size."),
+    ] = None,
     frames: Annotated[int | None, typer.Option(help="How many frames, instead of the file's.")] = None,
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
@@ -83,7 +87,7 @@ def run(
     with --resume goes on.
     """
     with refusing(json):
-        from supple.asking import stop_of
+        from supple.asking import arriving, stop_of
         from supple.cli.job import Job, load_file, solver_for
         from supple.compute import Compute
         from supple.evaluation import quantities_named
@@ -99,7 +103,10 @@ def run(
         file = load_file(scene)
         method = solver_for(file, solver)
         method.refuse_unable(device, precision)
-        stop = stop_of(given_limits(tolerance, max_iterations, time_budget), file).completed(method)
+        limits = given_limits(tolerance, max_iterations, time_budget, distance)
+        stop = stop_of(limits, file).completed(method)
+        if file.scene.quasistatic:
+            stop = arriving(stop, limits)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
