@@ -21,6 +21,8 @@ def main() -> None:
     newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
     write("docs/design/newton.md", table(machine, newton))
     write("docs/design/acceleration.md", accelerations())
+    write("docs/design/changing_stencils.md", changing_stencils())
+    write("docs/design/parameters.md", parameters())
 
 
 def write(page: str, lines: Iterable[str]) -> None:
@@ -55,6 +57,17 @@ def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         f"{reached['reached']['pbng float32']['seconds']:.2g} s",
     )
     yield "its residual reduced to 1e-2: our fastest Newton", f"{reached['fastest_newton_seconds']:.2g} s"
+
+
+def parameters() -> Iterator[str]:
+    """What parameters by element cost, on each device that they were measured on."""
+    yield "| PBNG sweep, one CPU thread or one GPU | uniform | copies | gathered | gathered over copies |"
+    yield "|---|---|---|---|---|"
+    for device, measured in json.loads((RESULTS / "parameters.json").read_text()).items():
+        for row in measured["rows"]:
+            what = f"{device}, {row['material']}, {row['cells']}³ cells, {row['precision']}"
+            times = " | ".join(f"{row['ms_min'][way]:.3g} ms" for way in ("uniform", "copies", "gathered"))
+            yield f"| {what} | {times} | {100 * row['gathered_over_copies_min'] - 100:+.0f} % |"
 
 
 def size(run: dict[str, Any]) -> str:
@@ -123,6 +136,19 @@ def accelerations() -> Iterator[str]:
             for run in runs.values()
         )
         yield f"| {scene} | " + " | ".join(cells) + " |"
+
+
+def changing_stencils() -> Iterator[str]:
+    """A row for each number of springs in each block."""
+    measured = json.loads((RESULTS / "stencils.json").read_text())
+    cpu = measured["machine"]["cpu"]
+    yield f"| one thread of an {cpu}, float32 | all anew | refresh | sweep without, with |"
+    yield "|---" * 4 + "|"
+    for block in measured["blocks"]:
+        for run in block["springs"]:
+            what = f"{block['vertices']:,} vertices, {run['count']:,} springs, {run['moved']:,} recoloured"
+            times = f"{run['sweep_without_ms']:.1f} ms, {run['sweep_with_ms']:.1f} ms"
+            yield f"| {what} | {block['set_up_ms']:.0f} ms | {run['refresh_ms']:.1f} ms | {times} |"
 
 
 def links(runs: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS, Isotropic
+from supple.materials import MATERIALS, Material
 from supple.model import Model
 from supple.problem import Problem
 from supple.terms import Springs, TriangleElasticity
@@ -40,9 +40,12 @@ NEWTONS = {
 }
 
 
-def material(name: str, young: Any = YOUNG, poisson: Any = POISSON) -> Isotropic:
-    """A material of the list with parameters that suit the problems below."""
-    return MATERIALS[name](young=young, poisson=poisson)
+def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any) -> Any:
+    """A material of the list with parameters that suit the problems below; what it declares beside these is
+    as in its examples."""
+    kind, given = MATERIALS[name], {"young": young, "poisson": poisson, **given}
+    declared = [parameter.name for parameter in kind.parameters]
+    return kind.example(**{key: value for key, value in given.items() if key in declared})
 
 
 def face(axis: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -55,7 +58,7 @@ def affine(A: np.ndarray, b: np.ndarray | float = 0.0) -> Callable[[np.ndarray, 
     return lambda X, t: X @ np.asarray(A).T + b
 
 
-def cantilever(kind: Isotropic, cells: Any = 3, gravity: float = 10.0, density: float = 2.0) -> supple.Scene:
+def cantilever(kind: Material, cells: Any = 3, gravity: float = 10.0, density: float = 2.0) -> supple.Scene:
     """A unit block that sticks out of a wall at x = 0."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     body = scene.add_solid(supple.block(cells), kind, density=density)
@@ -63,7 +66,7 @@ def cantilever(kind: Isotropic, cells: Any = 3, gravity: float = 10.0, density: 
     return scene
 
 
-def twisted(kind: Isotropic, cells: Any = 4, angle: float = 0.5, stretch: float = 0.1) -> supple.Scene:
+def twisted(kind: Material, cells: Any = 4, angle: float = 0.5, stretch: float = 0.1) -> supple.Scene:
     """A unit block whose end is turned and pulled."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), kind, density=10)
@@ -73,7 +76,7 @@ def twisted(kind: Isotropic, cells: Any = 4, angle: float = 0.5, stretch: float 
     return scene
 
 
-def tied_blocks(upper: Isotropic, lower: Isotropic, stiffness: float = 1e4, cells: Any = 2) -> supple.Scene:
+def tied_blocks(upper: Material, lower: Material, stiffness: float = 1e4, cells: Any = 2) -> supple.Scene:
     """A block that hangs from a block: every kind of term at once."""
     scene = supple.Scene(gravity=(0, -1, 0))
     top = scene.add_solid(supple.block(cells, origin=(0, 1, 0)), upper, density=10)

@@ -256,7 +256,7 @@ VALUES = {
     "young text": (lambda: supple.Corotated(young="1e3", poisson=0.3), "young must be positive"),
     "poisson []": (lambda: supple.Corotated(young=1e3, poisson=[]), "poisson must lie between"),
     "two shapes": (lambda: supple.Corotated(young=[1, 2], poisson=[0.1, 0.2, 0.3]), "young has shape"),
-    "lam": (lambda: supple.StVK.from_lame(1.0, 1e200), "lam be at most 1e.30"),
+    "lam": (lambda: supple.StVK.from_lame(1.0, 1e200), "lam must lie between -1e.30 and 1e.30 Pa"),
 }
 
 

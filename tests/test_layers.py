@@ -47,7 +47,7 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation"},
+    {"meshes", "model", "state", "evaluation", "holding"},
     {"problem"},
     {"solvers"},
     {"scene", "embedding"},

@@ -107,7 +107,7 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
 def twisted_block(cells: int, material: str) -> Model:
     """The unit block with its left face held and its right one turned by 1 rad and pulled by 0.3 m."""
     scene = Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(block(cells), MATERIALS[material](young=1e5, poisson=0.3), density=10)
+    body = scene.add_solid(block(cells), MATERIALS[material].example(), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     scene.pin(
         body.where(lambda X: X[:, 0] >= 1),

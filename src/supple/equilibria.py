@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from time import perf_counter
 from typing import Unpack
 
@@ -17,7 +17,7 @@ from supple.kernels import RECORD
 from supple.magnitudes import refuse_beyond
 from supple.model import Conditions, Model, Step
 from supple.problem import Problem
-from supple.problem.materials import are_uniform, materials_of, with_materials
+from supple.problem.materials import are_alike, with_materials
 from supple.problem.sums import PARTS
 from supple.report import Report
 from supple.scene import Scene, SceneFile, Variation, build_model
@@ -121,7 +121,7 @@ def _most_at_once(model: Model, precision: str, solver: Solver, at_once: int | N
 
 def _make_problem(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
     own = [c.materials for c in chunk if c.materials is not None]
-    alone = len(chunk) == 1 and are_uniform((*materials_of(model), *chain(*own)))
+    alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
     where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
     problem = Problem(model, compute.precision, compute.threads, where, varied)
     problem.take(chunk)
@@ -142,8 +142,12 @@ def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:
     """What each further copy needs on the device: records of u, of what a step goes on from and of what a
     solve goes back to; forces and sums by vertex, energies, and the parameters of every visit, in case
     materials differ; and what the solver keeps. A tenth is added for what is rounded up."""
-    visits = sum(term.vertices.size + len(term.vertices) for term in model.terms)
+    parameters = sum(
+        (term.vertices.size + len(term.vertices)) * sum(p.size for p in term.material.stored)
+        for term in model.terms
+        if term.material is not None
+    )
     numbers = 7 * RECORD * (model.vertices + 1) + 16 * model.vertices + model.elements
-    numbers += 2 * visits + 16 * PARTS
+    numbers += parameters + 16 * PARTS
     size = np.dtype(precision).itemsize
     return int(1.1 * (size * numbers + solver.memory(model, size)))

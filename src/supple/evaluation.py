@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.checks import closest, each, shown
+from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
 
@@ -100,8 +101,8 @@ class Pulls:
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction:
     """What a pin does to its body: force (3,) [N], and its moment (3,) [N m] about the centre (3,) [m], the
-    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). A vertex of several pins counts
-    for the first."""
+    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). Where several pins hold a vertex
+    along the same direction, that counts for one that holds it wholly, else for the first."""
 
     force: np.ndarray
     moment: np.ndarray
@@ -161,21 +162,24 @@ class Evaluation(Deformations):
     @property
     def reaction_force(self) -> np.ndarray:
         """(n, 3) [N] what pins do to every vertex, minus the net force; zero where a vertex is free."""
-        forces = np.zeros_like(self.positions)
-        forces[self.model.pinned] = -self.net_force[self.model.pinned]
+        forces, pinned = np.zeros_like(self.positions), self.model.pinned
+        forces[pinned] = -self.model.along(self.net_force[pinned])
         return forces
 
     @cached_property
     def reactions(self) -> dict[str, Reaction]:
-        """The reaction of every pin by its name."""
-        forces, left, found = self.reaction_force, ~self.model.free, {}
-        for name, vertices in self.model.supports or (("pins", self.model.pinned),):
-            forces_here = np.where(left[vertices, None], forces[vertices], 0)
-            left[vertices] = False
+        """The reaction of every pin by its name. What several pins hold counts for the one that holds it
+        wholly, else for the first of them."""
+        supports = self.model.supports or (("pins", self.model.pinned, None),)
+        parts = [Part(vertices, self.model.rest[vertices], held) for _, vertices, held in supports]
+        holding = Holding(parts)
+        shares = holding.shares(self.reaction_force[holding.vertices])
+        found = {}
+        for (name, vertices, _), forces in zip(supports, shares, strict=True):
             places = self.positions[vertices]
             centre = places.mean(axis=0) if len(places) else np.zeros(3)
-            moment = np.cross(places - centre, forces_here).sum(axis=0)
-            found[name] = Reaction(forces_here.sum(axis=0), moment, centre, vertices, forces_here)
+            moment = np.cross(places - centre, forces).sum(axis=0)
+            found[name] = Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
         return found
 
     @cached_property

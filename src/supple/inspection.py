@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from supple.checks import whole_number
-from supple.materials import MATERIALS
+from supple.materials import Material, Parameter, is_per_element, material_name
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
-from supple.scene.scene import Load, scene_of
+from supple.scene.directions import holds
+from supple.scene.scene import Load, Pin, scene_of
+from supple.scene.support import rigid_motions_left
 from supple.solvers import SOLVERS, Solver
 
 REST = 10
@@ -20,8 +22,10 @@ REST = 10
 
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, clock and loads, colours of vertices, elements and clusters of up to
-    cluster_size elements, the worst elements of every body, and the memory that each solver needs [MB]."""
+    """Vertices, tets, components, how many vertices are pinned wholly or, as rollers, along some directions,
+    in how many ways bodies can still move without deforming, clock, pins and loads, colours of vertices,
+    elements and clusters of up to cluster_size elements, the worst elements of every body, and the memory
+    that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -31,9 +35,12 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "vertices": model.vertices,
         "tets": len(model.tets),
         "components": sum(body.mesh.n_components for body in scene.bodies),
-        "pinned": len(model.pinned),
+        "pinned": int(np.count_nonzero(~model.free)),
+        "rollers": len(model.rollers),
+        "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
         "weak_constraints": sum(len(term.vertices) for term in weak),
         "clock": _clock(scene),
+        "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "orderings": _orderings(model, cluster_size),
@@ -45,6 +52,16 @@ def _clock(scene: Scene) -> dict[str, Any]:
     """How time passes, and gravity in it."""
     clock = {name: getattr(scene, name) for name in ("quasistatic", "dt", "frames", "substeps", "damping")}
     return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
+
+
+def _pin(pin: Pin) -> dict[str, Any]:
+    """holds: axes, directions (d, 3), or a sentence where they differ from vertex to vertex."""
+    return {
+        "body": pin.on.body.name,
+        "vertices": len(pin.on),
+        "holds": holds(pin.directions),
+        "moving": pin.motion is not None,
+    }
 
 
 def _load(load: Load) -> dict[str, Any]:
@@ -68,9 +85,9 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "components": mesh.n_components,
         "volume": mesh.volume,
         "mass": float(mesh.masses(body.density).sum()),
-        "material": _name(body.material),
-        "young": _span(body.material.young),
-        "poisson": _span(body.material.poisson),
+        "material": material_name(body.material),
+        "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
+        "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
@@ -80,10 +97,14 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
     }
 
 
-def _name(material: Any) -> str:
-    """The name in scene files, or that of a user's own class."""
-    kind = type(material)
-    return next((name for name, known in MATERIALS.items() if known is kind), kind.__name__)
+def _parameter(material: Material, parameter: Parameter) -> dict[str, Any]:
+    """What it is called in tables, and its values: lowest and highest of a scalar, of other kinds the numbers
+    where they are the same for the whole body and otherwise None."""
+    value = getattr(material, parameter.name)
+    if parameter.kind == "scalar":
+        return {"label": parameter.label, "values": _span(value)}
+    uniform = None if is_per_element(value) else [float(f"{number:.12g}") for number in value]
+    return {"label": parameter.label, "values": uniform}
 
 
 def _span(values: Any) -> list[float]:

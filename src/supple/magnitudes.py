@@ -36,7 +36,10 @@ def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarra
     if dt is not None:
         yield "inertia, a mass over dt² [kg/s²],", model.mass / (dt * dt), 0.0
     for term in model.terms:
-        for parameter in term.material or ():
-            yield "a material parameter", np.atleast_1d(parameter), 1 / SINGLE
+        for parameter, value in zip(
+            term.material.stored if term.material else (), term.material or (), strict=True
+        ):
+            if parameter.unit:  # directions, ratios and the like have any small numbers
+                yield f"{parameter.name} [{parameter.unit}] of a material", np.atleast_1d(value), 1 / SINGLE
         if term.material is None:
             yield f"the stiffness of {term.name} [N/m]", term.stiffness, 0.0  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,11 +26,14 @@ class Model:
     """A scene as flat arrays (n vertices in all).
 
     rest (n, 3) rest positions [m]; mass (n,) lumped masses [kg]; force (n, 3) constant external forces
-    [N]; pinned (k,) sorted ids of vertices whose positions are prescribed; prescribed(t) their positions
-    (k, 3) at time t [s] (t = inf is the end of every motion); terms: the energies; tets (m, 4): all
-    tetrahedra, for counting inversions and for output; bodies: what they are parts of, for output; varying:
-    forces (n, 3) [N] that act beside the constant ones, each with the fraction of it that acts at time t;
-    velocities (n, 3) [m/s] at the start, None for none; supports: the name of each pin and its vertices (k,).
+    [N]; pinned (k,) sorted ids of vertices whose positions are prescribed, wholly or along some directions;
+    prescribed(t) their positions (k, 3) at time t [s] (t = inf is the end of every motion); terms: the
+    energies; tets (m, 4): all tetrahedra, for counting inversions and for output; bodies: what they are parts
+    of, for output; varying: forces (n, 3) [N] that act beside the constant ones, each with the fraction of it
+    that acts at time t; velocities (n, 3) [m/s] at the start, None for none; supports: the name of each pin,
+    its vertices (k,) and the directions (d, 3) or (k, d, 3) along which it holds them, None for all; held
+    (k, 3, 3): the projections N = Σ n nᵀ onto the orthonormal directions n along which each pinned vertex is
+    held, I where it is wholly, None where all are.
     """
 
     rest: np.ndarray
@@ -43,7 +46,8 @@ class Model:
     bodies: tuple[Part, ...] = ()
     varying: tuple[tuple[Callable[[float], float], np.ndarray], ...] = ()
     velocities: np.ndarray | None = None
-    supports: tuple[tuple[str, np.ndarray], ...] = ()
+    supports: tuple[tuple[str, np.ndarray, np.ndarray | None], ...] = ()
+    held: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -74,17 +78,48 @@ class Model:
 
     @property
     def mean_edge(self) -> float:
-        """Mean length of the first edges of all elements at rest [m]."""
-        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties]
+        """Mean length of the first edges at rest of all elements that stay [m]."""
+        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties and term.capacity is None]
         edges = np.concatenate([np.diff(self.rest[s], axis=1)[:, 0] for s in stencils] or [np.empty((0, 3))])
         return float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 
     @property
     def free(self) -> np.ndarray:
-        """(n,) bool: True where a vertex may move."""
+        """(n,) bool: True where a vertex may move, be it in some directions only."""
         mask = np.ones(self.vertices, bool)
-        mask[self.pinned] = False
+        mask[self.pinned] = False if self.held is None else np.any(self.held != np.eye(3), axis=(1, 2))
         return mask
+
+    @property
+    def rollers(self) -> np.ndarray:
+        """(h,) ids of the vertices that are held along some directions and free across them."""
+        return self.pinned[self.free[self.pinned]]
+
+    def hold(self, x: np.ndarray, targets: np.ndarray) -> None:
+        """Put pinned vertices of x (..., n, 3), positions or displacements, where targets (..., k, 3) are, as
+        far as they are held: x ← x - N x + N target."""
+        if self.held is None:
+            x[..., self.pinned, :] = targets
+            return
+        there = x[..., self.pinned, :]
+        x[..., self.pinned, :] = there - self.along(there) + self.along(targets)
+
+    def along(self, vectors: np.ndarray) -> np.ndarray:
+        """N v: what vectors (..., k, 3) of the pinned vertices have along the directions that are held."""
+        return vectors if self.held is None else np.einsum("kij,...kj->...ki", self.held, vectors)
+
+    def unheld(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors (..., n, 3) of all vertices without what they have along the directions that are held."""
+        rest = vectors.copy()
+        rest[..., self.pinned, :] -= self.along(vectors[..., self.pinned, :])
+        return rest
+
+    def is_loaded(self, force: np.ndarray) -> Any:
+        """Whether forces (..., n, 3) act on anything that may move; bool, of shape (...)."""
+        if self.held is None:
+            return force[..., self.free, :].any(axis=(-2, -1))
+        acting = np.abs(self.unheld(force)).max(axis=(-2, -1))
+        return acting > 1e-12 * np.abs(force).max(axis=(-2, -1))  # beyond the rounding of directions
 
     def fractions_at(self, time: float) -> tuple[float, ...]:
         """What part of each varying force acts at a time [s]."""
@@ -100,6 +135,11 @@ class Model:
         for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
             force = force + fraction * whole
         return force
+
+
+def with_term(model: Model, index: int, term: Term) -> Model:
+    """The model with another term in place of one."""
+    return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ def precompile(
 def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> Compiled:
     began = perf_counter()
     scene = Scene(gravity=(0, -1, 0))
-    body = scene.add_solid(block(2), MATERIALS[material](young=1e3, poisson=0.3), density=1)
+    body = scene.add_solid(block(2), MATERIALS[material].example(), density=1)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     for solver in solvers:
         if precision not in solver.precisions or device not in solver.devices:

@@ -8,7 +8,17 @@ from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
 from supple.inspection import inspect
 from supple.io import save_frames
-from supple.materials import Corotated, LinearElastic, LogNeoHookean, NeoHookean, StableNeoHookean, StVK
+from supple.materials import (
+    Corotated,
+    LinearElastic,
+    LogNeoHookean,
+    Material,
+    NeoHookean,
+    Parameter,
+    StableNeoHookean,
+    StVK,
+    register_material,
+)
 from supple.meshes import (
     MeshError,
     TetMesh,
@@ -18,7 +28,9 @@ from supple.meshes import (
     block,
     load_mesh,
     load_surface,
+    merge_meshes,
     save_mesh,
+    select_tets,
     tetrahedralise,
     torus,
 )

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from supple.asking import Options, Request, check_watching, request, takes_options
+from supple.asking import (
+    Circumstances,
+    Options,
+    Request,
+    check_watching,
+    compute_of,
+    request,
+    takes_options,
+)
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
-from supple.compute import Compute
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.report import Report
@@ -59,14 +66,13 @@ class Result:
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
 
-    def evaluate(
-        self, *, precision: str = "float64", device: str = "cpu", threads: int | None = None
-    ) -> Evaluation:
+    @takes_options
+    def evaluate(self, **options: Unpack[Circumstances]) -> Evaluation:
         """Forces, reactions at pins, energies, deformations and stresses here, under the loads and with the
-        inertia that led here; see `supple.evaluate`."""
+        inertia that led here; compute as for `supple.evaluate`."""
         from supple.evaluating import evaluation_of
 
-        compute = Compute(device, precision, threads)
+        compute = compute_of(options)
         x = finite_rows("positions", self.positions, self.model.vertices)
         return evaluation_of(self.model, x, self.step, compute)
 

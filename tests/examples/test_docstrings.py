@@ -18,8 +18,9 @@ def documented() -> Iterator[str]:
     """The docstrings of all public names and of what they have."""
     for name in supple.__all__:
         thing = getattr(supple, name)
-        members = vars(thing).values() if inspect.isclass(thing) else ()
-        yield from filter(None, (inspect.getdoc(one) for one in (thing, *members)))
+        members = vars(thing).items() if inspect.isclass(thing) else ()
+        public = [value for key, value in members if not key.startswith("_")]
+        yield from filter(None, (inspect.getdoc(one) for one in (thing, *public)))
 
 
 def snippets() -> list[str]:
@@ -57,5 +58,6 @@ def test_example(code, tmp_path, monkeypatch):
     known |= {"supple": supple, "np": np, "VisibleSurface": VisibleSurface, "tets": body.mesh.tets}
     known |= {"scene": scene, "body": body, "where": body.where, "top": body.where(face(1, 1))}
     known |= {"result": supple.equilibrium(scene), "point_data": {}, "a": supple.Translate((1, 0, 0))}
+    known |= {"mesh": body.mesh.with_data(cell_data={"region": np.arange(5) % 3})}
     known |= {"b": supple.Scale(2.0)}
     assert eval(code, known) is not None

@@ -35,6 +35,15 @@ def falling_block(material: str) -> supple.Scene:
     return scene
 
 
+def rolling_block(material: str) -> supple.Scene:
+    """The same, with a face that can move in an oblique plane only, and an edge on a rail."""
+    scene = falling_block(material)
+    body = scene.bodies[0]
+    scene.pin(body.where(lambda X: X[:, 1] <= 0), normal=(1, 2, -3))
+    scene.pin(body.where(lambda X: (X[:, 1] >= 1) & (X[:, 2] <= 0)), along=(3, 1, 1))
+    return scene
+
+
 def after_sweeps(problem: Problem, solver, sweeps: int) -> tuple[np.ndarray, float, float]:
     """Positions, reduction of the residual, and energy."""
     problem.set_inertia(0.01, problem.positions)
@@ -49,9 +58,10 @@ ACCELERATED = [supple.PBNG(supple.Chebyshev(start=2)), supple.PBNG("anderson")]
 
 
 @pytest.mark.parametrize("solver", METHODS + ACCELERATED, ids=str)
-def test_solvers_agree_lane_by_lane(solver):
+@pytest.mark.parametrize("block", [falling_block, rolling_block])
+def test_solvers_agree_lane_by_lane(solver, block):
     """The kernels as a device's threads see them, one lane at a time, without a device."""
-    model = supple.build_model(falling_block("corotated"))
+    model = supple.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, "float64"), solver, 6)
     y, reduction_there, energy_there = after_sweeps(lanewise_problem(model, "float64"), solver, 6)
     assert np.abs(x - model.rest).max() > 1e-4
@@ -64,7 +74,7 @@ def test_shared_visits_add_up():
     """Where several lanes share a vertex, what each finds adds up to what one finds for all visits."""
     model = supple.build_model(falling_block("corotated"))
     shared, alone = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
-    assert shared.vertices.width.max() < 32
+    assert shared.loads.rows.width.max() < 32
     totals = []
     for problem in (shared, alone):
         sizes = np.zeros((1, len(problem.loads.rows.own), 2, 32))
@@ -82,9 +92,10 @@ def test_shared_visits_add_up():
 @on_a_card
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
-def test_solvers_agree_with_the_cpu(name, precision):
+@pytest.mark.parametrize("block", [falling_block, rolling_block])
+def test_solvers_agree_with_the_cpu(name, precision, block):
 
-    model = supple.build_model(falling_block("corotated"))
+    model = supple.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
     there = make_problem(model, True, supple.Compute("cuda", precision))
     y, reduction_there, energy_there = after_sweeps(there, SOLVERS[name](), 12)
@@ -156,6 +167,42 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, a
 
 
 @on_a_card
+@pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
+def test_batches_of_every_solver_agree_with_single_solves(name):
+    """Each with its own pins, loads and materials."""
+    from test_equilibria import STIFFER, hanging_pair, variations
+
+    pair, solver = hanging_pair(), SOLVERS[name]()
+    chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
+    batch, single = (
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=23))
+        for device in ("cuda", "cpu")
+    )
+    for a, b in zip(batch, single, strict=True):
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
+        assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
+
+
+@on_a_card
+@pytest.mark.parametrize("at_once", [None, 2])
+def test_batches_move_what_is_held_along_some_directions(at_once):
+    scene = rolling_block("corotated")
+    face = scene.pins[1].on
+    shifts = [0.05 * np.array(shift) for shift in ((0, 0, 0), (1, 0, 0), (0, 1, -1), (1, 1, 1))]
+    variations = [supple.Variation(pins={face: face.points + shift}) for shift in shifts]
+    found = {
+        device: list(supple.equilibria(scene, variations, tolerance=1e-9, device=device, at_once=at_once))
+        for device in ("cpu", "cuda")
+    }
+    free = face.points[:, 0] > 0  # the others are pinned at the wall
+    for here, there, shift in zip(found["cpu"], found["cuda"], shifts, strict=True):
+        assert there.report.ok
+        np.testing.assert_allclose(there.positions, here.positions, atol=1e-7)
+        moved = (there.positions[face.vertices] - face.points)[free]
+        np.testing.assert_allclose(moved @ (1, 2, -3), shift @ (1, 2, -3), atol=1e-14)
+
+
+@on_a_card
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_positions_reach_torch_on_the_device(precision):
     pytest.importorskip("torch")
@@ -172,13 +219,14 @@ def test_positions_reach_torch_on_the_device(precision):
 
 @on_a_card
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_copies_of_a_stepper_agree_with_single_ones(precision):
+@pytest.mark.parametrize("block", [falling_block, rolling_block])
+def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
     """Each with its own forces and pins; also as a tensor on the device."""
-    scene = falling_block("neo_hookean")
+    scene = block("neo_hookean")
     scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.Ramp((0, 0.02), (0, 1)))
     random, rest = np.random.default_rng(0), scene.bodies[0].points
     forces = random.normal(size=(3, *rest.shape))
-    pins = scene.pins[0].on.points + 0.01 * random.normal(size=(3, 1, 3))
+    pins = rest[supple.build_model(scene).pinned] + 0.01 * random.normal(size=(3, 1, 3))
     options = {"substeps": 2, "precision": precision, "max_iterations": 8}
     together = supple.Stepper(scene, 0.01, supple.PBNG("anderson"), copies=3, device="cuda", **options)
     alone = [supple.Stepper(scene, 0.01, supple.PBNG("anderson"), **options) for _ in range(3)]

@@ -75,7 +75,10 @@ def catalogue() -> dict[str, Entries]:
 
     solvers: dict[str, Any] = SOLVERS
     return {
-        "materials": [{"name": name, "description": _summary(kind, [])} for name, kind in MATERIALS.items()],
+        "materials": [
+            {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
+            for name, kind in MATERIALS.items()
+        ],
         "solvers": [
             {
                 "name": name,
@@ -101,6 +104,20 @@ def catalogue() -> dict[str, Entries]:
 
 def _kinds(choice: Any) -> Entries:
     return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
+
+
+def _parameters(material: Any) -> Entries:
+    """What a material declares."""
+    return [
+        {
+            "name": p.name,
+            "description": f"{p.description.rstrip('.')}.",
+            "unit": p.unit,
+            "type": p.kind,
+            "default": p.default,
+        }
+        for p in material.parameters
+    ]
 
 
 def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
@@ -176,6 +193,8 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column()
         for entry in entries:
             table.add_row(entry["name"], escape(entry["description"] + _abilities(entry)))
+            for row in _rows(entry.get("parameters", []), "  "):
+                table.add_row(*row)
             for row in _rows(entry.get("options", []), "  "):
                 table.add_row(*row)
         console.print(table)

@@ -36,11 +36,12 @@ def _print(title: str, found: dict[str, Any]) -> None:
 
     console = stdout()
     console.print(f"[bold]{escape(title)}[/]")
-    sizes = ("vertices", "tets", "components", "pinned", "weak_constraints")
+    sizes = ("vertices", "tets", "components", "pinned", "rollers", "rigid_motions", "weak_constraints")
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
     for heading, table in (
         ("clock", _listing(_clock(found["clock"]))),
         ("bodies", _bodies(found["bodies"])),
+        *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
         ("orderings", _orderings(found["orderings"])),
         ("worst elements", _worst(found["bodies"])),
@@ -59,6 +60,14 @@ def _clock(clock: dict[str, Any]) -> dict[str, str]:
     rows |= {"substeps": f"{substeps:,} of {dt / substeps:.4g} s"} if substeps > 1 else {}
     rows |= {"damping": f"{clock['damping']:.4g} per step"} if clock["damping"] else {}
     return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_varying(clock['gravity_ramp'])}"}
+
+
+def _pins(pins: list[dict[str, Any]]) -> Any:
+    table = _table("vertices", "directions held", "moving")
+    for pin in pins:
+        held = pin["holds"] if isinstance(pin["holds"], str) else " and ".join(map(_vector, pin["holds"]))
+        table.add_row(pin["body"], f"{pin['vertices']:,}", held, "yes" if pin["moving"] else "no")
+    return table
 
 
 def _loads(loads: list[dict[str, Any]]) -> Any:
@@ -102,10 +111,12 @@ def _table(*numbers: str) -> Any:
 
 
 def _bodies(bodies: list[dict[str, Any]]) -> Any:
-    columns = ("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material", "E [Pa]", "ν")
+    columns = ("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material")
+    labels = list(dict.fromkeys(p["label"] for body in bodies for p in body["parameters"].values()))
     moving = any(any(body["velocity"]) or any(body["angular_velocity"]) for body in bodies)
-    table = _table(*columns, *(("v [m/s]", "ω [rad/s]") if moving else ()))
+    table = _table(*columns, *labels, *(("v [m/s]", "ω [rad/s]") if moving else ()))
     for body in bodies:
+        values = {p["label"]: _values(p["values"]) for p in body["parameters"].values()}
         at_start = [_vector(body["velocity"]), _vector(body["angular_velocity"])] if moving else []
         table.add_row(
             body["name"],
@@ -115,8 +126,7 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
             f"{body['volume']:.4g}",
             f"{body['mass']:.4g}",
             body["material"],
-            _span(body["young"]),
-            _span(body["poisson"]),
+            *(values.get(label, "") for label in labels),
             *at_start,
         )
     return table
@@ -152,6 +162,13 @@ def _memory(memory: dict[str, dict[str, float]]) -> Any:
             solver, *(f"{megabytes[p]:,.1f}" if p in megabytes else "" for p in ("float32", "float64"))
         )
     return table
+
+
+def _values(numbers: list[float] | None) -> str:
+    """Of a parameter: a number, a range, several numbers, or that they differ."""
+    if numbers is None:
+        return "by element"
+    return _span(numbers) if len(numbers) == 2 else _vector(numbers)
 
 
 def _span(ends: list[float]) -> str:

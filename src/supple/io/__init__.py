@@ -1,6 +1,6 @@
 """Results on disk: frames, reports, and folders of them."""
 
-from supple.io.bodies import SavedBody, joined, read_bodies, write_skins
+from supple.io.bodies import SavedBody, joined, read_bodies, write_data, write_skins
 from supple.io.errors import FrameError, ResultsError
 from supple.io.export import export, save_frames
 from supple.io.formats import FORMATS
@@ -23,6 +23,7 @@ __all__ = [
     "read_frame",
     "save_frames",
     "versions",
+    "write_data",
     "write_frame",
     "write_pvd",
     "write_skins",

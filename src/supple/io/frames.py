@@ -60,7 +60,8 @@ def write_vtu(
     body: np.ndarray,
     fields: Fields | None = None,
 ) -> None:
-    """frame_0001.vtu with the fields displacement, body and volume_ratio, and further ones."""
+    """frame_0001.vtu with the fields displacement, body and volume_ratio, further ones, and the data of the
+    meshes."""
     fields = fields or Fields()
     volume_ratio = volumes(positions, mesh.tets) / mesh.volumes
     with replacing(frame_path(folder, index, ".vtu")) as path:

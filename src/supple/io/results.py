@@ -40,6 +40,7 @@ class ResultsFolder:
         *PLOTS,
         "report.html",
         "skins.npz",
+        "mesh_data.npz",
         ".unfinished_*",
     )
 

@@ -12,19 +12,16 @@ from supple.compute import PRECISIONS
 from supple.live.settings import (
     Settings,
     accelerations,
+    as_given,
+    changed_material,
     chosen_acceleration,
-    elasticity,
-    make_material,
     make_solver,
-    material_name,
     options_text,
     typed_number,
 )
-from supple.materials import MATERIALS, Isotropic
+from supple.materials import MATERIALS, Material, Parameter, material_name
+from supple.materials.parameters import SHAPES
 from supple.solvers import SOLVERS, Solver
-
-INCOMPRESSIBLE = 0.4995
-"""The highest Poisson's ratio of the slider."""
 
 KINDS = ("quasistatic", "dynamic")
 
@@ -124,20 +121,57 @@ class SolverFolder:
         )
 
 
+class ParameterControl:
+    """One declared parameter of materials: a slider where it has a usual range, else a text."""
+
+    def __init__(self, gui: Any, parameter: Parameter) -> None:
+        self.parameter = parameter
+        self._shown: Any = None
+        hint = parameter.description
+        if parameter.slider is None:
+            self.control = gui.add_text(parameter.label, "", hint=hint)
+        else:
+            low, high = parameter.slider
+            step = 10 ** math.floor(math.log10((high - low) / 500))
+            middle = parameter.example if parameter.default is None else parameter.default
+            self.control = gui.add_slider(parameter.label, low, high, step, middle, hint=hint)
+
+    def show(self, material: Material, given: dict[str, Any]) -> None:
+        self.control.visible = self.parameter in material.parameters
+        if not self.control.visible:
+            return
+        value = given[self.parameter.name]
+        if self.parameter.slider is not None:
+            mean, (low, high) = float(np.mean(value)), self.parameter.slider
+            self.control.min, self.control.max = min(low, mean), max(high, mean)
+            self.control.value = mean
+        elif not _says(self.control.value, value):
+            self.control.value = _say(value)
+        self._shown = self.control.value
+
+    def read(self) -> dict[str, Any]:
+        """What was typed or chosen since it was shown, by name; nothing where nothing was."""
+        if self.control.value == self._shown:
+            return {}
+        value = self.control.value
+        if self.parameter.kind != "scalar":
+            value = _numbers(value, self.parameter)
+        return {self.parameter.name: value}
+
+
 class MaterialFolder:
     """The material of one of the bodies."""
 
     def __init__(self, gui: Any, bodies: list[str]) -> None:
         self._bodies = bodies
+        declared = dict.fromkeys(p for kind in MATERIALS.values() for p in kind.parameters)
         with gui.add_folder("Material"):
             self.body = gui.add_dropdown("Solid", tuple(bodies), visible=len(bodies) > 1)
             self.name = gui.add_dropdown("Material", tuple(MATERIALS))
-            self.young = gui.add_text("E [Pa]", "", hint="Young's modulus, such as 1e5.")
-            self.poisson = gui.add_slider(
-                "ν", 0.0, INCOMPRESSIBLE, 0.0005, 0.3, hint="Poisson's ratio; near 0.5 the volume stays."
-            )
-        self.clicked, self.typed = [self.name, self.poisson], [self.young]
-        self._shown: tuple[str, str, float] = "", "", 0.0
+            self._parameters = [ParameterControl(gui, parameter) for parameter in declared]
+        slides = [p.control for p in self._parameters if p.parameter.slider is not None]
+        self.clicked = [self.name, *slides]
+        self.typed = [p.control for p in self._parameters if p.parameter.slider is None]
 
     @property
     def number(self) -> int:
@@ -146,24 +180,29 @@ class MaterialFolder:
     def show(self, settings: Settings) -> None:
         material = settings.materials[self.number]
         self.name.value = material_name(material)
-        young, poissons = elasticity(material)
-        if not _says(self.young.value, young):
-            self.young.value = _say(young)
-        poisson = float(np.mean(poissons))
-        self.poisson.min, self.poisson.max = min(0.0, poisson), max(INCOMPRESSIBLE, poisson)
-        self.poisson.value = poisson
-        self._shown = self._chosen
-
-    @property
-    def _chosen(self) -> tuple[str, str, float]:
-        return self.name.value, self.young.value, self.poisson.value
+        given = as_given(material)
+        for control in self._parameters:
+            control.show(material, given)
 
     def read(self, before: Settings) -> Settings:
-        if self._chosen == self._shown:
+        material = before.materials[self.number]
+        shown = [control for control in self._parameters if control.parameter in material.parameters]
+        typed = {name: value for control in shown for name, value in control.read().items()}
+        if not typed and self.name.value == material_name(material):
             return before
-        materials: list[Isotropic] = list(before.materials)
-        materials[self.number] = make_material(*self._chosen)
+        materials = list(before.materials)
+        materials[self.number] = changed_material(material, self.name.value, typed)
         return replace(before, materials=tuple(materials))
+
+
+def _numbers(text: str, parameter: Parameter) -> Any:
+    """The numbers of a direction or tensor that a user typed."""
+    words = text.replace(",", " ").split()
+    values = [typed_number(word, parameter.description) for word in words]
+    shape = SHAPES[parameter.kind]
+    if len(values) != math.prod(shape):
+        raise ValueError(f"{parameter.description} is {math.prod(shape)} numbers, got {text!r}")
+    return np.reshape(values, shape)
 
 
 class TimeFolder:
@@ -192,6 +231,10 @@ def _says(text: str, value: Any) -> bool:
 
 
 def _say(values: Any) -> str:
-    """A number, or the range of several."""
+    """A number, the range of several, or the numbers of a direction or tensor."""
+    if isinstance(values, tuple) or np.shape(values) == (3, 3):
+        return ", ".join(f"{value:.6g}" for value in np.ravel(values))
+    if np.ndim(values) > 1:
+        return "by element"
     low, high = float(np.min(values)), float(np.max(values))
     return f"{low:.16g}" if low == high else f"{low:.3g} to {high:.3g}"

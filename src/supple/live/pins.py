@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from supple.holding import Holding, Part
 from supple.scene import Scene
+from supple.scene.build import part_of
 from supple.scene.scene import Pin
 
 
@@ -29,8 +31,7 @@ class PinSet:
     motion had reached then, at `taken` [s], is what the hand moves."""
 
     def __init__(self, pin: Pin, name: str) -> None:
-        self.name = name
-        self.vertices = pin.on.vertices
+        self.name, self.part, self.vertices = name, part_of(pin), pin.on.vertices
         self._rest, self._motion = pin.on.points, pin.motion
         self.give_back()
 
@@ -73,12 +74,16 @@ class Grab:
     offset: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     @property
+    def part(self) -> Part:
+        return Part(self.vertices, self.base, np.eye(3))
+
+    @property
     def targets(self) -> np.ndarray:
         return self.base + self.offset
 
 
 class Pins:
-    """All that is held. `pinned` are sorted vertex ids."""
+    """All that is held. A hand that grabs what a pin holds along some directions moves it across these."""
 
     def __init__(self, scene: Scene) -> None:
         self.sets = [PinSet(pin, _name(scene, pin, i)) for i, pin in enumerate(scene.pins)]
@@ -86,22 +91,39 @@ class Pins:
         self._arrange()
 
     def _arrange(self) -> None:
-        held = [s.vertices for s in self.sets] + [grab.vertices for grab in self.grabs]
-        self.pinned, self._order = np.unique(
-            np.concatenate([np.empty(0, np.int64), *held]), return_index=True
-        )
+        self._holding = Holding([s.part for s in self.sets] + [grab.part for grab in self.grabs])
 
-    def prescribed(self, time: float) -> np.ndarray:
-        """Positions (k, 3) [m] of the pinned vertices."""
-        targets = [s.targets(time) for s in self.sets] + [grab.targets for grab in self.grabs]
-        return np.concatenate([np.empty((0, 3)), *targets])[self._order]
+    @property
+    def pinned(self) -> np.ndarray:
+        """(k,) sorted vertex ids."""
+        return self._holding.vertices
+
+    @property
+    def directions(self) -> np.ndarray | None:
+        """Along which each of them is held, as in `Model.held`."""
+        return self._holding.held
+
+    @property
+    def wholly(self) -> np.ndarray:
+        """Ids of those that are held in all directions."""
+        held = self._holding.held
+        return self.pinned if held is None else self.pinned[np.all(held == np.eye(3), axis=(1, 2))]
+
+    def prescribed(self, time: float, when: str | None = None) -> np.ndarray:
+        """Positions (k, 3) [m] of the pinned vertices. Where hands have led pins to contradict each other the
+        first counts, or, with words for `when`, a ValueError says so."""
+        targets = [s.targets(time) for s in self.sets]
+        held = [grab.targets for grab in self.grabs]
+        if when is not None and self.sets:
+            Holding([s.part for s in self.sets]).positions(targets, when)
+        return self._holding.positions(targets + held)
 
     def grab(self, vertices: np.ndarray, positions: np.ndarray) -> Grab:
-        """Hold those of the vertices that nothing holds yet, from positions (n, 3) [m] of all vertices."""
-        free = np.setdiff1d(vertices, self.pinned)
+        """Hold those of the vertices that may move, from positions (n, 3) [m] of all vertices."""
+        free = np.setdiff1d(vertices, self.wholly)
         if not len(free):
             raise ValueError("that part is pinned already; move its pin with the handle instead")
-        if len(self.pinned) + len(free) == len(positions):
+        if len(self.wholly) + len(free) == len(positions):
             raise ValueError("all vertices would be held; grab a smaller part")
         self.grabs.append(Grab(free, positions[free]))
         self._arrange()

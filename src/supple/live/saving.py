@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from supple.live.pins import PinSet
-from supple.live.settings import elasticity, material_name
+from supple.live.settings import as_given
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
+from supple.materials import Material, is_per_element, material_name
 from supple.scene import SceneFile
 from supple.scene.paths import located
 from supple.solvers.options import changed_options
@@ -26,10 +27,11 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
     """Write a scene file and, beside it, the positions and velocities it starts with; returns the scene file.
 
     Pins stay where they are now, and loads as they are. Settings are the present ones; of two solvers that
-    are compared, the first is saved.
+    are compared, the first is saved. Pins that contradict each other cannot be saved.
     """
     import tomli_w
 
+    simulation.pins.prescribed(simulation.time, when="now")
     path = free_path(folder, simulation.file.path.stem, ".toml")
     state, track = path.with_suffix(".npz"), simulation.tracks[0]
     table = scene_table(simulation, folder)
@@ -83,8 +85,7 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     table["stop"] = table.get("stop", {}) | ({"tolerance": now.tolerance} if now.tolerance else {})
     for solid, body, material in zip(table["solid"], file.scene.bodies, now.materials, strict=True):
         if material is not body.material:
-            young, poisson = elasticity(material)
-            solid["material"] = {material_name(material): {"young": young, "poisson": poisson}}
+            solid["material"] = {material_name(material): _parameters(solid["material"], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
     for load in (*table.get("force", []), *table.get("traction", [])):
@@ -93,6 +94,14 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     if simulation.pins.grabs:
         table["pin"] = table.get("pin", []) + _grabbed_pins(simulation)
     return _moved_paths(table, file.path.parent, folder)
+
+
+def _parameters(table: Table, material: Material) -> Table:
+    """What a scene file says of a material: what differs by element is as the file has it, a field."""
+    (written,) = table.values()
+    values = as_given(material)
+    fields = {name: written[name] for name, v in values.items() if is_per_element(v) and name in written}
+    return {name: np.asarray(v).tolist() for name, v in values.items() if name not in fields} | fields
 
 
 def _hold(table: Table, name: str, time: float) -> None:
@@ -140,15 +149,16 @@ def _held(motion: Table, time: float) -> Table:
 
 def _grabbed_pins(simulation: Simulation) -> list[Table]:
     """One pin for each vertex that a hand holds: they have been moved differently."""
-    pins = []
-    for grab in simulation.pins.grabs:
-        for vertex, target in zip(grab.vertices, grab.targets, strict=True):
+    pins, held = [], simulation.pins
+    places = dict(zip(held.pinned.tolist(), held.prescribed(simulation.time), strict=True))
+    for grab in held.grabs:
+        for vertex in grab.vertices.tolist():
             body = next(b for b in simulation.file.scene.bodies if vertex < b.vertices.stop)
-            offset = (target - simulation.model.rest[vertex]).tolist()
+            offset = (places[vertex] - simulation.model.rest[vertex]).tolist()
             pins.append(
                 {
                     "solid": body.name,
-                    "where": {"vertices": [int(vertex) - body.first]},
+                    "where": {"vertices": [vertex - body.first]},
                     "motion": [{"translate": {"offset": offset, "duration": 0.0}}],
                 }
             )

@@ -7,19 +7,14 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from supple.asking import method_of
 from supple.compute import Compute
-from supple.materials import MATERIALS, Isotropic
+from supple.materials import MATERIALS, Material, is_per_element
 from supple.scene import SceneFile
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
 from supple.stop import DEFAULT_TOLERANCE
-
-STIFFEST = {"float32": 1e30, "float64": 1e150}
-"""Young's modulus [Pa] with whose forces each precision can reckon; so can it with its inverse."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class Settings:
     or cuda."""
 
     solvers: tuple[Solver, ...]
-    materials: tuple[Isotropic, ...]
+    materials: tuple[Material, ...]
     dt: float
     quasistatic: bool = True
     sweeps: int = 5
@@ -47,8 +42,6 @@ class Settings:
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
         self.compute.refuse_absent()
-        for material in self.materials:
-            _check_stiffness(material, self.precision)
 
     @property
     def compute(self) -> Compute:
@@ -62,9 +55,8 @@ class Settings:
 
     @property
     def physics(self) -> tuple[Any, ...]:
-        """What a model is built from. Of materials also the class: their tuples are equal where their Lamé
-        parameters are."""
-        return self.quasistatic, tuple((type(m), m.mu, m.lam) for m in self.materials)
+        """What a model is built from."""
+        return self.quasistatic, self.materials
 
 
 def file_settings(file: SceneFile) -> Settings:
@@ -77,16 +69,6 @@ def file_settings(file: SceneFile) -> Settings:
         quasistatic=file.scene.quasistatic,
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )
-
-
-def _check_stiffness(material: Isotropic, precision: str) -> None:
-    low, high = 1 / STIFFEST[precision], STIFFEST[precision]
-    young = 2 * material.mu * (1 + material.poisson)  # which neither over- nor underflows
-    for value in (np.min(young), np.max(young)):
-        if not 0.999 * low <= value <= 1.001 * high:
-            raise ValueError(
-                f"Young's modulus must lie between {low:.0e} and {high:.0e} Pa in {precision}, got {value:g}"
-            )
 
 
 def accelerations(method: str) -> tuple[str, ...]:
@@ -113,27 +95,45 @@ def options_text(solver: Solver) -> str:
     return " ".join(f"{name}={value}" for name, value in typed_options(solver).items())
 
 
-def make_material(name: str, young: str, poisson: float) -> Isotropic:
-    """A material from what a user chose and typed."""
-    return MATERIALS[name](young=typed_number(young, "Young's modulus E [Pa]"), poisson=poisson)
+def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Material:
+    """The material of a name with what a user typed or chose for some parameters, and otherwise as before;
+    what the one before does not have is as in the declaration."""
+    kind = MATERIALS[name]
+    values, known = {}, as_given(before)
+    for p in kind.parameters:
+        if p.name in typed:
+            values[p.name] = (
+                typed[p.name] if p.kind != "scalar" else typed_number(typed[p.name], p.description)
+            )
+        elif p in before.parameters:
+            values[p.name] = known[p.name]
+    return kind.example(**values)
 
 
-def elasticity(material: Isotropic) -> tuple[Any, Any]:
-    """E [Pa] and ν as they were given: the shortest numbers that make these Lamé parameters, from which E and
-    ν are computed with rounding. Arrays, one entry per element, are left as they are."""
-    young, poisson = material.young, material.poisson
-    if np.ndim(young):
-        return young, poisson
+def as_given(material: Material) -> dict[str, Any]:
+    """The parameters of a material as they were given: the shortest numbers that make what it stores, from
+    which they are computed with rounding. Arrays, one entry per element, are left as they are."""
+    kind = type(material)
+    values = material.given()
+    if kind.stored == kind.parameters or any(map(is_per_element, material)):
+        return values
+    scalars = [p for p in kind.parameters if p.kind == "scalar"]
     digits = range(1, 18)
-    for i, j in sorted(product(digits, digits), key=sum):
-        short = float(f"{young:.{i}g}"), min(float(f"{poisson:.{j}g}"), math.nextafter(0.5, 0))
-        if tuple(type(material)(young=short[0], poisson=short[1])) == tuple(material):
-            return short
-    return young, poisson
+    several = (
+        product(digits, repeat=len(scalars))
+        if len(scalars) < 3
+        else zip(*[digits] * len(scalars), strict=True)
+    )
+    for lengths in sorted(several, key=sum):
+        short = {p.name: _rounded(values[p.name], n, p.below) for p, n in zip(scalars, lengths, strict=True)}
+        if kind(**(values | short)) == material:
+            return values | short
+    return values
 
 
-def material_name(material: Isotropic) -> str:
-    return next(name for name, kind in MATERIALS.items() if kind is type(material))
+def _rounded(value: float, digits: int, below: float | None) -> float:
+    short = float(f"{value:.{digits}g}")
+    return short if below is None else min(short, math.nextafter(below, -math.inf))
 
 
 def typed_number(text: str, what: str) -> float:

@@ -186,7 +186,8 @@ class Simulation:
         return scene
 
     def _held_model(self) -> Model:
-        return replace(self._bare, pinned=self.pins.pinned, prescribed=self.pins.prescribed)
+        pins = self.pins
+        return replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
 
     def _arrange_tracks(self) -> None:
         """One track for each solver; a new one starts where the first is."""
@@ -202,5 +203,5 @@ class Simulation:
         """(n, 3) [m] that the file asks for, with pins where they are at time 0."""
         asked = self.file.start_positions(self._bare)
         start = self._bare.rest.copy() if asked is None else asked
-        start[self.pins.pinned] = self.pins.prescribed(0.0)
+        self._bare.hold(start, self.pins.prescribed(0.0))
         return start

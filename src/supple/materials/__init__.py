@@ -1,25 +1,28 @@
 """Energy densities of the deformation gradient F, one file each, used by every solver and target."""
 
+from supple.checks import shown
 from supple.materials.corotated import Corotated
+from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.linear_elastic import LinearElastic
 from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
-    Isotropic,
+    Material,
     bound_coefficients,
     constraint_pair,
     hessian_bound,
     psi,
+    shear_modulus,
     step_limit,
     stress,
-    stress_coefficients,
     stress_differential,
     traction,
 )
 from supple.materials.neo_hookean import NeoHookean
+from supple.materials.parameters import Parameter, is_per_element, table_of
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 
-MATERIALS: dict[str, type[Isotropic]] = {
+MATERIALS: dict[str, type[Material]] = {
     "corotated": Corotated,
     "neo_hookean": NeoHookean,
     "stable_neo_hookean": StableNeoHookean,
@@ -29,22 +32,49 @@ MATERIALS: dict[str, type[Isotropic]] = {
 }
 """Every material by the name it has in scene files and on the command line."""
 
+
+def register_material(name: str, kind: type[Material]) -> None:
+    """Give a material of one's own a name, by which scene files, `list` and the live page know it."""
+    if not (isinstance(kind, type) and issubclass(kind, Material)):
+        raise TypeError(f"a material is a subclass of supple.Material, got {shown(kind)}")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a material's name must be a plain word such as 'corotated', got {shown(name)}")
+    if MATERIALS.get(name, kind) is not kind:
+        raise ValueError(
+            f"there is already a material {name!r}, {MATERIALS[name].__name__}; names must differ"
+        )
+    MATERIALS[name] = kind
+
+
+def material_name(material: Material) -> str:
+    """The name in scene files, or that of the class where it has none."""
+    kind = type(material)
+    return next((name for name, known in MATERIALS.items() if known is kind), kind.__name__)
+
+
 __all__ = [
     "MATERIALS",
     "Corotated",
     "Isotropic",
     "LinearElastic",
     "LogNeoHookean",
+    "Material",
     "NeoHookean",
+    "Parameter",
     "StVK",
     "StableNeoHookean",
     "bound_coefficients",
     "constraint_pair",
     "hessian_bound",
+    "is_per_element",
+    "material_name",
     "psi",
+    "register_material",
+    "shear_modulus",
     "step_limit",
     "stress",
     "stress_coefficients",
     "stress_differential",
+    "table_of",
     "traction",
 ]

@@ -13,11 +13,10 @@ from supple.algebra.matrix3 import (
 )
 from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
 from supple.kernels import rounding, select
+from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
-    Isotropic,
     constraint_pair,
     psi,
-    stress_coefficients,
     stress_differential,
 )
 

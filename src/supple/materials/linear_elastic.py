@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from supple.algebra.matrix3 import add_diagonal, combine, contract, dot, matvec, outer, scaled, transpose
 from supple.kernels import physics
-from supple.materials.material import Isotropic, hessian_bound, psi, stress, stress_differential, traction
+from supple.materials.isotropic import Isotropic
+from supple.materials.material import hessian_bound, psi, stress, stress_differential, traction
 
 
 class LinearElastic(Isotropic):

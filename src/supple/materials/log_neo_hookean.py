@@ -12,12 +12,11 @@ from supple.algebra.matrix3 import (
     dot,
     matvec,
 )
+from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
-    Isotropic,
     bound_coefficients,
     psi,
     step_limit,
-    stress_coefficients,
     stress_differential,
 )
 

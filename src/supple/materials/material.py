@@ -1,46 +1,37 @@
-"""The parameters that all isotropic materials share, and what a material must provide."""
+"""What a material is: declared parameters, and an energy density of F with its derivatives."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from inspect import Parameter as Argument
+from inspect import Signature
+from operator import itemgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from supple.algebra.isotropic import matrix_of, times
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
-from supple.checks import LARGEST, SMALLEST, floats, shown
+from supple.checks import closest
 from supple.kernels import generic
+from supple.materials.parameters import Parameter, element_count, is_per_element
 
 
-def _refuse_outside(name: str, given: Any, moduli: np.ndarray) -> None:
-    if moduli.size == 0 or not np.all(np.isfinite(moduli) & (moduli > 0)):
-        raise ValueError(f"{name} must be positive and finite [Pa], got {shown(given)}")
-    if not np.all((moduli >= SMALLEST) & (moduli <= LARGEST)):
-        raise ValueError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g} Pa, got {shown(given)}")
+class Material(tuple):
+    """An energy density ψ(F). A subclass declares its `parameters`; each is one value for a whole body, or an
+    array with one for each element.
 
-
-def _refuse_other_shapes(**parameters: np.ndarray) -> None:
-    shapes = {values.shape for values in parameters.values() if values.ndim}
-    if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
-        told = " and ".join(f"{name} has shape {values.shape}" for name, values in parameters.items())
-        raise ValueError(f"material parameters are numbers, or arrays with one entry per tetrahedron; {told}")
-
-
-class _Lame(NamedTuple):
-    mu: Any
-    lam: Any
-
-
-class Isotropic(_Lame):
-    """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
-
-    The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]; every
-    material re-parametrises its energy so that its Hessian at F = I equals linear elasticity with them.
-    E and ν are numbers, or arrays with one entry per tetrahedron. A material is a tuple of its parameters,
-    so kernels are specialised on its class.
+    A material is a tuple of the numbers that kernels see, and kernels are specialised on its class. They are
+    the parameters themselves, directions as 3-tuples and tensors as tuples of 9 or 6; a class whose kernels
+    want other numbers, as Lamé's for E and ν, declares these as `stored` and says how in `store`; it has a
+    property for each of its parameters.
     """
 
     __slots__ = ()
+
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    """What a user gives."""
+
+    stored: ClassVar[tuple[Parameter, ...]] = ()
+    """What kernels see, the parameters unless a class says otherwise."""
 
     barrier: ClassVar[bool] = False
     """True when ψ is infinite or undefined for some F, such as inverted ones."""
@@ -48,47 +39,92 @@ class Isotropic(_Lame):
     objective: ClassVar[bool] = True
     """Whether turning a body costs nothing: ψ(Q F) = ψ(F)."""
 
-    def __new__(cls, *, young: Any, poisson: Any) -> Self:
-        E, nu = floats(young), floats(poisson)
-        _refuse_outside("young", young, E)
-        if nu.size == 0 or not np.all((nu > -1) & (nu < 0.5)):
-            raise ValueError(
-                f"poisson must lie between -1 and 0.5, both excluded, got {shown(poisson)}; "
-                "for nearly incompressible bodies use for example 0.499"
-            )
-        _refuse_other_shapes(young=E, poisson=nu)
-        return cls._of(E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu)))
+    isotropic: ClassVar[bool] = False
+    """Whether ψ is the same in all directions: ψ(F Q) = ψ(F)."""
+
+    layout: ClassVar[str] = ""
+    """How many numbers each stored parameter has: what is compiled depends on it."""
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "parameters" in vars(cls) and "stored" not in vars(cls):
+            cls.stored = cls.parameters
+        cls._fields = tuple(p.name for p in cls.stored)
+        cls.layout = " ".join(f"{p.name}:{p.size}" for p in cls.stored)
+        for k, p in enumerate(cls.stored):
+            if not hasattr(cls, p.name):
+                setattr(cls, p.name, property(itemgetter(k), doc=p.description))
+        arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
+        cls.__signature__ = Signature([_argument(p) for p in arguments])  # type: ignore[attr-defined]
+
+    def __new__(cls, **given: Any) -> Self:
+        values = cls._checked(cls.parameters, given)
+        return cls._kept(cls.store(**values))
 
     @classmethod
-    def from_lame(cls, mu: Any, lam: Any) -> Self:
-        """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
-        m, l = floats(mu), floats(lam)
-        _refuse_outside("mu", mu, m)
-        _refuse_other_shapes(mu=m, lam=l)
-        if l.size == 0 or not np.all((l <= LARGEST) & (3 * l > -2 * m)):
-            raise ValueError(
-                f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {LARGEST:g} Pa, "
-                f"got mu={shown(mu)}, lam={shown(lam)}"
-            )
-        return cls._of(m, l)
+    def store(cls, **parameters: Any) -> dict[str, Any]:
+        """The stored numbers of checked parameters."""
+        return parameters
 
     @classmethod
-    def _of(cls, mu: np.ndarray, lam: np.ndarray) -> Self:
-        mu, lam = np.broadcast_arrays(mu, lam)
-        return cls._make((float(mu), float(lam)) if mu.ndim == 0 else (mu.copy(), lam.copy()))
+    def of_stored(cls, **given: Any) -> Self:
+        """From the numbers that kernels see."""
+        return cls._kept(cls._checked(cls.stored, given))
 
-    @property
-    def young(self) -> Any:
-        """Young's modulus E = μ (3λ + 2μ) / (λ + μ) [Pa]."""
-        return self.mu * (3 * self.lam + 2 * self.mu) / (self.lam + self.mu)
+    @classmethod
+    def example(cls, **changes: Any) -> Self:
+        """With the examples of its declaration, but for some parameters."""
+        given = {p.name: p.example if p.default is None else p.default for p in cls.parameters}
+        return cls(**(given | changes))
 
-    @property
-    def poisson(self) -> Any:
-        """Poisson's ratio ν = λ / (2 (λ + μ))."""
-        return self.lam / (2 * (self.lam + self.mu))
+    @classmethod
+    def on(cls, mesh: Any, **given: Any) -> Self:
+        """For a mesh: where a parameter is a text, it is the mesh's field of that name."""
+        return cls(**{name: mesh.field(v) if isinstance(v, str) else v for name, v in given.items()})
+
+    @classmethod
+    def _checked(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:
+        names = [p.name for p in declared]
+        for name in given:
+            if name not in names:
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}; {closest(name, names)}")
+        values = {}
+        for p in declared:
+            value = given.get(p.name, p.default)
+            if value is None:
+                raise TypeError(f"{cls.__name__} needs {p.name}: {p.description}")
+            values[p.name] = p.checked(value)
+        element_count(values.items())
+        return values
+
+    @classmethod
+    def _kept(cls, values: dict[str, Any]) -> Self:
+        element_count(values.items())
+        for value in values.values():
+            if is_per_element(value):
+                value.setflags(write=False)
+        return cls._make(values[name] for name in cls._fields)
+
+    @classmethod
+    def _make(cls, values: Any) -> Self:
+        """Of stored numbers, unchecked."""
+        return tuple.__new__(cls, values)
+
+    def given(self) -> dict[str, Any]:
+        """Its parameters by name, in the form in which a user gives them."""
+        return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def _replace(self, **changes: Any) -> Self:
+        return self._make((self._asdict() | changes).values())
 
     def __eq__(self, other: object) -> bool:
-        """The same energy with the same parameters: its class counts, which a tuple's equality would miss."""
+        """Whether energy and parameters are the same: the class counts, which a tuple's equality would
+        miss."""
         return type(self) is type(other) and all(map(np.array_equal, self, other))
 
     def __ne__(self, other: object) -> bool:
@@ -101,7 +137,13 @@ class Isotropic(_Lame):
         return type(self)._make, (tuple(self),)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(young={self.young!r}, poisson={self.poisson!r})"
+        values = ", ".join(f"{name}={value!r}" for name, value in self.given().items())
+        return f"{type(self).__name__}({values})"
+
+
+def _argument(parameter: Parameter) -> Argument:
+    default = Argument.empty if parameter.default is None else parameter.default
+    return Argument(parameter.name, Argument.KEYWORD_ONLY, default=default)
 
 
 @generic
@@ -115,24 +157,13 @@ def stress(material, F):
 
 
 @generic
-def stress_coefficients(material, F):
-    """P = a F + b cof F + c F Fᵀ F as `Quadratic` or `Cubic` coefficients [Pa]; every isotropic stress is of
-    this form."""
-
-
-@stress.of(Isotropic)
-def _stress(material, F):
-    return matrix_of(stress_coefficients(material, F), F)
-
-
-@generic
 def traction(material, F, g):
     """P g: with a vertex's shape gradient g [1/m], minus the force density [N/m³] on it."""
 
 
-@traction.of(Isotropic)
+@traction.of(Material)
 def _traction(material, F, g):
-    return times(stress_coefficients(material, F), F, g)
+    return matvec(stress(material, F), g)
 
 
 @generic
@@ -143,13 +174,7 @@ def stress_differential(material, F, dF):
 @generic
 def bound_coefficients(material, F):
     """(a, b) [Pa] such that a I + b cof F ⊗ cof F is a positive definite approximation of ∂²ψ/∂F∂F [PBNG
-    eq. 32]."""
-
-
-@bound_coefficients.of(Isotropic)
-def _lame_coefficients(material, F):
-    """2μ and λ, which match every isotropic energy at rest [PBNG section 9]; a negative λ is left out."""
-    return 2.0 * material.mu, max(material.lam, 0.0 * material.lam)
+    eq. 32]; materials that have them need no `hessian_bound` of their own."""
 
 
 @generic
@@ -159,12 +184,18 @@ def hessian_bound(material, F, g, h):
     bounds the exact Hessian from above wherever F is not inverted."""
 
 
-@hessian_bound.of(Isotropic)
+@hessian_bound.of(Material)
 def _hessian_bound(material, F, g, h):
     """a (g·h) I + b (cof F g)(cof F h)ᵀ."""
     a, b = bound_coefficients(material, F)
     C = cofactor(F)
     return add_diagonal(scaled(b, outer(matvec(C, g), matvec(C, h))), a * dot(g, h))
+
+
+@generic
+def shear_modulus(material):
+    """About the least stiffness [Pa] of a material at rest, by which element-wise methods scale what they
+    add."""
 
 
 @generic

@@ -11,12 +11,11 @@ from supple.algebra.matrix3 import (
     det,
     scaled,
 )
+from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
-    Isotropic,
     bound_coefficients,
     constraint_pair,
     psi,
-    stress_coefficients,
     stress_differential,
 )
 

@@ -11,11 +11,10 @@ from supple.algebra.matrix3 import (
     det,
 )
 from supple.kernels import physics
+from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
-    Isotropic,
     bound_coefficients,
     psi,
-    stress_coefficients,
     stress_differential,
 )
 

@@ -15,12 +15,11 @@ from supple.algebra.matrix3 import (
     transpose,
 )
 from supple.kernels import physics
+from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
-    Isotropic,
     bound_coefficients,
     hessian_bound,
     psi,
-    stress_coefficients,
     stress_differential,
 )
 

@@ -4,6 +4,7 @@ from supple.meshes.checks import MeshError
 from supple.meshes.files import load_mesh, save_mesh
 from supple.meshes.filling import tetrahedralise
 from supple.meshes.generators import ball, bar, block, torus
+from supple.meshes.parts import merge_meshes, select_tets
 from supple.meshes.surfaces import load_surface
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
@@ -17,7 +18,9 @@ __all__ = [
     "block",
     "load_mesh",
     "load_surface",
+    "merge_meshes",
     "save_mesh",
+    "select_tets",
     "tetrahedralise",
     "torus",
 ]

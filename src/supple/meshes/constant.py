@@ -8,7 +8,8 @@ import numpy as np
 
 
 class Constant:
-    """Attributes that begin with an underscore are given, and their arrays read-only; all others are computed
+    """Attributes that begin with an underscore are given, and their arrays read-only, those in dictionaries
+    too; all others are computed
     of them. Only the former are pickled and copied."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -16,6 +17,7 @@ class Constant:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for value in state.values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+            for array in value.values() if isinstance(value, dict) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
         self.__dict__.update(state)

@@ -17,6 +17,8 @@ from supple.checks import a_path, finite_rows, shown
 from supple.meshes import tetgen
 from supple.meshes.arguments import scaling
 from supple.meshes.checks import MeshError
+from supple.meshes.data import checked_data
+from supple.meshes.deforming import deformed_data
 from supple.meshes.filling import Progress, log, tetrahedralise
 from supple.meshes.surfaces import SURFACES, is_surface_file, load_surface
 from supple.meshes.tetmesh import TetMesh
@@ -43,10 +45,11 @@ def load_mesh(
 ) -> TetMesh:
     """A mesh from a file, scaled by one factor or by one for each axis.
 
-    The tets of a Medit (.mesh), Gmsh (.msh), VTK (.vtk), VTU (.vtu) or TetGen (.node with .ele) file; other
-    cells are ignored. `repair=True` swaps vertices of inverted tets and removes vertices without tets, see
-    `TetMesh`. A closed surface (.obj, .stl, .ply, .off) is filled with tets whose edges are about edge_length
-    [m] after scaling, see `tetrahedralise`, which calls progress.
+    The tets of a Medit (.mesh), Gmsh (.msh), VTK (.vtk), VTU (.vtu) or TetGen (.node with .ele) file, with
+    the data that the file has for them and for vertices; other cells are ignored. `repair=True` swaps
+    vertices of inverted tets and removes vertices without tets, see `TetMesh`.
+    A closed surface (.obj, .stl, .ply, .off) is filled with tets whose edges are about edge_length [m] after
+    scaling, see `tetrahedralise`, which calls progress.
     """
     path = a_path(path, "the path of a mesh file")
     scaling(scale)  # is refused before anything is read
@@ -80,7 +83,13 @@ def _read(path: Path, repair: bool) -> TetMesh:
             f"{path} could not be read as a {name} file ({reason}). It may be cut short or in another format."
         ) from error
     try:
-        return TetMesh(content.points, _tets(content), repair)
+        return TetMesh(
+            content.points,
+            _tets(content),
+            repair,
+            cell_data=_cell_data(content),
+            point_data=_point_data(content),
+        )
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 
@@ -94,7 +103,8 @@ def save_mesh(
 ) -> None:
     """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk, .vtu, or .node with .ele.
 
-    point_data and cell_data: name → one row for each vertex or tet; .mesh and .node cannot hold them.
+    point_data and cell_data: name → one row for each vertex or tet, beside or instead of those of the mesh,
+    which turn as it deforms. Of those .mesh holds medit:ref only, and .node nothing.
     """
     if not isinstance(mesh, TetMesh):
         raise TypeError(f"save_mesh writes a TetMesh, for example body.mesh; got {shown(mesh)}")
@@ -106,11 +116,15 @@ def save_mesh(
     points = mesh.points
     if positions is not None:
         points = finite_rows("positions", positions, mesh.n_vertices, MeshError)
+    cells = _rows("cell_data", cell_data, mesh.n_tets, "tets")
+    vertices = _rows("point_data", point_data, mesh.n_vertices, "vertices")
+    own_cells, own_vertices = (_held_by(name, data) for data in deformed_data(mesh, points))
+    cells, vertices = own_cells | cells, own_vertices | vertices
     content = meshio.Mesh(
         points,
         [("tetra", mesh.tets)],
-        point_data=_rows("point_data", point_data, mesh.n_vertices, "vertices"),
-        cell_data={key: [rows] for key, rows in _rows("cell_data", cell_data, mesh.n_tets, "tets").items()},
+        point_data=vertices,
+        cell_data={key: [rows] for key, rows in cells.items()},
     )
     try:
         with redirect_stderr(io.StringIO()):
@@ -154,18 +168,34 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
     )
 
 
+FOREIGN = "gmsh:dim_tags"
+"""What meshio makes of a file's inner structure, which is of no use elsewhere."""
+
+
+def _cell_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
+    """Data of the linear tets of a file, what is no number left out."""
+    chosen = [k for k, block in enumerate(content.cells) if block.type == "tetra" and len(block.data)]
+    data = {name: np.concatenate([blocks[k] for k in chosen]) for name, blocks in content.cell_data.items()}
+    return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
+
+
+def _point_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
+    data = {name: np.asarray(values) for name, values in content.point_data.items() if name != FOREIGN}
+    return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
+
+
 def _rows(name: str, data: Mapping[str, ArrayLike] | None, count: int, what: str) -> dict[str, np.ndarray]:
-    """Arrays of numbers with one row for each item; matrices become rows, as no format holds matrices."""
-    arrays = {}
-    if not isinstance(data, Mapping | None):
-        raise MeshError(f"{name} must be a dictionary of arrays, got {shown(data)}.")
-    for key, values in (data or {}).items():
-        array = np.asarray(values)
-        if array.shape[:1] != (count,) or array.dtype.kind not in "biuf":
-            raise MeshError(
-                f"{name}[{key!r}] must hold numbers, one row for each of the {count} {what}, "
-                f"but has shape {array.shape} and type {array.dtype}."
-            )
-        array = array.astype(np.uint8) if array.dtype.kind == "b" else array
-        arrays[key] = array.reshape(count, -1) if array.ndim > 2 else array
-    return arrays
+    """Arrays of numbers with one row for each item."""
+    return _flat(checked_data(name, data, count, what))
+
+
+def _held_by(format: str, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What a format can hold of the data of a mesh."""
+    if format in ("Medit", "TetGen"):
+        return {key: rows for key, rows in data.items() if (format, key) == ("Medit", "medit:ref")}
+    return _flat(data)
+
+
+def _flat(data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Matrices as rows, since no format holds matrices."""
+    return {key: rows.reshape(len(rows), -1) if rows.ndim > 2 else rows for key, rows in data.items()}

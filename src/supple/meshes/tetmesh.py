@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial.transform import Rotation
 
-from supple.checks import floats, one_number, shown, whole_number
-from supple.meshes.arguments import matrix_of, scaling, three
-from supple.meshes.checks import MeshError, checked, say_size
-from supple.meshes.constant import Constant
+from supple.checks import floats, shown, whole_number
+from supple.meshes.arguments import matrix_of, three
+from supple.meshes.checks import checked, say_size
+from supple.meshes.data import Data, Given, checked_data, field_of, turned
 from supple.meshes.measures import qualities, volumes
+from supple.meshes.movable import Movable
 from supple.meshes.surface import boundary
 
 
-class TetMesh(Constant):
+class TetMesh(Movable):
     """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
 
     Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;
     anything else is a `MeshError`. With `repair=True` two vertices of each inverted tet are swapped, and
     vertices without tets are removed; the rows of the given points that remain are `np.unique(tets)`.
-    The mesh may consist of several components. A mesh never changes; `translated`, `scaled`, `rotated` and
-    `transformed` return new ones.
+    The mesh may consist of several components. A mesh never changes; `translated`, `scaled`, `rotated`,
+    `transformed` and `with_data` return new ones.
+
+    cell_data and point_data: name → one row for each tet or vertex, such as fibres (m, 3), regions (m,) or
+    activations. Vectors and tensors turn as the mesh turns; vectors keep their length.
     """
 
-    def __init__(self, points: ArrayLike, tets: ArrayLike, repair: bool = False) -> None:
+    def __init__(
+        self,
+        points: ArrayLike,
+        tets: ArrayLike,
+        repair: bool = False,
+        *,
+        cell_data: Given = None,
+        point_data: Given = None,
+    ) -> None:
+        given = points, tets
         points, tets = checked(points, tets, repair)
         self._points, self._tets = _frozen(points), _frozen(tets)
+        of_points = checked_data("point_data", point_data, len(np.asarray(given[0])), "vertices")
+        if of_points and len(points) < len(np.asarray(given[0])):
+            used = np.unique(given[1])
+            of_points = {name: _frozen(values[used]) for name, values in of_points.items()}
+        self._cell_data = checked_data("cell_data", cell_data, len(tets), "tets")
+        self._point_data = of_points
 
     @property
     def points(self) -> np.ndarray:
@@ -41,6 +60,29 @@ class TetMesh(Constant):
     def tets(self) -> np.ndarray:
         """Vertices of the tetrahedra, (m, 4)."""
         return self._tets
+
+    @property
+    def cell_data(self) -> Data:
+        """Read-only arrays by name, one row for each tet."""
+        return MappingProxyType(self._cell_data)
+
+    @property
+    def point_data(self) -> Data:
+        """Read-only arrays by name, one row for each vertex."""
+        return MappingProxyType(self._point_data)
+
+    def field(self, name: str) -> np.ndarray:
+        """Data of a name with one row for each tet; of vertices, the mean of the four."""
+        return field_of(name, self._cell_data, self._point_data, self._tets)
+
+    def with_data(self, cell_data: Given = None, point_data: Given = None) -> TetMesh:
+        """This mesh with further data, or others of the same name."""
+        return TetMesh(
+            self._points,
+            self._tets,
+            cell_data={**self._cell_data, **(cell_data or {})},
+            point_data={**self._point_data, **(point_data or {})},
+        )
 
     @property
     def n_vertices(self) -> int:
@@ -117,23 +159,6 @@ class TetMesh(Constant):
         """Ids of the `count` tets of lowest quality, worst first."""
         return np.argsort(self.quality, kind="stable")[: whole_number("count", count, at_least=0)]
 
-    def translated(self, offset: ArrayLike) -> TetMesh:
-        """Moved by offset (3,) [m]."""
-        return self.transformed(np.eye(3), offset)
-
-    def scaled(self, factor: ArrayLike) -> TetMesh:
-        """Scaled about the origin by one factor, or by one for each axis."""
-        return self.transformed(scaling(factor))
-
-    def rotated(self, axis: ArrayLike, angle: float, centre: ArrayLike = (0, 0, 0)) -> TetMesh:
-        """Turned by angle [rad] about the axis through centre, counter-clockwise seen from its tip."""
-        direction, c = three("axis", axis), three("centre", centre)
-        angle = one_number("angle", angle)
-        if not direction.any():
-            raise MeshError("axis must not be zero.")
-        R = Rotation.from_rotvec(angle * direction / np.linalg.norm(direction)).as_matrix()
-        return self.transformed(R, c - R @ c)
-
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TetMesh:
         """x → A x + b with matrix A (3, 3) and offset b (3,) [m].
 
@@ -141,12 +166,14 @@ class TetMesh(Constant):
         """
         A, b = matrix_of(matrix), three("offset", offset)
         reflection = bool(np.linalg.det(A) < 0)
-        return TetMesh(self._points @ A.T + b, self._tets, repair=reflection)
+        data = {"cell_data": turned(self._cell_data, A), "point_data": turned(self._point_data, A)}
+        return TetMesh(self._points @ A.T + b, self._tets, repair=reflection, **data)
 
     def __repr__(self) -> str:
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
         parts = f"{self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}"
-        return f"TetMesh({parts}, {say_size(self.size)})"
+        names = ", ".join(sorted({*self._cell_data, *self._point_data}))
+        return f"TetMesh({parts}, {say_size(self.size)}{f', with {names}' if names else ''})"
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

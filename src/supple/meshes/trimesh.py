@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.arguments import matrix_of, scaling, three
+from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import MeshError, checked_surface, checked_uv, say_size
-from supple.meshes.constant import Constant
+from supple.meshes.movable import Movable
 
 
-class TriMesh(Constant):
+class TriMesh(Movable):
     """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
 
     Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
@@ -83,14 +83,6 @@ class TriMesh(Constant):
         turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
         uv = None if self._uv is None else self._uv[:, turn]
         return TriMesh(self._points @ A.T + b, self._triangles[:, turn], uv)
-
-    def scaled(self, factor: ArrayLike) -> TriMesh:
-        """Scaled about the origin by one factor, or by one for each axis."""
-        return self.transformed(scaling(factor))
-
-    def translated(self, offset: ArrayLike) -> TriMesh:
-        """Moved by offset (3,) [m]."""
-        return self.transformed(np.eye(3), offset)
 
     def refuse_open(self) -> None:
         """Raise a `MeshError` unless every edge is shared by two triangles (or four, or six, ...)."""

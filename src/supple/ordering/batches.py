@@ -15,12 +15,14 @@ from supple.terms import Elements, Term, Visits
 class VertexBatches:
     """Free vertices by colour. own (batches, 1, lanes): ids, padded with n, the number of vertices; width
     (batches,): the first that many lanes are different vertices, which the others repeat; colour_start
-    (colours + 1,): first batch of each colour; terms: the rows of every term."""
+    (colours + 1,): first batch of each colour; terms: the rows of every term; element: for each term
+    (rows, lanes) which stencil is where, or -1."""
 
     own: np.ndarray
     width: np.ndarray
     colour_start: np.ndarray
     terms: tuple
+    element: tuple[np.ndarray, ...]
 
     @property
     def colours(self) -> int:
@@ -62,11 +64,11 @@ def batch_vertices(
         colour_start.append(colour_start[-1] + len(table))
     all_own = np.concatenate(own) if own else np.zeros((0, lanes), np.int32)
     all_widths = np.concatenate(widths) if widths else np.zeros(0, np.int64)
-    rows = tuple(
-        _rows_by_vertex(term, found, all_own, all_widths, dtype)
-        for term, found in zip(terms, incidences, strict=True)
-    )
-    return VertexBatches(all_own[:, None, :].copy(), all_widths, np.array(colour_start, np.int64), rows)
+    by_vertex = [_visits_by_vertex(found, all_own, all_widths, dtype) for found in incidences]
+    rows = tuple(term.rows(*visits) for term, visits in zip(terms, by_vertex, strict=True))
+    element = tuple(visits.elements for visits, _ in by_vertex)
+    starts = np.array(colour_start, np.int64)
+    return VertexBatches(all_own[:, None, :].copy(), all_widths, starts, rows, element)
 
 
 def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> int:
@@ -79,7 +81,10 @@ def best_width(vertices: int, visits: list[int], lanes: int, at_once: float) -> 
     return min((lanes >> k for k in range(lanes.bit_length())), key=cost)
 
 
-def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, width: np.ndarray, dtype: np.dtype):
+def _visits_by_vertex(
+    found: tuple, own: np.ndarray, width: np.ndarray, dtype: np.dtype
+) -> tuple[Visits, np.ndarray]:
+    """The visits of all batches to a term, and the first row of each batch."""
     first, element, slot = found
     n, lanes = len(first) - 1, own.shape[1]
     parts = lanes // width
@@ -100,14 +105,16 @@ def _rows_by_vertex(term: Term, found: tuple, own: np.ndarray, width: np.ndarray
     visits = Visits(
         element, slot, start[batch] + row, part * width[batch] + lane, own_of_row, np.dtype(dtype)
     )
-    return term.rows(visits, start)
+    return visits, start
 
 
 def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None = None) -> Elements:
-    """One visit per stencil, seen from its first vertex; lanes without one refer to vertex `padding`."""
+    """One visit per stencil, seen from its first vertex, and room for as many as the term has; lanes without
+    one refer to vertex `padding`."""
     m, lanes = len(term.vertices), lanes or lanes_of(dtype)
     row, lane = np.divmod(np.arange(m), lanes)
-    own = np.full((-(-m // lanes), lanes), padding, np.int32)
+    own = np.full((-(-max(m, term.capacity or 0) // lanes), lanes), padding, np.int32)
     own[row, lane] = term.vertices[:, 0]
     visits = Visits(np.arange(m), np.zeros(m, np.int64), row, lane, own, np.dtype(dtype))
-    return Elements(own[:, None, :].copy(), term.rows(visits, np.zeros(1, np.int64)))
+    rows = term.rows(visits, np.zeros(1, np.int64))
+    return Elements(own[:, None, :].copy(), rows, visits.elements)

@@ -77,9 +77,14 @@ class ElementBatches:
         single = len(self.start) == len(self.own) + 1
         return self.colour_start, () if single else self.start, self.own, self.rows
 
+    @property
+    def corners(self) -> np.ndarray:
+        """(rows, k, lanes): the vertices of each element, the first one leading."""
+        return np.concatenate([self.own, self.rows.others], axis=1)
+
     def gather_corners(self, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """(rows, k, lanes): values (n + 1,) at the vertices of each element, the first one leading."""
-        return values[np.concatenate([self.own, self.rows.others], axis=1)].astype(dtype)
+        """(rows, k, lanes): values (n + 1,) at the vertices of each element."""
+        return values[self.corners].astype(dtype)
 
 
 def element_groups(stencils: np.ndarray, vertices: int, cluster_size: int) -> np.ndarray:
@@ -111,9 +116,8 @@ def batch_coloured_elements(
     order = np.lexsort([-length, colour])
     sizes = np.bincount(colour)
     colour_start = np.concatenate([[0], np.cumsum(-(-sizes // lanes))]).astype(np.int64)
-    place = np.concatenate(
-        [lanes * first + np.arange(size) for first, size in zip(colour_start[:-1], sizes, strict=True)]
-    )
+    begin = np.cumsum(sizes) - sizes
+    place = np.arange(len(groups)) + np.repeat(lanes * colour_start[:-1] - begin, sizes)
     table = np.full((colour_start[-1] * lanes, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
     table = table.reshape(-1, lanes, groups.shape[1])
@@ -129,4 +133,5 @@ def batch_coloured_elements(
     own = np.full(element.shape, vertices, np.int32)
     own[row, lane] = term.vertices[chosen, 0]
     visits = Visits(chosen, np.zeros(len(chosen), np.int64), row, lane, own, np.dtype(dtype))
-    return ElementBatches(own[:, None, :].copy(), start, colour_start, element, term.rows(visits, start))
+    rows = term.rows(visits, start)
+    return ElementBatches(own[:, None, :].copy(), start, colour_start, visits.elements, rows)

@@ -23,7 +23,8 @@ class Links:
     (batches,): the first that many lanes are different groups, which the others repeat; colour_start
     (colours + 1,): first batch of each colour; terms: the visits of all members, row by row; own: for each
     term (rows, 1, lanes) whose visit it is; share: for each term (rows, 1, lanes) how many members the
-    visited stencil has, which bounds the Hessian of their common translation."""
+    visited stencil has, which bounds the Hessian of their common translation; element: for each term
+    (rows, lanes) which stencil is where, or -1."""
 
     members: np.ndarray
     width: np.ndarray
@@ -31,6 +32,7 @@ class Links:
     terms: tuple
     own: tuple
     share: tuple
+    element: tuple[np.ndarray, ...]
 
     @property
     def colours(self) -> int:
@@ -108,9 +110,11 @@ def batch_links(
     members = np.where(table < 0, n, table).reshape(-1, width, groups.shape[1]).transpose(0, 2, 1)
     members = np.tile(members, lanes // width)
     rows = [_rows_of_links(term, table, n, width, lanes // width, np.dtype(dtype)) for term in terms]
-    term_rows, own, share = zip(*rows, strict=True)
+    term_rows, own, share, element = zip(*rows, strict=True)
     widths = np.full(len(members), width, np.int64)
-    return Links(np.ascontiguousarray(members, np.int32), widths, colour_start, term_rows, own, share)
+    return Links(
+        np.ascontiguousarray(members, np.int32), widths, colour_start, term_rows, own, share, element
+    )
 
 
 def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:
@@ -145,4 +149,5 @@ def _rows_of_links(term: Term, table: np.ndarray, n: int, width: int, parts: int
     own = np.full((start[-1], parts * width), n, np.int32)
     own[row, lane] = member
     visits = Visits(element, slot, row, lane, own, dtype)
-    return term.rows(visits, start), own[:, None, :].copy(), visits.place(share[:, None].astype(dtype))
+    share = visits.place(share[:, None].astype(dtype))
+    return term.rows(visits, start), own[:, None, :].copy(), share, visits.elements

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from supple.algebra.holding import free_bound, free_part
 from supple.algebra.matrix3 import dot, sub
 from supple.kernels import (
     divide,
@@ -22,6 +23,7 @@ from supple.kernels import (
     store,
     sum_shares,
 )
+from supple.problem.held import held_at
 from supple.problem.sums import add_up, measure
 from supple.terms import add_forces, energy, inversion
 
@@ -29,12 +31,13 @@ from supple.terms import add_forces, energy, inversion
 class VertexRows(NamedTuple):
     """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; width (batches,) how many
     of the lanes are different vertices; force (batches, 3, lanes) external forces f [N]; inertia (batches, 1,
-    lanes) k [N/m]."""
+    lanes) k [N/m]; held: `HeldRows` where some are held along some directions, else ()."""
 
     own: Any
     width: Any
     force: Any
     inertia: Any
+    held: Any = ()
 
 
 @physics
@@ -47,23 +50,25 @@ def sum_forces(batch, f, A):
 @physics
 def net_force(terms, vertices, batch, u, anchor, ui):
     """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's share
-    of the sum s of the magnitudes of the terms' forces; anchor holds û."""
+    of the sum s of the magnitudes of the terms' forces, all of them across what is held; anchor holds û."""
+    N = held_at(vertices.held, batch)
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d = sub(gather(anchor, vertices.own, batch, 0), ui)
     zero = 0.0 * ui[0]
     empty = (zero, zero, zero), (zero, zero, zero, zero, zero, zero), zero
-    r, A, s = add_forces(terms, batch, u, ui, empty)
+    r, A, s = add_forces(terms, batch, u, ui, N, empty)
     r, A = sum_forces(batch, r, A)
     r = (r[0] + f[0] + k * d[0], r[1] + f[1] + k * d[1], r[2] + f[2] + k * d[2])
-    return r, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5]), s
+    return free_part(N, r), free_bound(N, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])), s
 
 
 @physics
 def load_magnitude(vertices, batch, anchor, ui):
-    """Magnitude of the external force and of inertia on the vertices of a batch."""
+    """Magnitude of the external force and of inertia on the vertices of a batch, across what is held."""
+    N = held_at(vertices.held, batch)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
-    d = sub(gather(anchor, vertices.own, batch, 0), ui)
+    f, d = free_part(N, f), free_part(N, sub(gather(anchor, vertices.own, batch, 0), ui))
     return math.sqrt(dot(f, f)) + load(vertices.inertia, batch, 0) * math.sqrt(dot(d, d))
 
 

@@ -9,54 +9,70 @@ from typing import Any
 
 import numpy as np
 
-from supple.model import Conditions, Model
+from supple.model import Conditions, Model, with_term
 from supple.ordering import (
+    ChangingBatches,
+    Colours,
     ElementBatches,
     Links,
+    VertexBatches,
     batch_coloured_elements,
     batch_elements,
     batch_links,
     batch_vertices,
+    changes,
+    colour_count,
+    widest_colour,
 )
+from supple.ordering.changing import Changes
+from supple.ordering.rows import overwrite
 from supple.problem.device import Device
-from supple.problem.materials import (
-    are_uniform,
-    are_varied,
-    materials_of,
-    numbered,
-    place_parameters,
-    replace_uniform,
-)
+from supple.problem.materials import are_alike, are_varied, materials_of
+from supple.terms import Term, refreshed, several
 
 
 class Layout:
-    """terms: rows of every term by batches of free vertices, colour after colour; colour_start (colours + 1,)
-    the first batch of each; elements: the elements of every term in batches; vertices: the batches
-    themselves. varied: copies of the state have materials of their own."""
+    """terms: rows of every term by batches of free vertices, colour after colour; batch_colours: which
+    batches each has; elements: the elements of every term in batches; vertices: the batches themselves.
+    varied: copies of the state have materials of their own. Where stencils come and go, version tells how
+    often they did, and growths, how often there was not enough room for them."""
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
-        self._laid_out = numbered(model) if varied else model
-        terms = self._laid_out.terms
-        self.vertices = batch_vertices(terms, model.free, dtype, device.lanes, device.at_once)
-        self._elements = [batch_elements(term, dtype, model.vertices, device.lanes) for term in terms]
-        self.colour_start = self.vertices.colour_start
-        self.use([materials_of(model)])
+        self._coloured: dict[tuple[int, int], ElementBatches] = {}
+        self._materials = [materials_of(model)]
+        self.version, self.growths = 0, -1
+        self.lay_out()
+
+    def lay_out(self, growth: int = 1) -> None:
+        """Batches, and so much more room for stencils that come and go than what is thought to be enough."""
+        model, device, terms = self.model, self.device, self.model.terms
+        size = self.dtype, device.lanes, device.at_once
+        self.room: ChangingBatches | None = None
+        if any(changes(term) for term in terms):
+            self.room = ChangingBatches(terms, model.free, *size, growth=growth)
+            self.vertices = self.room.batches
+            self.growths += 1
+        else:
+            self.vertices = batch_vertices(terms, model.free, *size)
+        self.batch_colours: Colours = self.room.colours if self.room else self.vertices.colour_start
+        self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
+        self.use(self._materials)
 
     @property
     def colours(self) -> int:
-        return len(self.colour_start) - 1
+        return colour_count(self.batch_colours)
 
-    @cached_property
+    @property
     def widest(self) -> int:
         """Batches of the colour that has the most."""
-        return int(np.diff(self.colour_start).max(initial=0))
+        return widest_colour(self.batch_colours)
 
     def suits(self, conditions: Sequence[Conditions]) -> bool:
         """Whether the materials of conditions can be used without a new layout."""
         if self.varied or not are_varied(conditions):
             return True
-        return len(conditions) == 1 and are_uniform((*materials_of(self.model), *self._wanted(conditions)[0]))
+        return len(conditions) == 1 and are_alike(self.model, self._wanted(conditions)[0])
 
     def take(self, conditions: Sequence[Conditions]) -> bool:
         """Use the materials of conditions; False where they are those in use."""
@@ -72,34 +88,77 @@ class Layout:
     def use(self, materials: list[tuple]) -> None:
         """Use one material of each elastic term for each copy."""
         self._materials = materials
-        self.terms = self._with_materials(self.vertices.terms)
+        self.terms = self._with_materials(self.vertices)
         self.elements = [
-            replace(elements, rows=self._with_material(k, elements.rows))
+            replace(elements, rows=self._with_material(k, elements.rows, elements.element))
             for k, elements in enumerate(self._elements)
         ]
 
-    def _with_materials(self, rows: tuple) -> tuple:
-        return tuple(self._with_material(k, of_term) for k, of_term in enumerate(rows))
+    def _with_materials(self, arranged: VertexBatches | Links) -> tuple:
+        """Rows of all terms with the materials in use."""
+        rows = zip(arranged.terms, arranged.element, strict=True)
+        return tuple(self._with_material(k, of_term, element) for k, (of_term, element) in enumerate(rows))
 
-    def _with_material(self, k: int, rows: Any) -> Any:
-        """Rows of the k-th term with the materials in use."""
+    def _with_material(self, k: int, rows: Any, element: np.ndarray) -> Any:
+        """Rows of the k-th term with the materials in use; element (rows, lanes): which stencil is where.
+        What differs by element is written into the arrays that are there."""
         terms = self.model.terms
         if terms[k].material is None:
             return rows
         number = sum(term.material is not None for term in terms[:k])
         materials = [of_copy[number] for of_copy in self._materials]
         if self.varied:
-            return place_parameters(rows, materials, len(terms[k].vertices), self.dtype)
-        return rows if materials[0] == terms[k].material else replace_uniform(rows, materials[0])
+            placed = several(materials, element, len(terms[k].vertices), self.dtype)
+            return rows._replace(material=placed)
+        rows, written = refreshed(rows, materials[0], element)
+        for array in written:
+            self.device.push(array)
+        return rows
+
+    def exchange(self, index: int, term: Term) -> None:
+        """Another term in place of one whose stencils come and go; `take_stencils` lays it out."""
+        if self.varied:
+            raise ValueError(
+                f"{term.name} that come and go must be the same for all, and here copies of the state have "
+                "materials of their own; solve them one after the other"
+            )
+        self.model = with_term(self.model, index, term)
+        self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
+        self.__dict__.pop("_links", None)
+
+    def take_stencils(self) -> Changes | None:
+        """Go over to the stencils that the terms have now, in the arrays that have room for them: None where
+        it is not enough, and then nothing has changed."""
+        if self.room is None:
+            return None
+        terms, lanes = self.model.terms, self.device.lanes
+        done = self.room.take(terms)
+        if done is None:
+            return None
+        for term, there in zip(terms, self._elements, strict=True):
+            if changes(term):
+                new = batch_elements(term, self.dtype, self.model.vertices, lanes)
+                done.written.extend(overwrite((there.own, there.rows), (new.own, new.rows)))
+                there.element[:] = new.element
+        self.batch_colours = self.room.colours
+        self.version += 1
+        return done
 
     def coloured_elements(self, k: int, cluster_size: int) -> ElementBatches:
         """The elements of the k-th term in clusters, colour by colour."""
-        term, lanes = self._laid_out.terms[k], self.device.lanes
-        batches = batch_coloured_elements(term, self.model.vertices, self.dtype, cluster_size, lanes)
-        return replace(batches, rows=self._with_material(k, batches.rows))
+        if (k, cluster_size) not in self._coloured:
+            term, n, lanes = self.model.terms[k], self.model.vertices, self.device.lanes
+            self._coloured[k, cluster_size] = batch_coloured_elements(
+                term, n, self.dtype, cluster_size, lanes
+            )
+        batches = self._coloured[k, cluster_size]
+        return replace(batches, rows=self._with_material(k, batches.rows, batches.element))
+
+    @cached_property
+    def _links(self) -> Links | None:
+        device = self.device
+        return batch_links(self.model.terms, self.model.free, self.dtype, device.lanes, device.at_once)
 
     def links(self) -> Links | None:
         """The vertices that weak constraints tie together."""
-        device, terms = self.device, self._laid_out.terms
-        links = batch_links(terms, self.model.free, self.dtype, device.lanes, device.at_once)
-        return links and replace(links, terms=self._with_materials(links.terms))
+        return self._links and replace(self._links, terms=self._with_materials(self._links))

@@ -1,4 +1,4 @@
-"""Materials that differ from one copy of the state to the next."""
+"""Materials that differ from those of a model, for all copies of the state or from one to the next."""
 
 from __future__ import annotations
 
@@ -6,22 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from supple.model import Conditions, Model
-
-
-def numbered(model: Model) -> Model:
-    """The model with the number of its element in place of every material parameter: laid out like that, rows
-    tell which parameters they need (`Varied`)."""
-
-    def of(term: Any) -> Any:
-        if term.material is None:
-            return term
-        numbers = np.arange(len(term.vertices), dtype=float)
-        return replace(term, material=type(term.material)._make([numbers] * len(term.material)))
-
-    return replace(model, terms=tuple(of(term) for term in model.terms))
+from supple.terms import same_kind
 
 
 def with_materials(model: Model, materials: tuple) -> Model:
@@ -39,27 +25,12 @@ def are_varied(conditions: Sequence[Conditions]) -> bool:
     return any(c.materials is not None for c in conditions)
 
 
-def are_uniform(materials: Sequence[Any]) -> bool:
-    """Whether each is the same in all elements."""
-    return all(np.ndim(parameter) == 0 for material in materials for parameter in material)
+def are_alike(model: Model, materials: Sequence[Any]) -> bool:
+    """Whether the same parameters of each are uniform as in the elastic terms of a model, so that its layout
+    serves them."""
+    return all(map(same_kind, materials_of(model), materials))
 
 
 def materials_of(model: Model) -> tuple:
     """One material for each elastic term."""
     return tuple(term.material for term in model.terms if term.material is not None)
-
-
-def place_parameters(rows: Any, materials: Sequence, elements: int, dtype: np.dtype) -> Any:
-    """Rows of a numbered term, with the parameters of every copy in place of the numbers."""
-    number = np.rint(rows.material[0]).astype(np.int64)
-    tables = [
-        np.stack([np.broadcast_to(material[k], elements) for material in materials]).astype(dtype)
-        for k in range(len(rows.material))
-    ]
-    placed = (np.ascontiguousarray(table[:, number]) for table in tables)
-    return rows._replace(material=type(rows.material)._make(placed))
-
-
-def replace_uniform(rows: Any, material: Any) -> Any:
-    """Rows of a term with another material that is the same in all elements."""
-    return rows._replace(material=material._make(map(float, material)))

@@ -78,6 +78,12 @@ class Measures:
         self._energy_scale = np.zeros(self.problem.copies)
         self._energies: np.ndarray | None = None
 
+    def forget_stiffness(self) -> None:
+        """After a change of stencils or of where vertices are in batches."""
+        for name in ("_rest_stiffness", "_softness_memory"):
+            self.__dict__.pop(name, None)
+        self._softened_for = self._energies = None
+
     def balances(self) -> dict[int, Balance]:
         """Of every active copy; net forces are evaluated into the records `net`."""
         self._energies = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from supple.model import Conditions, Model
 from supple.problem.device import Cpu, Device
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
-from supple.problem.materials import with_materials
+from supple.problem.materials import materials_of, with_materials
 from supple.problem.measures import Balance, Measures
+from supple.problem.refresh import refresh, take_stencils
 from supple.problem.states import States
 from supple.state import State
+from supple.terms import Term, same_kind
 
 
 def check_precision(precision: str) -> None:
@@ -51,8 +54,11 @@ class Problem:
         self.device.suit(len(batches.own) // max(1, batches.colours))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
+        self.loads.hold_at(self.states.held_at)
         self.measures = Measures(self)
         self._shared: dict[str, Any] = {}
+        if self.layout.room is not None:
+            take_stencils(self)
         self._upload()
 
     def _upload(self) -> None:
@@ -116,21 +122,51 @@ class Problem:
         x = self.states.positions
         for of_copy, c in zip(x, conditions, strict=True):
             of_copy[:] = self.model.rest if c.start is None else c.start
-            of_copy[self.model.pinned] = c.pinned
+            self.model.hold(of_copy, c.pinned)
         self.states.positions = x
+        if self.model.held is not None:
+            self.states.aim(np.stack([c.pinned for c in conditions]))
         self._upload()
         return True
+
+    def set_parameters(self, term: int, material: Any) -> None:
+        """Give a term of the model a material that differs from its own in values only, as an activation that
+        varies in time, for all copies of the state. What is uniform stays so, and nothing is laid out or
+        compiled anew. A solve that has begun must begin again."""
+        terms = list(self.model.terms)
+        old: Any = terms[term]
+        if not same_kind(old.material, material):
+            raise ValueError(
+                f"the parameters of {old.name} can get other values; which of them differ from element to "
+                f"element, and the kind of material, stay as they are, {old.material!r}; got {material!r}"
+            )
+        terms[term] = replace(old, material=material)
+        self.model = replace(self.model, terms=tuple(terms))
+        self.layout.use([materials_of(self.model)] * self.copies)
+        self._forget()
+        self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:
             self.device.hold(copies)
             self._forget()
         self.states.resize(copies, moving)
+        self.loads.hold_at(self.states.held_at)
 
     def _forget(self) -> None:
         """After a change of the number of copies or of materials."""
         self.measures.forget()
         self._shared.clear()
+
+    def refresh(self, index: int, term: Term) -> None:
+        """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
+        between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
+        refresh(self, index, term)
+
+    def forget(self, *names: str) -> None:
+        """Let go of what solvers have prepared by these names."""
+        for name in names:
+            self._shared.pop(name, None)
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Memory for numbers in the working precision."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     chosen_by_type,
@@ -151,12 +152,14 @@ def _clear(operation, place, i):
 
 class Put(NamedTuple):
     """u = targets[slot] where slot, one for each record of a copy, is not negative; each copy has `count`
-    targets."""
+    targets. normals: () or `Normals`, and then u = u - N u + targets[slot], with targets that have no part
+    across N."""
 
     u: Any
     slot: Any
     targets: Any
     count: Any
+    normals: Any = ()
 
 
 @act.of(Put)
@@ -164,4 +167,18 @@ def _put(operation, place, i):
     slot = operation.slot[i]
     if slot >= 0:
         target = record_at(operation.targets, slot + copy_of(place) * operation.count)
-        put_record(operation.u, i + offset_of(place), target)
+        k = i + offset_of(place)
+        put_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
+
+
+def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
+    """x - N x + target for the i-th vertex; the target where there are no normals."""
+
+
+@chosen_by_type(held_record)
+def _held_record(normals, i, x, target):
+    if len(normals) == 0:
+        return lambda normals, i, x, target: target
+    return lambda normals, i, x, target: add(
+        free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x), target
+    )

@@ -10,14 +10,16 @@ import numpy as np
 from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.device import Device
+from supple.problem.held import normal_records
 from supple.problem.records import Coast, Displace, Put
 from supple.state import State
 
 
 class States:
     """Records (copies (n + 1), 4), the last of each copy being padding: displacements u and net forces `net`;
-    û, towards which inertia pulls, is `anchor`; u at the beginning of the step is `last`; `velocity`. Copies
-    that do not move in time have one array for u and û, and no velocities.
+    û, towards which inertia pulls, is `anchor`; u at the beginning of the step is `last`; `velocity`;
+    `held_at`, where vertices that are held along some directions are to be along these, if there are any.
+    Copies that do not move in time have one array for u and û, and no velocities.
     """
 
     u: np.ndarray
@@ -27,6 +29,7 @@ class States:
         self.model, self.dtype, self.device = model, dtype, device
         self._slot = np.full(model.vertices + 1, -1)
         self._slot[model.pinned] = np.arange(len(model.pinned))
+        self._normals = normal_records(model, dtype)
         self._copies = 0
         self.resize(1, moving=True)
 
@@ -42,13 +45,14 @@ class States:
             if not moving:
                 self.anchor = self.u
             self._targets = np.zeros((copies * len(self.model.pinned), RECORD), self.dtype)
-            self._put = Put(self.u, self._slot, self._targets, len(self.model.pinned))
+            self._put = Put(self.u, self._slot, self._targets, len(self.model.pinned), self._normals)
+            self.held_at = np.zeros(shape if self._normals else (1, RECORD), self.dtype)
         self.u[:] = 0
         self._copies, self._aims, self._going = copies, np.empty(0), False
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.u, self.anchor, self.net, self.last, self.velocity, self._targets
+        return self.u, self.anchor, self.net, self.last, self.velocity, self._targets, self.held_at
 
     def vectors(self, records: np.ndarray) -> np.ndarray:
         """(copies, n, 3) what records have for the vertices, as a view."""
@@ -114,16 +118,33 @@ class States:
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
 
+    def return_to_anchor(self) -> None:
+        """u = û, but for what is pinned."""
+        self.device.assign(self.u, self.anchor)
+        self.device.on_records(self._put)
+
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
         self.device.on_records(Displace(self.u, drift, int(len(drift) > self.model.vertices + 1)))
+
+    @property
+    def prescribing(self) -> Put:
+        """Puts pinned vertices where they are to be, as far as they are held."""
+        return self._put
+
+    def aim(self, positions: np.ndarray) -> None:
+        """Let pinned vertices be held at positions (k, 3) or (copies, k, 3) [m] from now on."""
+        self._put_at(positions)
 
     def _put_at(self, positions: np.ndarray) -> Put:
         if positions is self._aims:  # which nobody can have changed
             return self._put
         if not np.array_equal(positions, self._aims):
-            targets = self._targets.reshape(self._copies, len(self.model.pinned), RECORD)
-            targets[..., :3] = positions - self.model.rest[self.model.pinned]
+            moved = self.model.along(positions - self.model.rest[self.model.pinned])
+            self._targets.reshape(self._copies, len(self.model.pinned), RECORD)[..., :3] = moved
             self.device.push(self._targets)
+            if self._normals:
+                self._vectors(self.held_at)[:, self.model.pinned] = moved
+                self.device.push(self.held_at)
         self._aims = positions.copy() if positions.flags.writeable else positions
         return self._put

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from supple.checks import LONGEST, flag, floats
+from supple.holding import Holding, Part
+from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
+from supple.scene.support import all_tets, refuse_falling
 from supple.terms import Term, TetElasticity, WeakConstraints
 
 if TYPE_CHECKING:
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:
-    """t -> where the pinned vertices are at a time [s], (k, 3) [m]; order: places among those of all pins."""
+    """t -> where the pinned vertices are at a time [s], (k, 3) [m]."""
 
     pins: tuple[Pin, ...]
-    order: np.ndarray
+    holding: Holding
 
     def __call__(self, t: float) -> np.ndarray:
-        if not self.pins:
-            return np.empty((0, 3))
         with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
-            return np.concatenate([self._moved(pin, t) for pin in self.pins])[self.order]
+            moved = [self._moved(pin, t) for pin in self.pins]
+        try:
+            return self.holding.positions(moved, when="in the end" if t == np.inf else f"at t = {t:g} s")
+        except ValueError as error:
+            raise SceneError(str(error)) from None
 
     def _moved(self, pin: Pin, t: float) -> np.ndarray:
         rest = pin.on.points
@@ -47,8 +50,8 @@ class Prescribed:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """The same where nothing moves: positions (k, 3) [m], read-only."""
+class Still:
+    """Where pinned vertices are that nothing moves: positions (k, 3) [m], read-only."""
 
     positions: np.ndarray
 
@@ -75,7 +78,7 @@ def assembled(scene: Scene) -> Model:
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
-    pinned, prescribed = _pins(scene)
+    pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
     return Model(
         rest=rest,
@@ -84,11 +87,12 @@ def assembled(scene: Scene) -> Model:
         pinned=pinned,
         prescribed=prescribed,
         terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
-        tets=_tets(scene.bodies),
+        tets=all_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
-        supports=tuple((pin.name, pin.on.vertices) for pin in scene.pins),
+        supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
+        held=held,
     )
 
 
@@ -101,50 +105,15 @@ def _check(scene: Scene) -> None:
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
     _check(scene)
-    pinned, _ = _pins(scene)
-    if len(pinned) == scene.bodies[-1].vertices.stop:
+    pinned, held, prescribed = _pins(scene)
+    if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
+    _refuse_contradictions(scene, prescribed)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
-            refuse_falling(scene, pinned, each)
-
-
-def refuse_falling(scene: Scene, pinned: np.ndarray, force: np.ndarray) -> None:
-    """A part that nothing holds has an equilibrium only where the forces (n, 3) on it add up to zero."""
-    if not force.any():
-        return
-    part = _connected_parts(scene)
-    held = np.zeros(part.max() + 1, bool)
-    held[part[pinned]] = True
-    for attachment in scene.attachments:
-        to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
-        held[part[attachment.vertices[to_fixed_point, 0]]] = True
-    total = np.column_stack([np.bincount(part, axis) for axis in force.T])
-    magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
-    falling = ~held & (np.linalg.norm(total, axis=1) > 1e-9 * magnitude)
-    if falling.any():
-        names = [repr(body.name) for body in scene.bodies if falling[part[body.vertices]].any()]
-        raise SceneError(
-            f"Nothing holds {' and '.join(names)} against the forces on it: it would fall forever and has no "
-            "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
-            "take the load away (gravity=(0, 0, 0)), or make the scene dynamic with quasistatic=False."
-        )
-
-
-def _connected_parts(scene: Scene) -> np.ndarray:
-    """(n,) number of the part that each vertex belongs to; tetrahedra and attachments connect vertices."""
-    stencils = [_tets(scene.bodies), *(attachment.vertices for attachment in scene.attachments)]
-    start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
-    end = np.concatenate([s[:, 1:].ravel() for s in stencils])
-    n = scene.bodies[-1].vertices.stop
-    graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
-    return connected_components(graph, directed=False)[1]
-
-
-def _tets(bodies: list[Body]) -> np.ndarray:
-    return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])
+            refuse_falling(scene, pinned, held, each)
 
 
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
@@ -179,26 +148,38 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
 def start_of(scene: Scene) -> np.ndarray:
     """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
     positions = np.concatenate([body.points for body in scene.bodies])
-    pinned, prescribed = _pins(scene)
+    pinned, _, prescribed = _pins(scene)
     positions[pinned] = prescribed(0.0)
     return positions
 
 
-def _pins(scene: Scene) -> tuple[np.ndarray, Callable[[float], np.ndarray]]:
-    """Sorted numbers (k,) of the pinned vertices, and t -> their positions (k, 3) [m]."""
-    ids = [pin.on.vertices for pin in scene.pins]
-    pinned, order = np.unique(np.concatenate([np.empty(0, np.int64), *ids]), return_index=True)
-    prescribed = Prescribed(tuple(scene.pins), order)
+def _pins(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
+    """Sorted numbers (k,) of the pinned vertices, the directions along which they are held, as in `Model`,
+    and t -> their positions (k, 3) [m]."""
+    holding = Holding([part_of(pin) for pin in scene.pins])
+    prescribed = Prescribed(tuple(scene.pins), holding)
     if any(pin.motion is not None for pin in scene.pins):
-        return pinned, prescribed
+        return holding.vertices, holding.held, prescribed
     still = prescribed(0.0)
     still.flags.writeable = False
-    return pinned, Held(still)
+    return holding.vertices, holding.held, Still(still)
+
+
+def part_of(pin: Pin) -> Part:
+    """What a pin holds."""
+    return Part(pin.on.vertices, pin.on.points, pin.directions, pin.on.body.name)
+
+
+def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:
+    """Pins that hold a vertex along the same direction must agree there: now and then until the end."""
+    if isinstance(prescribed, Prescribed) and prescribed.holding.overlapping:
+        for time in (*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf):
+            prescribed(time)
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:
     return tuple(
-        TetElasticity.from_mesh(rest, _tets(group), merged_material(group))
+        TetElasticity.from_mesh(rest, all_tets(group), merged_material(group))
         for group in elastic_groups(bodies)
     )
 
@@ -210,12 +191,20 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
 
 
 def merged_material(bodies: list[Body]) -> Any:
-    """One material for several bodies: numbers where all are the same, else one value for each tet."""
+    """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
+    value for each tet."""
     first = bodies[0].material
-    if len(bodies) == 1 or all(not any(map(np.ndim, b.material)) and b.material == first for b in bodies):
+    if len(bodies) == 1:
         return first
-    per_tet = ([np.broadcast_to(value, len(b.mesh.tets)) for value in b.material] for b in bodies)
-    return type(first)._make(np.concatenate(values) for values in zip(*per_tet, strict=True))
+
+    def merged(values: tuple) -> Any:
+        if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
+            return values[0]
+        rows = [table_of(v, b.mesh.n_tets) for v, b in zip(values, bodies, strict=True)]
+        table = np.concatenate(rows)
+        return table[:, 0].copy() if table.shape[1] == 1 else table
+
+    return type(first)._make(merged(values) for values in zip(*(b.material for b in bodies), strict=True))
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:

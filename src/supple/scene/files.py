@@ -20,7 +20,7 @@ from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
-from supple.scene.schema import Output, SceneTable, Solver, Start, Stop, View
+from supple.scene.schema import Output, SceneTable, Solver, Start, Stop, View, scene_table
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.options import option_names, part_with
@@ -100,10 +100,11 @@ def _read(path: Path) -> dict[str, Any]:
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:
     """What is valid in a file, and the numbers that its [[entries]] have there."""
     wrong: set[Location] = set()
+    tables = scene_table()
     try:
-        SceneTable.model_validate(raw)
+        tables.model_validate(raw)
     except ValidationError as error:
-        mistakes.add_invalid(error, describe_in(SceneTable))
+        mistakes.add_invalid(error, describe_in(tables))
         wrong = {_entry(details["loc"]) for details in error.errors()}
     valid = {key: value for key, value in raw.items() if (key,) not in wrong}
     kept = {
@@ -112,7 +113,7 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kep
         if isinstance(entries, list)
     }
     valid |= {key: [raw[key][i] for i in numbers] for key, numbers in kept.items()}
-    return SceneTable.model_validate(valid), kept
+    return tables.model_validate(valid), kept
 
 
 def _entry(location: Location) -> Location:

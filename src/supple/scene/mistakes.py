@@ -94,7 +94,7 @@ def describe_in(table: type[BaseModel]) -> Describe:
     def describe(location: Location) -> tuple[Iterable[str], str]:
         field, parent = None, table
         for name in (part for part in location if isinstance(part, str)):
-            parent = _table_in(field.annotation) if field else table
+            parent = (_table_in(field.annotation) if field else table) or table
             field = parent.model_fields.get(name)
         return parent.model_fields, (field.description or "") if field else ""
 
@@ -103,6 +103,7 @@ def describe_in(table: type[BaseModel]) -> Describe:
 
 def _table_in(annotation: Any) -> Any:
     """The table class inside an annotation such as `list[Pin] | None`."""
+    annotation = getattr(annotation, "table", annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_table_in, get_args(annotation))), None)

@@ -67,7 +67,7 @@ class Reader:
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
-        material = self.mistakes.attempt(f"{field}.material", solid.material.make)
+        material = self.mistakes.attempt(f"{field}.material", lambda: solid.material.make(mesh))
         render = self._render(field, solid)
         moving = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)
@@ -90,7 +90,7 @@ class Reader:
         motions = tuple(motion for motion in attempts if motion is not None)
         if vertices is not None and len(motions) == len(pin.motion):
             motion = Compose(motions) if motions else None
-            self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, pin.name))
+            self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
 
     def _load(
         self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]

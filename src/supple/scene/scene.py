@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from supple.checks import LONGEST, SHORTEST
 from supple.embedding import embed
+from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
@@ -25,10 +27,12 @@ AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """Vertices whose positions are prescribed; without a motion they stay at rest. name: of its reaction."""
+    """Vertices whose positions are prescribed; without a motion they stay at rest. directions (d, 3), or
+    (k, d, 3) for each vertex: those along which they are, None for all. name: of its reaction."""
 
     on: VertexSet
     motion: AnyMotion | None
+    directions: np.ndarray | None = None
     name: str = "pin"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -49,11 +53,11 @@ class Load:
 
 
 def check_parameters(material: Any, mesh: TetMesh) -> None:
-    for parameter, value in zip(material._fields, material, strict=True):
-        if np.ndim(value) and np.shape(value) != (len(mesh.tets),):
+    for parameter, value in zip(material.stored, material, strict=True):
+        if is_per_element(value) and len(value) != len(mesh.tets):
             raise SceneError(
                 f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                f"tetrahedra; {parameter} has shape {np.shape(value)}."
+                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
             )
 
 
@@ -116,10 +120,10 @@ class Scene:
         """
         if not isinstance(mesh, TetMesh):
             raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
-        if isinstance(material, type) or not hasattr(material, "_fields"):
+        if not isinstance(material, Material):
             raise SceneError(
                 f"add_solid needs a material with its parameters, for example "
-                f"supple.Corotated(young=1e5, poisson=0.3); got {shown(material)}."
+                f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
             )
         reach = float(np.abs(mesh.points).max())
         if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
@@ -143,18 +147,32 @@ class Scene:
         return self.bodies[-1]
 
     def pin(
-        self, vertices: VertexSet | Body, motion: AnyMotion | None = None, name: str | None = None
+        self,
+        vertices: VertexSet | Body,
+        motion: AnyMotion | None = None,
+        *,
+        axes: str | Sequence[str] | None = None,
+        along: ArrayLike | None = None,
+        normal: ArrayLike | None = None,
+        name: str | None = None,
     ) -> None:
         """Prescribe where vertices are: at rest, or moved by a motion such as `Rotate(...) + Translate(...)`.
 
-        Any function (X (k, 3), t) -> (k, 3) is a motion. A vertex may be in several pins of equal motion. The
-        name is that of its reaction, see `evaluate`; without one it is "pin0", "pin1", ...
+        Any function (X (k, 3), t) -> (k, 3) is a motion. axes: hold these coordinates only, as "x" or "yz" or
+        ("y", "z"); normal: hold them in this direction only, (3,) or one per vertex, as a roller or a plane
+        of symmetry does; along: let them slide along this direction only, as a rail does. Of a motion counts
+        what it has in the held directions n, n·x = n·motion(X, t), and these do not turn with it. A vertex
+        may be in several pins, which hold together what each of them holds; where two hold it in the same
+        direction, their motions must agree there. The name is that of its reaction, see `evaluate`; without
+        one it is "pin0", "pin1", ...
         """
         chosen = self._vertices(vertices)
         if motion is not None and not callable(motion):
             raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
+        directions = held_directions(axes, along, normal, len(chosen))
         for pin in self.pins:
-            if pin.on.body is chosen.body and pin.motion != motion:
+            wholly = directions is None and pin.directions is None
+            if wholly and pin.on.body is chosen.body and pin.motion != motion:
                 twice = np.intersect1d(pin.on.indices, chosen.indices)
                 if len(twice):
                     raise SceneError(
@@ -165,7 +183,7 @@ class Scene:
         name = f"pin{len(self.pins)}" if name is None else sound_name(name, "pin")
         if name in (pin.name for pin in self.pins):
             raise SceneError(f"There is already a pin named {name!r}; names must differ.")
-        self.pins.append(Pin(chosen, motion, name))
+        self.pins.append(Pin(chosen, motion, directions, name))
 
     def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
         """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -25,29 +25,35 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from supple import meshes
-from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST
-from supple.materials import MATERIALS
+from supple.checks import LARGEST, SMALLEST
+from supple.materials import MATERIALS, Material
 from supple.memory import refuse_too_many
 from supple.meshes.generators import SIZES
 from supple.model import Model
 from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
+from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.material_tables import MaterialChoice, material_choice
 from supple.scene.paths import located
+from supple.scene.tables import (
+    Bound,
+    Choice,
+    Coordinate,
+    Count,
+    Index,
+    Length,
+    NotNegative,
+    Number,
+    Numbers,
+    Point,
+    Positive,
+    Table,
+    Vector,
+)
 from supple.solvers import DEFAULT_SOLVER, SOLVERS
 from supple.words import counted
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
-Positive = Annotated[Number, Field(ge=SMALLEST)]
-NotNegative = Annotated[Number, Field(ge=0)]
-Coordinate = Annotated[Number, Field(ge=-LONGEST, le=LONGEST)]
-Length = Annotated[Number, Field(ge=SHORTEST, le=LONGEST)]
-Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
-Index = Annotated[int, Field(strict=True, ge=0, le=MOST)]
-Bound = Annotated[float, Field(strict=True)]
-Numbers = Annotated[list[Number], Field(min_length=1)]
-Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
-Point = Annotated[list[Coordinate], Field(min_length=3, max_length=3)]
 FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
 
 
@@ -76,43 +82,6 @@ Factors = Annotated[
         }
     ),
 ]
-
-
-class Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    def given(self) -> dict[str, Any]:
-        """The keys that the file has, as arguments for a constructor."""
-        return {name: value for name, value in self if name in self.model_fields_set}
-
-
-def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
-    schema["oneOf"] = [{"required": [name]} for name in table.kinds()]
-
-
-class Choice(Table):
-    """A table that names exactly one of several kinds, `{ kind = ... }`, and may have further keys."""
-
-    model_config = ConfigDict(json_schema_extra=_require_one)
-    further: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def kinds(cls) -> list[str]:
-        return [name for name in cls.model_fields if name not in cls.further]
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        named = [name for name in self.kinds() if name in self.model_fields_set]
-        if len(named) != 1:
-            raise ValueError(
-                f"must name exactly one of {', '.join(self.kinds())}; it names {', '.join(named) or 'none'}."
-            )
-        return self
-
-    @property
-    def chosen(self) -> tuple[str, Any]:
-        """The kind that is named, and its value."""
-        return next((name, getattr(self, name)) for name in self.kinds() if name in self.model_fields_set)
 
 
 class Block(Table):
@@ -199,56 +168,10 @@ class Render(Table):
         return surface.scaled(self.scale or mesh.scale).translated(translate)
 
 
-class Elastic(Table):
-    """Young's modulus and Poisson's ratio, or the Lamé parameters."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["young", "poisson"]}, {"required": ["mu", "lam"]}]}
-    )
-    young: Positive | None = Field(None, description="Young's modulus E [Pa], positive.")
-    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] | None = Field(
-        None,
-        description="Poisson's ratio, between -1 and 0.5, both excluded; "
-        "for nearly incompressible bodies use for example 0.499.",
-    )
-    mu: Positive | None = Field(None, description="Lamé parameter μ [Pa], positive.")
-    lam: Number | None = Field(None, description="Lamé parameter λ [Pa], greater than -2/3 μ.")
-
-    @model_validator(mode="after")
-    def _one_pair(self) -> Self:
-        if self.model_fields_set not in ({"young", "poisson"}, {"mu", "lam"}):
-            raise ValueError(
-                f"must have either young and poisson, or mu and lam; "
-                f"it has {', '.join(sorted(self.model_fields_set)) or 'none of them'}."
-            )
-        return self
-
-
-class _Material(Choice):
-    """What a solid is made of: an energy and its parameters."""
-
-    def make(self) -> Any:
-        name, parameters = self.chosen
-        kind = MATERIALS[name]
-        if parameters.mu is None:
-            return kind(young=parameters.young, poisson=parameters.poisson)
-        return kind.from_lame(parameters.mu, parameters.lam)
-
-
-if TYPE_CHECKING:
-    Material = _Material
-else:  # one key for each material, so that a new one needs no change here
-    _keys = {
-        name: (Elastic | None, Field(None, description=kind.__doc__.strip().split("\n")[0]))
-        for name, kind in MATERIALS.items()
-    }
-    Material = create_model("Material", __base__=_Material, __doc__=_Material.__doc__, **_keys)
-
-
 class Solid(Table):
     name: StrictStr | None = Field(None, description="How pins, loads and attachments refer to it.")
     mesh: Mesh = Field(description="Its rest shape, e.g. { block = { cells = [10, 10, 10] } }.")
-    material: Material = Field(
+    material: MaterialChoice = Field(
         description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
     density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
@@ -378,13 +301,44 @@ class _OnSolid(Table):
     where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
 
-class Pin(_OnSolid):
-    """Vertices whose positions are prescribed."""
+def _axes(value: Any) -> Any:
+    held_directions(value, None, None, 1)
+    return value
 
+
+Axes = Annotated[
+    StrictStr | list[StrictStr],
+    BeforeValidator(_axes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": "^[xyz]{1,3}$"},
+                {"type": "array", "items": {"enum": ["x", "y", "z"]}, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+    ),
+]
+
+
+class Pin(_OnSolid):
+    """Vertices whose positions are prescribed, wholly or in some directions."""
+
+    axes: Axes | None = Field(
+        None, description='The coordinates that are held, e.g. "x" or "yz"; all of them unless given.'
+    )
+    normal: Vector | None = Field(
+        None, description="The only direction that is held, as by a roller or a plane of symmetry."
+    )
+    along: Vector | None = Field(None, description="The only direction that is free, as on a rail.")
     name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
     motion: list[Motion] = Field(
         [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )
+
+    @property
+    def holds(self) -> dict[str, Any]:
+        """What it holds, as arguments of `Scene.pin`."""
+        return self.model_dump(include={"axes", "normal", "along"})
 
 
 class Ramp(Table):
@@ -518,7 +472,7 @@ class Start(Choice):
     )
 
     def positions(self, model: Model, folder: Path) -> np.ndarray:
-        """(n, 3) [m]; pinned vertices are left at rest. folder: that of the scene file."""
+        """(n, 3) [m]; what is pinned is left at rest. folder: that of the scene file."""
         positions = model.rest.copy()
         if self.file is not None:
             positions = _saved_positions(folder / self.file, positions.shape)
@@ -527,7 +481,7 @@ class Start(Choice):
             positions = np.random.default_rng(self.scramble.seed).uniform(low, high, positions.shape)
         elif self.flatten is not None:
             positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
-        positions[model.pinned] = model.rest[model.pinned]
+        model.hold(positions, model.rest[model.pinned])
         return positions
 
     def velocities(self, model: Model, folder: Path) -> np.ndarray | None:
@@ -648,8 +602,22 @@ class _TomlSchema(GenerateJsonSchema):
         return False
 
 
+def scene_table() -> type[SceneTable]:
+    """The tables of a scene file with a key for each material that there is now."""
+    return _scene_table(tuple(MATERIALS.items()))
+
+
+@cache
+def _scene_table(materials: tuple[tuple[str, type[Material]], ...]) -> type[SceneTable]:
+    solid = Solid.model_fields["material"], SceneTable.model_fields["solid"]
+    kind: Any = create_model("Solid", __base__=Solid, material=(material_choice(materials), solid[0]))
+    return create_model(
+        "SceneTable", __base__=SceneTable, __doc__=SceneTable.__doc__, solid=(list[kind], solid[1])
+    )
+
+
 def scene_schema() -> dict[str, Any]:
     """The JSON Schema of scene files, for editors."""
-    schema = SceneTable.model_json_schema(schema_generator=_TomlSchema)
+    schema = scene_table().model_json_schema(schema_generator=_TomlSchema)
     schema["required"] = ["solid"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "supple scene"}

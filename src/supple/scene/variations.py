@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from supple.checks import finite_rows
 from supple.model import Conditions, Model
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups, merged_material, refuse_falling
+from supple.scene.build import elastic_groups, merged_material
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
 from supple.scene.scene import Scene, check_parameters
+from supple.scene.support import refuse_falling
 
 Vertices = VertexSet | Body
 
@@ -58,7 +59,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
     if variation.forces or variation.gravity is not None:
-        refuse_falling(scene, model.pinned, force)
+        refuse_falling(scene, model.pinned, model.held, force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,

@@ -7,6 +7,7 @@ from scipy.sparse import bsr_matrix
 
 from supple.kernels import kernel
 from supple.problem import Problem
+from supple.problem.held import hold_blocks
 
 
 @kernel
@@ -44,8 +45,8 @@ class Assembly:
         pattern = pattern[pattern >= 0]
         self._slots = [np.where(k >= 0, np.searchsorted(pattern, k), -1) for k in keys]
         self._diagonal = np.searchsorted(pattern, diagonal)
-        rows, self._indices = np.divmod(pattern, f)
-        self._indptr = np.searchsorted(rows, np.arange(f + 1))
+        self._rows, self._indices = np.divmod(pattern, f)
+        self._indptr = np.searchsorted(self._rows, np.arange(f + 1))
 
     @property
     def size(self) -> int:
@@ -56,6 +57,15 @@ class Assembly:
     def rest(self) -> np.ndarray:
         """(f, 3) rest positions of the free vertices [m]."""
         return self.problem.model.rest[self.free]
+
+    def unheld(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors (3 f, ...) of the free vertices without what they have along held directions."""
+        model = self.problem.model
+        if model.held is None:
+            return vectors
+        every = np.zeros((vectors[0].size, model.vertices, 3))
+        every[:, self.free] = np.moveaxis(vectors.reshape(len(self.free), 3, -1), 2, 0)
+        return np.moveaxis(model.unheld(every)[:, self.free], 0, 2).reshape(vectors.shape)
 
     def restrict(self, records: np.ndarray) -> np.ndarray:
         """The vector of the free vertices from (n + 1, 4) records."""
@@ -69,4 +79,5 @@ class Assembly:
             blocks = term.hessian_blocks(elements, p.u, kind, p.device.threads)
             _accumulate(np.ascontiguousarray(blocks), slots, data)
         data[self._diagonal] += p.loads.inertia[self.free, None, None] * np.eye(3)
+        hold_blocks(data, self.free[self._rows], self.free[self._indices], p.model)
         return bsr_matrix((data, self._indices, self._indptr), shape=(self.size, self.size))

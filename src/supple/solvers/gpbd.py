@@ -55,10 +55,13 @@ from supple.kernels import (
 from supple.materials import bound_coefficients, psi, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
+    VERTICES_PER_ROW,
     Places,
     Projection,
     corners_of,
     element,
+    free_corners,
+    held_corners,
     load_corners,
     mobility,
     new_memory,
@@ -67,10 +70,12 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     store_corners,
     times,
+    vertex_places,
     weighted,
     weighted_square,
 )
@@ -83,9 +88,6 @@ BACKTRACKS = 8
 
 CONVERGED = 1e-12
 """The local Newton ends when a step promises less than this part of the element's energy."""
-
-VERTICES_PER_ROW = 32
-"""Vertices summed up together in a Jacobi sweep."""
 
 SMALLEST_STRETCH = 0.05
 """Singular value that elements of a material with a barrier are unfolded to at least."""
@@ -101,34 +103,85 @@ class GreenProjection(Projection):
     __slots__ = ()
 
 
+class Mobility(NamedTuple):
+    """How an element yields to forces: C = Fᵀ F, Γ, and W, g and N of its corners. Where some of these are
+    held along some directions, Γ is only an upper bound: a matrix X of forces X gᵢ changes F by
+    Σ Wᵢ (I - Nᵢ) X gᵢ gᵢᵀ instead of by X Γ."""
+
+    F: Any
+    C: Any
+    G: Any
+    W: Any
+    g: Any
+    N: Any
+
+
+def change_by(mobility: Any, X: Any) -> Any:
+    """How forces X gᵢ at the corners change F."""
+
+
+@chosen_by_type(change_by)
+def _change_by(mobility, X):
+    if len(mobility[Mobility._fields.index("N")]) == 0:
+        return lambda mobility, X: matmul(X, mobility.G)
+    return lambda mobility, X: outer_sum(
+        weighted(mobility.W, free_corners(mobility.N, spread(X, mobility.g))), mobility.g
+    )
+
+
+def change_of(mobility: Any, m: Any) -> Any:
+    """For Λ = m, ½ Σ |Δdᵢ|²/Wᵢ of Δdᵢ = Wᵢ (I - Nᵢ) F Λ gᵢ, its derivative by Λ, and how F changes."""
+
+
+@chosen_by_type(change_of)
+def _change_of(mobility, m):
+    if len(mobility[Mobility._fields.index("N")]) == 0:
+        return lambda mobility, m: _change_of_free(mobility, m)
+    return lambda mobility, m: _change_of_held(mobility, m)
+
+
 @physics
-def _objective(material, F, C, G, B, V, m):
-    """(q, F + F Λ Γ) for Λ = m; B = sym(Fᵀ D)."""
+def _change_of_free(y, m):
     L = full(m)
-    LG = matmul(L, G)
-    new = combine(1.0, F, 1.0, matmul(F, LG))
+    LG = matmul(L, y.G)
+    square = 0.5 * contract(transpose(matmul(L, y.C)), LG)
+    return square, symmetric_part(matmul(y.C, LG)), matmul(y.F, LG)
+
+
+@physics
+def _change_of_held(y, m):
+    X = matmul(y.F, full(m))
+    change = change_by(y, X)
+    return 0.5 * contract(X, change), symmetric_part(matmul(transpose(y.F), change)), change
+
+
+@physics
+def _objective(material, y, B, V, m):
+    """(q, F and its change) for Λ = m; B = sym(Fᵀ D)."""
+    quadratic, _, change = change_of(y, m)
+    new = combine(1.0, y.F, 1.0, change)
     linear = m[0] * B[0] + m[1] * B[1] + m[2] * B[2] + 2.0 * (m[3] * B[3] + m[4] * B[4] + m[5] * B[5])
-    quadratic = 0.5 * contract(transpose(matmul(L, C)), LG)
     return linear + quadratic + V * psi(material, new), new
 
 
 @physics
-def local_minimum(material, F, W, g, V, d, newton_steps):
+def local_minimum(material, F, W, g, V, d, N, newton_steps):
     """Λ that minimises q, by Newton from 0 with the positive definite Hessian
     M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M), T = sym(Fᵀ cof Γ), and a line search; at most newton_steps, and
-    none after one that gains nothing."""
+    none after one that gains nothing. N: of the corners, or ()."""
     G = mobility(W, g)
     C = matmul(transpose(F), F)
     B = symmetric_part(matmul(transpose(F), outer_sum(d, g)))
     zero = 0.0 * V
     m = (zero, zero, zero, zero, zero, zero)
-    q, new = _objective(material, F, C, G, B, V, m)
+    y = Mobility(F, C, G, W, g, N)
+    q, new = _objective(material, y, B, V, m)
     GG = matmul(G, G)
     Ft = transpose(F)
     for _ in range(newton_steps):
         a, b = bound_coefficients(material, new)
-        CLG = symmetric_part(matmul(C, matmul(full(m), G)))
-        FPG = symmetric_part(matmul(Ft, matmul(stress(material, new), G)))
+        _, CLG, _ = change_of(y, m)
+        FPG = symmetric_part(matmul(Ft, change_by(y, stress(material, new))))
         r = (
             -(B[0] + CLG[0] + V * FPG[0]),
             -(B[1] + CLG[1] + V * FPG[1]),
@@ -137,7 +190,7 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
             -2.0 * (B[4] + CLG[4] + V * FPG[4]),
             -2.0 * (B[5] + CLG[5] + V * FPG[5]),
         )
-        T = symmetric_part(matmul(Ft, matmul(cofactor(new), G)))
+        T = symmetric_part(matmul(Ft, change_by(y, cofactor(new))))
         t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
         H = sandwich_form(symmetric_part(C), symmetric_part(combine(1.0, G, V * a, GG)))
         # With pinned corners Γ and so H are singular; a little on the diagonal keeps steps bounded.
@@ -147,7 +200,7 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
         best, best_new, best_q = m, new, q
         for _ in range(BACKTRACKS):
             trial = along6(m, length, step)
-            value, moved = _objective(material, F, C, G, B, V, trial)
+            value, moved = _objective(material, y, B, V, trial)
             good = value <= q + 1e-6 * scale  # differences of ψ drown in rounding near rest
             best, best_new, best_q = (
                 select6(good, trial, best),
@@ -164,22 +217,23 @@ def local_minimum(material, F, W, g, V, d, newton_steps):
     return m
 
 
-def unfold(rows: Any, material: Any, x: Any, W: Any, g: Any) -> Any:
+def unfold(rows: Any, material: Any, x: Any, W: Any, g: Any, N: Any) -> Any:
     """The corners with inverted elements of a material with a barrier unfolded; as they are for others."""
     return x
 
 
 @chosen_by_type(unfold)
-def _unfold(rows, material, x, W, g):
+def _unfold(rows, material, x, W, g, N):
     if not getattr(material.instance_class, "barrier", False):
-        return lambda rows, material, x, W, g: x
-    return lambda rows, material, x, W, g: _unfold_inverted(rows, x, W, g)
+        return lambda rows, material, x, W, g, N: x
+    return lambda rows, material, x, W, g, N: _unfold_inverted(rows, x, W, g, N)
 
 
 @physics
-def _unfold_inverted(rows, x, W, g):
+def _unfold_inverted(rows, x, W, g, N):
     """Negate the smallest singular value of an inverted F and lift those that are nearly zero. The corners
-    move by Wᵢ (δF Γ⁻¹) gᵢ, which changes F by δF and keeps the centre of mass [GPBD section 4.1]."""
+    move by Wᵢ (δF Γ⁻¹) gᵢ, which changes F by δF and keeps the centre of mass [GPBD section 4.1]; as far as
+    they are not held."""
     F = measure(rows, x, g)
     sound = det(F) > SMALLEST_STRETCH * SMALLEST_STRETCH * SMALLEST_STRETCH
     if all_lanes(sound):
@@ -200,7 +254,7 @@ def _unfold_inverted(rows, x, W, g):
     G = add_diagonal(scaled(unit, G), 1e-6)
     K = cofactor(G)
     t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
-    return shifted(x, select(sound, 0.0 * t, t), W, spread(matmul(dF, K), g))
+    return shifted(x, select(sound, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))
 
 
 _scaled_weights = each("s, W", "s * W[i]", over="W")
@@ -230,11 +284,12 @@ def visit(projection, row, tet, share):
     """How far the corners of an element move: the share of its unfolding and of Δd, which adds up in d."""
     x, W, g, V, material = tet
     rows, (displacements,) = projection.places.rows, projection.memory
-    sound = unfold(rows, material, x, W, g)
+    N = held_corners(projection.places, row)
+    sound = unfold(rows, material, x, W, g, N)
     F = measure(rows, sound, g)
     d = load_corners(x, displacements, row, 0)
-    m = local_minimum(material, F, W, g, V, d, projection.options.newton_steps)
-    step = times(share, weighted(W, spread(matmul(F, full(m)), g)))
+    m = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
+    step = times(share, weighted(W, free_corners(N, spread(matmul(F, full(m)), g))))
     store_corners(displacements, row, 0, plus(d, step))
     return plus(times(share, plus(sound, times(-1.0, x))), step)
 
@@ -261,6 +316,7 @@ def _project_single(projection, row, u):
     places, (displacements,) = projection.places, projection.memory
     x, W = corners_of(places, row, u)
     C, gradient, k = constraint_of_corners(places.rows, row, x)
+    gradient = free_corners(held_corners(places, row), gradient)
     d = load_corners(x, displacements, row, 0)
     s = weighted_square(W, gradient, gradient)
     moves = (s > 0.0) & (k > 0.0)
@@ -300,13 +356,6 @@ def _project_jacobi(projection, row, u):
     options = projection.options
     moves = visit(projection, row, element(projection.places, row, u), load(options.relax, row, 0))
     store_corners(options.steps, row, 0, moves)
-
-
-class VertexPlaces(NamedTuple):
-    """All vertices in one colour, VERTICES_PER_ROW in every row."""
-
-    colour_start: Any
-    start: Any
 
 
 class StepSum(NamedTuple):
@@ -364,6 +413,7 @@ class GPBD(ElementOptions):
 
 @projects(GPBD, ElasticRows)
 def _elastic(method: GPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
@@ -393,8 +443,7 @@ def _jacobi(method: GPBD, term: Term, places: Places, memory: tuple) -> list:
     visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
     batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
     everything = places._replace(colour_start=np.array([0, batches]))
-    sums = VertexPlaces(np.array([0, -(-n // VERTICES_PER_ROW)]), ())
     return [
         JacobiProjection(everything, memory, JacobiOptions(method.newton_steps, relax, steps)),
-        StepSum(sums, (), visit, flat[order], steps),
+        StepSum(vertex_places(n), (), visit, flat[order], steps),
     ]

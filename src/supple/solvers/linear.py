@@ -80,7 +80,7 @@ class AlgebraicMultigrid:
     def __init__(self, assembly: Assembly) -> None:
         if not find_spec("pyamg"):
             raise ValueError("linear_solver='amg' needs pyamg: pip install 'supple[amg]'")
-        self._rigid = rigid_motions(assembly.rest)
+        self._rigid = assembly.unheld(rigid_motions(assembly.rest))
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         from pyamg import smoothed_aggregation_solver

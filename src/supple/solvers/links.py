@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.algebra.holding import free_bound, free_part
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import (
     divide,
@@ -25,6 +26,7 @@ from supple.kernels import (
 from supple.ordering import Links
 from supple.problem import Problem, padded
 from supple.problem.evaluation import sum_forces
+from supple.problem.held import group_normals, held_at
 from supple.terms import add_group_forces, limit_group_step
 
 
@@ -37,7 +39,8 @@ class NoLinks(NamedTuple):
 class LinkRows(NamedTuple):
     """colour_start, members, width, terms, own and share as in `Links`; present (batches, k, lanes): 1 where
     there is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
-    (batches, k, lanes) of each member [N/m]."""
+    (batches, k, lanes) of each member [N/m]; held (batches, 6, lanes): the projection N onto the directions
+    along which some member is held, or ()."""
 
     colour_start: Any
     members: Any
@@ -48,6 +51,7 @@ class LinkRows(NamedTuple):
     terms: Any
     own: Any
     share: Any
+    held: Any = ()
 
 
 def no_links() -> NoLinks:
@@ -78,6 +82,7 @@ def _link_rows(problem: Problem, links: Links) -> LinkRows:
         links.terms,
         links.own,
         links.share,
+        group_normals(problem.model, members, dtype),
     )
 
 
@@ -101,7 +106,8 @@ def visit_group(links, batch, u, anchor, omega):
         x, target = gather(u, links.members, batch, m), gather(anchor, links.members, batch, m)
         f = (f[0] + k * (target[0] - x[0]), f[1] + k * (target[1] - x[1]), f[2] + k * (target[2] - x[2]))
         A = (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])
-    step = scale(omega, solve_spd(A, f))
+    N = held_at(links.held, batch)
+    step = scale(omega, solve_spd(free_bound(N, A), free_part(N, f)))
     limit = limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0)
     step = scale(least_share(batch, limit), step)
     finite = dot(step, step) < 1e30

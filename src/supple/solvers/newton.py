@@ -71,13 +71,18 @@ class NewtonRun(Run):
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
         self.options, self.problem = options, problem
-        self.assembly = problem.shared("assembly", lambda: Assembly(problem))
-        name = options.linear_solver
+        self._indefinite = 0
+        self._see_stencils()
+
+    def _see_stencils(self) -> None:
+        """Find the pattern of the Hessian for the stencils that there are."""
+        self._version = self.problem.layout.version
+        self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
+        name = self.options.linear_solver
         self.linear: LinearSolver = (
             best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
         )
         self._first_residual: float | None = None
-        self._indefinite = 0
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
@@ -89,6 +94,8 @@ class NewtonRun(Run):
         return notes
 
     def advance(self, iterations: int) -> None:
+        if self.problem.layout.version != self._version:
+            self._see_stencils()
         for _ in range(iterations):
             self._step()
 
@@ -114,7 +121,8 @@ class NewtonRun(Run):
         finite."""
         H = self.assembly.hessian(kind)
         try:
-            return self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+            step = self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
+            return self.assembly.unheld(step)
         except np.linalg.LinAlgError:
             return np.zeros_like(force)
 

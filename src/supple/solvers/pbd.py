@@ -27,9 +27,12 @@ from supple.solvers.projection import (
     Projection,
     corners_of,
     element,
+    free_corners,
+    held_corners,
     project,
     projects,
     put_corners,
+    require_isotropic,
     shifted,
     spread,
     weighted_square,
@@ -85,7 +88,7 @@ def _project_energy(projection, row, u):
     places, (stiffness,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
     energy, P = clamped_energy(material, measure(places.rows, x, g))
-    gradient = spread(P, g)
+    gradient = free_corners(held_corners(places, row), spread(P, g))
     # E = V ψ and ∂E/∂x = V P g, so s carries 1/V and V drops out.
     s = _length(stiffness * max(energy, 0.0 * V), weighted_square(W, gradient, gradient))
     put_corners(places, row, u, shifted(x, -s, W, gradient))
@@ -97,6 +100,7 @@ def _project_hard(projection, row, u):
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = constraint_of_corners(places.rows, row, x)
+    gradient = free_corners(held_corners(places, row), gradient)
     s = _length(stiffness * select(k > 0.0, C, 0.0 * C), weighted_square(W, gradient, gradient))
     put_corners(places, row, u, shifted(x, -s, W, gradient))
 
@@ -127,6 +131,7 @@ class PBD(ElementOptions):
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, places: Places) -> list:
+    require_isotropic(method.name, term.material)
     return [EnergyProjection(places, options=(method.stiffness,))]
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
+from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
     chosen_by_type,
@@ -17,6 +18,7 @@ from supple.kernels import (
     generic,
     inside,
     kernel,
+    lane_range,
     leave,
     load,
     number,
@@ -28,7 +30,8 @@ from supple.kernels import (
     total,
     unrolled,
 )
-from supple.problem.records import begin_step
+from supple.problem.held import six
+from supple.problem.records import act, begin_step
 from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
 
 
@@ -36,13 +39,14 @@ class Places(NamedTuple):
     """Where the elements of a term are: colour_start (colours + 1,) the first batch of each colour; start the
     first row of each batch, or () where every batch is one row; own (rows, 1, lanes) the first corner of each
     element; rows: the term's data; weights (rows, k, lanes): W [m/N] of all corners, the first one's
-    leading."""
+    leading; held (rows, 6 k, lanes): N of all corners, or () where none is held along some directions."""
 
     colour_start: Any
     start: Any
     own: Any
     rows: Any
     weights: Any
+    held: Any = ()
 
 
 class Projection(NamedTuple):
@@ -77,6 +81,40 @@ def _project_exerted(exerted, row, u):
     exert(exerted.projection, row, u)
 
 
+VERTICES_PER_ROW = 32
+"""Vertices that projections of vertices, not of elements, take together."""
+
+
+class VertexPlaces(NamedTuple):
+    """Vertices in one colour, VERTICES_PER_ROW in every row."""
+
+    colour_start: Any
+    start: Any
+
+
+def vertex_places(count: int) -> VertexPlaces:
+    return VertexPlaces(np.array([0, -(-count // VERTICES_PER_ROW)]), ())
+
+
+class PutBack(NamedTuple):
+    """The end of a sweep for vertices (h,) that are held along some directions: their held coordinates, which
+    rounding may have moved, are prescribed anew."""
+
+    places: Any
+    memory: Any
+    vertices: Any
+    put: Any
+
+
+@project.of(PutBack)
+@exert.of(PutBack)
+def _put_back(projection, row, u):
+    first, step = lane_range(row, VERTICES_PER_ROW)
+    start = number(row) * VERTICES_PER_ROW
+    for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
+        act(projection.put, row, projection.vertices[j])
+
+
 Maker = Callable[[Any, Any, Places], list]
 """(method, term, places) -> its projections of that term."""
 
@@ -102,6 +140,25 @@ def make_projections(method: Any, term: Any, places: Places) -> list:
             f"{', '.join(_who_can(type(places.rows)))} can"
         )
     return make(method, term, places)
+
+
+def require(method: str, material: Any, *functions: Any) -> None:
+    """Refuse a material that lacks functions which a method needs."""
+    missing = [function.__name__ for function in functions if not function.known(type(material))]
+    if missing:
+        raise ValueError(
+            f"{method} needs {' and '.join(missing)} of a material, and {type(material).__name__} does not "
+            "have that; pbng and newton take any material"
+        )
+
+
+def require_isotropic(method: str, material: Any) -> None:
+    """Refuse a material that is not the same in all directions."""
+    if not material.isotropic:
+        raise ValueError(
+            f"{method} is for materials that are the same in all directions, and "
+            f"{type(material).__name__} is not; pbng and newton take any material"
+        )
 
 
 def _maker(method: type, rows: type) -> Maker | None:
@@ -212,6 +269,46 @@ _corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", cou
 def mobility(W, g):
     """Γ = Σ Wᵢ gᵢ gᵢᵀ: forces -V P gᵢ at the corners change F by -V P Γ."""
     return outer_sum(weighted(W, g), g)
+
+
+_six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", count=corner_count)
+
+
+def held_corners(places: Any, row: Any) -> Any:
+    """N of each corner, or () where no vertex is held along some directions."""
+
+
+@chosen_by_type(held_corners)
+def _held_corners(places, row):
+    if isinstance(places[Places._fields.index("held")], types.BaseTuple):
+        return lambda places, row: ()
+    return lambda places, row: _six_each(places.rows, places.held, row)
+
+
+_free_each = each("N, a", "free_part(N[i], a[i])", free_part, over="N")
+
+
+def free_corners(N: Any, a: Any) -> Any:
+    """aᵢ - Nᵢ aᵢ: what vectors of the corners, such as gradients, have across the directions that are held.
+    W then stands for Wᵢ (I - Nᵢ)."""
+
+
+@chosen_by_type(free_corners)
+def _free_corners(N, a):
+    if len(N) == 0:
+        return lambda N, a: a
+    return lambda N, a: _free_each(N, a)
+
+
+def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
+    """v - N v of one corner, N as in `Places.held`: what v has across the directions that are held there."""
+
+
+@chosen_by_type(free_corner)
+def _free_corner(held, row, corner, v):
+    if isinstance(held, types.BaseTuple):
+        return lambda held, row, corner, v: v
+    return lambda held, row, corner, v: free_part(six(held, row, 6 * corner), v)
 
 
 @physics

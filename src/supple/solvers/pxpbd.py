@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, matmul, scaled
 from supple.checks import one_number, whole_number
 from supple.kernels import load, physics, store
-from supple.materials import bound_coefficients, constraint_pair, stress
+from supple.materials import bound_coefficients, constraint_pair, shear_modulus, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
     Places,
@@ -23,6 +23,8 @@ from supple.solvers.projection import (
     corners_of,
     element,
     exert,
+    free_corners,
+    held_corners,
     load_corners,
     mobility,
     new_memory,
@@ -30,6 +32,7 @@ from supple.solvers.projection import (
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     store_corners,
@@ -82,10 +85,11 @@ def _blend(x, W, gradient, C, k, projection, row, slot):
 def _project_blended(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
+    N = held_corners(places, row)
     C, D, k, _, _, _ = constraint_pair(material, measure(places.rows, x, g))
-    x = _blend(x, W, spread(D, g), C, k * V, projection, row, 0)
+    x = _blend(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 0)
     _, _, _, C, D, k = constraint_pair(material, measure(places.rows, x, g))
-    x = _blend(x, W, spread(D, g), C, k * V, projection, row, 1)
+    x = _blend(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 1)
     put_corners(places, row, u, x)
 
 
@@ -94,7 +98,8 @@ def _project_blended_root(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
-    put_corners(places, row, u, _blend(x, W, spread(D, g), C, V, projection, row, 0))
+    gradient = free_corners(held_corners(places, row), spread(D, g))
+    put_corners(places, row, u, _blend(x, W, gradient, C, V, projection, row, 0))
 
 
 @project.of(BlendedSingleProjection)
@@ -102,6 +107,7 @@ def _project_blended_single(projection, row, u):
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = constraint_of_corners(places.rows, row, x)
+    gradient = free_corners(held_corners(places, row), gradient)
     put_corners(places, row, u, _blend(x, W, gradient, C, k, projection, row, 0))
 
 
@@ -126,7 +132,8 @@ def _project_piola(projection, row, u):
     with F + P(F) G = F̃. The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian
     a I + b cof ⊗ cof, δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, h the residual, and s = cof : δF found by
     Sherman-Morrison [eq. 49]. In this form pinned corners need no special case. The new stress is the
-    linearised one, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
+    linearised one, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding. Where corners are held
+    along some directions G is only an upper bound of how F yields, and the step somewhat shorter.
     """
     places, (stresses,), (newton_steps,) = projection.places, projection.memory, projection.options
     x, W, g, V, material = element(places, row, u)
@@ -149,14 +156,16 @@ def _project_piola(projection, row, u):
         F = combine(1.0, F, 1.0, dF)
     for p in range(9):
         store(stresses, row, p, new[p])
-    put_corners(places, row, u, shifted(x, -V, W, spread(combine(1.0, new, -1.0, old), g)))
+    push = free_corners(held_corners(places, row), spread(combine(1.0, new, -1.0, old), g))
+    put_corners(places, row, u, shifted(x, -V, W, push))
 
 
 @exert.of(PiolaProjection)
 def _exert_stresses(projection, row, u):
     places, (stresses,) = projection.places, projection.memory
     x, W, g, V, _ = element(places, row, u)
-    put_corners(places, row, u, shifted(x, -V, W, spread(load_matrix(stresses, row), g)))
+    push = free_corners(held_corners(places, row), spread(load_matrix(stresses, row), g))
+    put_corners(places, row, u, shifted(x, -V, W, push))
 
 
 @dataclass(frozen=True)
@@ -180,6 +189,7 @@ class BPXPBD(ElementOptions):
 
 @projects(BPXPBD, ElasticRows)
 def _blended(method: BPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, shear_modulus)
     zeta, corners = _zeta(method, places), places.weights.shape[1]
     if use_root(method.name, method.constraints, term.material):
         return [BlendedRootProjection(places, new_memory(places, 1, 3 * corners), (zeta,))]
@@ -205,8 +215,8 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> float:
     others = rows.rest[:, :-1].reshape(len(weights), weights.shape[1] - 1, 3, -1)
     gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
     mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
-    stiffness = 2 * np.asarray(rows.material.mu) * rows.rest[:, -1:]
-    return 1 - min(0.5, 2.0 / max(float((stiffness[:, 0] * mobility).max()), 1e-30))
+    stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]
+    return 1 - min(0.5, 2.0 / max(float((stiffness[..., 0, :] * mobility).max()), 1e-30))
 
 
 @dataclass(frozen=True)
@@ -228,4 +238,5 @@ class FPXPBD(ElementOptions):
 
 @projects(FPXPBD, ElasticRows)
 def _piola(method: FPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
     return [PiolaProjection(places, new_memory(places, 9), (method.newton_steps,))]

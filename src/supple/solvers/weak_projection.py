@@ -5,7 +5,16 @@ from __future__ import annotations
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import gather, load, physics, scatter, select, store
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Places, Projection, exert, load_vector, new_memory, project, projects
+from supple.solvers.projection import (
+    Places,
+    Projection,
+    exert,
+    free_corner,
+    load_vector,
+    new_memory,
+    project,
+    projects,
+)
 from supple.terms import Term
 from supple.terms.weak import WeakRows, constraint_gap
 
@@ -30,7 +39,8 @@ def _compliant(method: ElementOptions, term: Term, places: Places) -> list:
 
 @physics
 def _mobility(places, row):
-    """Σ Wⱼ wⱼ²: how far the gap yields to a unit force."""
+    """Σ Wⱼ wⱼ²: how far the gap yields to a unit force, at most: less where vertices are held along some
+    directions, which then makes a step shorter than it could be."""
     w = load(places.rows.weights, row, 0)
     s = load(places.weights, row, 0) * w * w
     for slot in range(1, places.weights.shape[1]):
@@ -46,10 +56,11 @@ def _move(places, row, u, force):
     for slot in range(places.weights.shape[1] - 1, 0, -1):
         t = load(places.weights, row, slot) * load(rows.weights, row, slot)
         x = gather(u, rows.others, row, slot - 1)
-        scatter(u, rows.others, row, slot - 1, add(x, scale(t, force)))
+        move = scale(t, free_corner(places.held, row, slot, force))
+        scatter(u, rows.others, row, slot - 1, add(x, move))
     t = load(places.weights, row, 0) * load(rows.weights, row, 0)
     x = gather(u, places.own, row, 0)
-    scatter(u, places.own, row, 0, add(x, scale(t, force)))
+    scatter(u, places.own, row, 0, add(x, scale(t, free_corner(places.held, row, 0, force))))
 
 
 @project.of(CompliantWeak)

@@ -14,17 +14,20 @@ from typing import Any, ClassVar, Literal
 from supple.algebra.matrix3 import scaled
 from supple.checks import one_of
 from supple.kernels import load, physics, store
-from supple.materials import constraint_pair, psi, stress
+from supple.materials import constraint_pair, psi, shear_modulus, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
     Places,
     Projection,
     corners_of,
     element,
+    free_corners,
+    held_corners,
     new_memory,
     project,
     projects,
     put_corners,
+    require,
     shifted,
     spread,
     weighted_square,
@@ -78,7 +81,7 @@ def _solve_constraint(x, W, gradient, C, k, projection, row, slot):
 def root_constraint(material, F):
     """C = √(2 ψ) and ∂C/∂F = P/C, with a little added to ψ where it vanishes."""
     energy = psi(material, F)
-    C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * material.mu)
+    C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * shear_modulus(material))
     return C, scaled(1.0 / C, stress(material, F))
 
 
@@ -87,10 +90,11 @@ def _project_pair(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
     places = projection.places
     x, W, g, V, material = element(places, row, u)
+    N = held_corners(places, row)
     C, D, k, _, _, _ = constraint_pair(material, measure(places.rows, x, g))
-    x = _solve_constraint(x, W, spread(D, g), C, k * V, projection, row, 0)
+    x = _solve_constraint(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 0)
     _, _, _, C, D, k = constraint_pair(material, measure(places.rows, x, g))
-    x = _solve_constraint(x, W, spread(D, g), C, k * V, projection, row, 1)
+    x = _solve_constraint(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 1)
     put_corners(places, row, u, x)
 
 
@@ -100,7 +104,8 @@ def _project_root(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
-    put_corners(places, row, u, _solve_constraint(x, W, spread(D, g), C, V, projection, row, 0))
+    gradient = free_corners(held_corners(places, row), spread(D, g))
+    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0))
 
 
 @project.of(BlockProjection)
@@ -110,7 +115,8 @@ def _project_block(projection, row, u):
     x, W, g, V, material = element(places, row, u)
     C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
     k, k2 = k * V, k2 * V
-    a, b = spread(D, g), spread(D2, g)
+    N = held_corners(places, row)
+    a, b = free_corners(N, spread(D, g)), free_corners(N, spread(D2, g))
     lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
     aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
     # Each row of the system is multiplied by its stiffness, so that padding (k = 0) gives 0 and not 0/0.
@@ -129,6 +135,7 @@ def _project_compliant(projection, row, u):
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = constraint_of_corners(places.rows, row, x)
+    gradient = free_corners(held_corners(places, row), gradient)
     put_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0))
 
 
@@ -163,6 +170,7 @@ class BlockXPBD(ElementOptions):
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if use_root(method.name, method.constraints, term.material):
+        require(method.name, term.material, shear_modulus)
         return [RootProjection(places, new_memory(places, 1))]
     return [PairProjection(places, new_memory(places, 2))]
 

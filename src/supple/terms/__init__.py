@@ -1,6 +1,7 @@
 """Energy terms: one file per kind of stencil."""
 
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
+from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.spring import Springs
 from supple.terms.term import Elements, Term, Visits, energy, inversion, step_fraction, vertex_force
 from supple.terms.tet import TetElasticity
@@ -21,6 +22,9 @@ __all__ = [
     "inversion",
     "limit_group_step",
     "limit_step",
+    "refreshed",
+    "same_kind",
+    "several",
     "step_fraction",
     "vertex_force",
 ]

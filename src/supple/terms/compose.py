@@ -11,6 +11,7 @@ from typing import Any
 
 from numba import types
 
+from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, dot
 from supple.kernels import chosen_by_type, gather, load, number, physics, row_at
 from supple.terms.term import step_fraction, vertex_force
@@ -23,10 +24,12 @@ def add_symmetric(A, B):
 
 
 @physics
-def forces_at(term, row, u, ui):
-    """(f, A, s) of the visits in a row: forces f [N], Hessian bounds A [N/m] and force magnitudes s [N]."""
+def forces_at(term, row, u, ui, N):
+    """(f, A, s) of the visits in a row: forces f [N], Hessian bounds A [N/m] and force magnitudes s [N],
+    without what is held by N."""
     f, A = vertex_force(term, row, u, ui)
-    return f, A, math.sqrt(dot(f, f))
+    free = free_part(N, f)
+    return f, A, math.sqrt(dot(free, free))
 
 
 @physics
@@ -35,39 +38,39 @@ def plus(a, b):
     return add(a[0], b[0]), add_symmetric(a[1], b[1]), a[2] + b[2]
 
 
-def add_forces(terms: Any, batch: Any, u: Any, ui: Any, total: Any) -> Any:
-    """total = (f, A, s) plus what all terms add for the vertices of a batch."""
+def add_forces(terms: Any, batch: Any, u: Any, ui: Any, N: Any, total: Any) -> Any:
+    """total = (f, A, s) plus what all terms add for the vertices of a batch, which N holds."""
 
 
 @chosen_by_type(add_forces)
-def _add_forces(terms, batch, u, ui, total):
+def _add_forces(terms, batch, u, ui, N, total):
     if len(terms) == 0:
-        return lambda terms, batch, u, ui, total: total
+        return lambda terms, batch, u, ui, N, total: total
 
-    def one_by_one(terms, batch, u, ui, total):
+    def one_by_one(terms, batch, u, ui, N, total):
         term = terms[0]
         for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
-            total = plus(total, forces_at(term, row_at(batch, k), u, ui))
-        return add_forces(terms[1:], batch, u, ui, total)
+            total = plus(total, forces_at(term, row_at(batch, k), u, ui, N))
+        return add_forces(terms[1:], batch, u, ui, N, total)
 
-    def four_by_four(terms, batch, u, ui, total):
+    def four_by_four(terms, batch, u, ui, N, total):
         term = terms[0]
         k, last = term.start[number(batch)], term.start[number(batch) + 1]
         while k + 3 < last:
-            a = forces_at(term, row_at(batch, k), u, ui)
-            b = forces_at(term, row_at(batch, k + 1), u, ui)
-            c = forces_at(term, row_at(batch, k + 2), u, ui)
-            d = forces_at(term, row_at(batch, k + 3), u, ui)
+            a = forces_at(term, row_at(batch, k), u, ui, N)
+            b = forces_at(term, row_at(batch, k + 1), u, ui, N)
+            c = forces_at(term, row_at(batch, k + 2), u, ui, N)
+            d = forces_at(term, row_at(batch, k + 3), u, ui, N)
             total = plus(total, plus(plus(a, b), plus(c, d)))
             k += 4
         if k + 1 < last:
-            a = forces_at(term, row_at(batch, k), u, ui)
-            b = forces_at(term, row_at(batch, k + 1), u, ui)
+            a = forces_at(term, row_at(batch, k), u, ui, N)
+            b = forces_at(term, row_at(batch, k + 1), u, ui, N)
             total = plus(total, plus(a, b))
             k += 2
         if k < last:
-            total = plus(total, forces_at(term, row_at(batch, k), u, ui))
-        return add_forces(terms[1:], batch, u, ui, total)
+            total = plus(total, forces_at(term, row_at(batch, k), u, ui, N))
+        return add_forces(terms[1:], batch, u, ui, N, total)
 
     # A thread of a device waits for the data of four visits at once; packs would no longer fit in registers.
     return four_by_four if isinstance(batch, types.BaseTuple) else one_by_one
@@ -123,7 +126,7 @@ def _add_group_forces(terms, owns, counts, batch, u, f, A):
 
 
 def limit_group_step(terms: Any, owns: Any, batch: int, u: Any, step: Any, fraction: Any) -> Any:
-    """The same as `limit_step` for groups of vertices that move as one."""
+    """What part of its step a group of vertices that move as one may take, as `limit_step` has it of one."""
 
 
 @chosen_by_type(limit_group_step)

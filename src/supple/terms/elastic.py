@@ -30,13 +30,13 @@ from supple.kernels import (
     unrolled,
 )
 from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
+from supple.terms.parameters import packed, placed
 from supple.terms.term import (
     Elemental,
     Elements,
     Visits,
     energy,
     others_first,
-    packed,
     step_fraction,
     vertex_force,
 )
@@ -56,7 +56,7 @@ class ElasticRows(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Elastic(Elemental):
     """Σₑ Vₑ ψ(Fₑ): vertices (m, k); gradients (m, k, 3) of the shape functions [1/m]; volume (m,) [m³];
-    material: parameters are numbers, or arrays (m,)."""
+    material: parameters are the same for all elements, or arrays with an entry for each."""
 
     vertices: np.ndarray
     gradients: np.ndarray
@@ -73,10 +73,7 @@ class Elastic(Elemental):
             len(element), 3 * others.shape[1]
         )
         volume = self.volume[element, None].astype(visits.dtype)
-        material = type(self.material)._make(
-            visits.place(np.asarray(p)[element, None], padding=p[0]) if np.ndim(p) else float(p)
-            for p in self.material
-        )
+        material = placed(self.material, visits.elements, visits.dtype)
         return self.kind(start, visits.place_ids(ids), visits.place(np.hstack([gradients, volume])), material)
 
     def tensors(self, elements: Elements, u: np.ndarray, bound: bool, threads: int) -> np.ndarray:

@@ -9,20 +9,19 @@ elements (one visit per stencil).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numba import types
 
-from supple.kernels import chosen_by_type, generic, like, pack_like, stream
+from supple.kernels import generic
 
 
 @dataclass(frozen=True)
 class Visits:
     """Where visits go: visit k is stencil `element[k]` seen from slot `slot[k]`, stored at
     (`row[k]`, `lane[k]`) of arrays with `rows` rows and `lanes` lanes. Places without a visit keep `own`
-    (rows, lanes) in all slots and padding elsewhere, mostly zeros, which adds no energy."""
+    (rows, lanes) in all slots and zeros elsewhere, which add no energy."""
 
     element: np.ndarray
     slot: np.ndarray
@@ -31,10 +30,17 @@ class Visits:
     own: np.ndarray
     dtype: np.dtype
 
-    def place(self, values: np.ndarray, padding: float = 0.0) -> np.ndarray:
+    def place(self, values: np.ndarray) -> np.ndarray:
         """(k, fields) values of the visits as (rows, fields, lanes) in the working precision."""
-        out = np.full((len(self.own), values.shape[1], self.own.shape[1]), padding, self.dtype)
+        out = np.zeros((len(self.own), values.shape[1], self.own.shape[1]), self.dtype)
         out[self.row, :, self.lane] = values
+        return out
+
+    @cached_property
+    def elements(self) -> np.ndarray:
+        """(rows, lanes) the stencil at every place, -1 where there is no visit."""
+        out = np.full(self.own.shape, -1, np.int32)
+        out[self.row, self.lane] = self.element
         return out
 
     def place_ids(self, ids: np.ndarray) -> np.ndarray:
@@ -46,10 +52,12 @@ class Visits:
 
 @dataclass(frozen=True)
 class Elements:
-    """A term arranged by elements: own (rows, 1, lanes) the first vertex of each stencil, and the rows."""
+    """A term arranged by elements: own (rows, 1, lanes) the first vertex of each stencil; the rows; element
+    (rows, lanes): which stencil is where, or -1."""
 
     own: np.ndarray
     rows: Any
+    element: np.ndarray
 
 
 class Term(Protocol):
@@ -68,6 +76,11 @@ class Term(Protocol):
     @property
     def vertices(self) -> np.ndarray:
         """(m, k) vertex ids of the stencils."""
+
+    @property
+    def capacity(self) -> int | None:
+        """How many stencils there is room for where they may come and go, see `Problem.refresh`; None where
+        they stay."""
 
     @property
     def translatable(self) -> np.ndarray:
@@ -93,6 +106,10 @@ class Elemental:
     vertices: np.ndarray
 
     @property
+    def capacity(self) -> int | None:
+        return None
+
+    @property
     def translatable(self) -> np.ndarray:
         return np.ones(len(self.vertices), bool)
 
@@ -109,33 +126,6 @@ def others_first(corners: int) -> np.ndarray:
     if corners == 4:
         return np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
     return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)])
-
-
-def packed(values: Any, row: Any, example: Any) -> Any:
-    """A NamedTuple of parameters as packs like the example: arrays are loaded at a row, numbers repeated."""
-    return values
-
-
-@chosen_by_type(packed)
-def _packed(values, row, example):
-    return lambda values, row, example: like(values, _packs(values, row, example))
-
-
-def _packs(values: Any, row: Any, example: Any) -> Any:
-    """The same as a plain tuple."""
-
-
-@chosen_by_type(_packs)
-def _overload_packs(values, row, example):
-    if len(values) == 0:
-        return lambda values, row, example: ()
-    if isinstance(values[0], types.Array):
-        return lambda values, row, example: (
-            (stream(values[0], row, 0),) + _packs(values[1:], row, example)  # noqa: RUF005
-        )
-    return lambda values, row, example: (
-        (pack_like(values[0], example),) + _packs(values[1:], row, example)  # noqa: RUF005
-    )
 
 
 @generic

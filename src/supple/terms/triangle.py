@@ -40,6 +40,11 @@ class TriangleElasticity(Elastic):
                 f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
                 "take another material"
             )
+        if not material.isotropic:
+            raise ValueError(
+                f"a membrane needs a material that is the same in all directions, and "
+                f"{type(material).__name__} is not; take another material"
+            )
         edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
         gradients = np.linalg.pinv(edges).transpose(0, 2, 1)
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)

@@ -1,0 +1,151 @@
+"""What parameters by element cost a sweep: python benchmarks/parameters.py [--device cuda]
+
+Three ways to give μ and λ to the kernels of PBNG: uniform, as numbers; copies beside the rest data of each
+visit, as supple does it; and gathered by element number from one table. They take turns in one process.
+Writes benchmarks/results/parameters.json; figures_in_docs.py shows it in docs/design/parameters.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+import supple
+from supple.bench import DT, PLAIN, twisted_block
+from supple.compute import Compute
+from supple.io.machine import machine
+from supple.kernels import RECORD, gather, like
+from supple.materials import MATERIALS, hessian_bound, traction
+from supple.model import Model
+from supple.solving import make_problem
+from supple.terms import TetElasticity, Visits, vertex_force
+from supple.terms.elastic import corners, force_volume, measure, shape_gradients
+from supple.terms.tet import TetRows
+
+SWEEPS = 5
+
+
+class GatheredRows(TetRows):
+    """Tetrahedra whose material is a table of records and the element numbers of every place."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered(TetElasticity):
+    """Tetrahedra whose parameters are looked up by their number. To all else they have no material."""
+
+    parameters: Any = None
+    stiffness: ClassVar[np.ndarray] = np.zeros(0)
+
+    def rows(self, visits: Visits, start: np.ndarray) -> Any:
+        rows = TetElasticity(self.vertices, self.gradients, self.volume, self.parameters).rows(visits, start)
+        table = np.zeros((len(self.vertices), RECORD), visits.dtype)
+        for k, values in enumerate(self.parameters):
+            table[:, k] = values
+        places = np.ascontiguousarray(np.maximum(visits.elements, 0)[:, None, :])
+        return GatheredRows(*rows[:3], type(self.parameters)._make((table, places)))
+
+
+@vertex_force.of(GatheredRows)
+def _vertex_force(rows, row, u, ui):
+    g = shape_gradients(rows, row)
+    F = measure(rows, corners(rows, row, u, ui), g)
+    V = force_volume(rows, row, g)
+    numbers = gather(rows.material[0], rows.material[1], row, 0)
+    material = like(rows.material, (numbers[0], numbers[1]))
+    f = traction(material, F, g[0])
+    A = hessian_bound(material, F, g[0], g[0])
+    return (
+        (-V * f[0], -V * f[1], -V * f[2]),
+        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+    )
+
+
+def ways(cells: int, name: str) -> dict[str, Model]:
+    model = twisted_block(cells, name)
+    (term,) = model.terms
+    young = np.random.default_rng(0).uniform(5e4, 2e5, len(term.vertices))
+    uneven = MATERIALS[name].example(young=young)
+    gathered = Gathered(term.vertices, term.gradients, term.volume, None, uneven)
+    return {
+        "uniform": model,
+        "copies": replace(model, terms=(replace(term, material=uneven),)),
+        "gathered": replace(model, terms=(gathered,)),
+    }
+
+
+def sample(problem: Any, start: np.ndarray) -> float:
+    """Milliseconds of a sweep."""
+    problem.positions = start
+    run = PLAIN.begin(problem)
+    run.advance(1)
+    problem.device.wait()
+    tick = perf_counter()
+    run.advance(SWEEPS)
+    problem.device.wait()
+    return 1e3 * (perf_counter() - tick) / SWEEPS
+
+
+def row(cells: int, name: str, precision: str, device: str, repeats: int) -> dict[str, Any]:
+    problems = {}
+    for way, model in ways(cells, name).items():
+        problem = make_problem(model, True, Compute(device, precision, 1))
+        problem.set_inertia(DT, model.rest)
+        problem.begin_step(np.inf)
+        problems[way] = problem, problem.positions
+        sample(*problems[way])
+    found: dict[str, list[float]] = {way: [] for way in problems}
+    for _ in range(repeats):
+        for way in problems:
+            found[way].append(sample(*problems[way]))
+    over = [g / c for g, c in zip(found["gathered"], found["copies"], strict=True)]
+    least = {way: min(times) for way, times in found.items()}
+    return {
+        "cells": cells,
+        "material": name,
+        "precision": precision,
+        "ms_median": {way: median(times) for way, times in found.items()},
+        "ms_min": least,
+        "gathered_over_copies_median": median(over),
+        "gathered_over_copies_min": least["gathered"] / least["copies"],
+        "copies_over_uniform_min": least["copies"] / least["uniform"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--repeats", type=int, default=60)
+    device, repeats = vars(parser.parse_args()).values()
+    cases = [
+        (cells, name, precision)
+        for cells in (20, 31)
+        for name in ("corotated", "neo_hookean")
+        for precision in ("float32", "float64")
+    ]
+    rows = []
+    for case in cases:
+        rows.append(row(*case, device, repeats))
+        print(rows[-1], flush=True)
+    path = Path(__file__).parent / "results" / "parameters.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    results[device] = {
+        "date": str(date.today()),
+        "version": supple.__version__,
+        "machine": machine(),
+        "rows": rows,
+    }
+    path.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Vectors and symmetric matrices at points that are held along some directions.
+
+N = Σ n nᵀ, over the orthonormal directions n that are held, is a projection: symmetric, xx yy zz xy xz yz, or
+() where nothing is held, which then costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from supple.kernels import chosen_by_type, physics
+
+
+@physics
+def symmetric_matvec(S, v):
+    """S v for a symmetric S as xx yy zz xy xz yz."""
+    xx, yy, zz, xy, xz, yz = S
+    return (
+        xx * v[0] + xy * v[1] + xz * v[2],
+        xy * v[0] + yy * v[1] + yz * v[2],
+        xz * v[0] + yz * v[1] + zz * v[2],
+    )
+
+
+def free_part(N: Any, v: Any) -> Any:
+    """v - N v: what is left of a vector across the held directions."""
+
+
+@chosen_by_type(free_part)
+def _free_part(N, v):
+    if len(N) == 0:
+        return lambda N, v: v
+    return lambda N, v: _across(N, v)
+
+
+@physics
+def _across(N, v):
+    held = symmetric_matvec(N, v)
+    return (v[0] - held[0], v[1] - held[1], v[2] - held[2])
+
+
+def free_bound(N: Any, A: Any) -> Any:
+    """P A P + ⅓ tr(A) N with P = I - N, for a positive definite A: the solution x of that with a right-hand
+    side P b has no part along N, and solves A x = b across it."""
+
+
+@chosen_by_type(free_bound)
+def _free_bound(N, A):
+    if len(N) == 0:
+        return lambda N, A: A
+    return lambda N, A: _projected(N, A)
+
+
+@physics
+def _projected(N, A):
+    xx, yy, zz, xy, xz, yz = A
+    a, b, c = _across(N, (xx, xy, xz)), _across(N, (xy, yy, yz)), _across(N, (xz, yz, zz))  # rows of A P
+    p, q, r = _across(N, (a[0], b[0], c[0])), _across(N, (a[1], b[1], c[1])), _across(N, (a[2], b[2], c[2]))
+    t = (xx + yy + zz) / 3.0
+    return (
+        p[0] + t * N[0],
+        q[1] + t * N[1],
+        r[2] + t * N[2],
+        p[1] + t * N[3],
+        p[2] + t * N[4],
+        q[2] + t * N[5],
+    )

@@ -1,0 +1,110 @@
+"""What isotropic materials share: E and ν for users, the Lamé parameters for kernels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from supple.algebra.isotropic import matrix_of, times
+from supple.checks import LARGEST, shown
+from supple.kernels import generic
+from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
+from supple.materials.parameters import Parameter
+
+YOUNG = Parameter("young", "Young's modulus", "Pa", "E", above=0, example=1e5)
+
+POISSON = Parameter(
+    "poisson",
+    "Poisson's ratio",
+    symbol="ν",
+    above=-1,
+    below=0.5,
+    example=0.3,
+    slider=(0.0, 0.4995),
+    advice="for nearly incompressible bodies use for example 0.499",
+)
+
+MU = Parameter("mu", "Lamé parameter", "Pa", "μ", above=0)
+LAM = Parameter("lam", "Lamé parameter", "Pa", "λ", advice="it must be greater than -2/3 μ")
+
+
+class Isotropic(Material):
+    """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
+
+    The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]; every
+    material re-parametrises its energy so that its Hessian at F = I equals linear elasticity with them.
+    """
+
+    __slots__ = ()
+
+    parameters = (YOUNG, POISSON)
+    stored = (MU, LAM)
+    isotropic: ClassVar[bool] = True
+
+    mu: Any
+    lam: Any
+
+    def __new__(cls, *, young: Any, poisson: Any) -> Self:
+        return super().__new__(cls, young=young, poisson=poisson)
+
+    @classmethod
+    def store(cls, **parameters: Any) -> dict[str, Any]:
+        E, nu = parameters["young"], parameters["poisson"]
+        return {"mu": E / (2 * (1 + nu)), "lam": E * nu / ((1 + nu) * (1 - 2 * nu))}
+
+    @classmethod
+    def of_stored(cls, **given: Any) -> Self:
+        """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
+        values = cls._checked(cls.stored, given)
+        mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
+        if not np.all((lam <= LARGEST) & (3 * lam > -2 * mu)):
+            raise ValueError(
+                f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {LARGEST:g} Pa, "
+                f"got mu={shown(given['mu'])}, lam={shown(given['lam'])}"
+            )
+        if mu.ndim:
+            values = {"mu": mu.copy(), "lam": lam.copy()}
+        return cls._kept(values)
+
+    @classmethod
+    def from_lame(cls, mu: Any, lam: Any) -> Self:
+        """From the Lamé parameters μ > 0 and λ > -2μ/3 [Pa] of linear elasticity."""
+        return cls.of_stored(mu=mu, lam=lam)
+
+    @property
+    def young(self) -> Any:
+        """Young's modulus E = μ (3λ + 2μ) / (λ + μ) [Pa]."""
+        return self.mu * (3 * self.lam + 2 * self.mu) / (self.lam + self.mu)
+
+    @property
+    def poisson(self) -> Any:
+        """Poisson's ratio ν = λ / (2 (λ + μ))."""
+        return self.lam / (2 * (self.lam + self.mu))
+
+
+@generic
+def stress_coefficients(material, F):
+    """P = a F + b cof F + c F Fᵀ F as `Quadratic` or `Cubic` coefficients [Pa]; every isotropic stress is of
+    this form."""
+
+
+@stress.of(Isotropic)
+def _stress(material, F):
+    return matrix_of(stress_coefficients(material, F), F)
+
+
+@traction.of(Isotropic)
+def _traction(material, F, g):
+    return times(stress_coefficients(material, F), F, g)
+
+
+@bound_coefficients.of(Isotropic)
+def _lame_coefficients(material, F):
+    """2μ and λ, which match every isotropic energy at rest [PBNG section 9]; a negative λ is left out."""
+    return 2.0 * material.mu, max(material.lam, 0.0 * material.lam)
+
+
+@shear_modulus.of(Isotropic)
+def _shear_modulus(material):
+    return material.mu

@@ -1,0 +1,221 @@
+"""What a material says about its parameters, once: scene files, checks, tables, sliders and tests read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from supple.checks import LARGEST, SMALLEST, floats, shown
+
+SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor": (3, 3), "symmetric": (3, 3)}
+"""What a user gives for each kind, for a whole body; with one more axis in front for each element."""
+
+SIZES = {"scalar": 1, "direction": 3, "tensor": 9, "symmetric": 6}
+"""How many numbers kernels see of each kind: matrices row by row, symmetric ones as xx yy zz xy xz yz."""
+
+_SIX = (0, 4, 8, 1, 2, 5)
+_NINE = {9: list(range(9)), 6: [0, 3, 4, 3, 1, 5, 4, 5, 2]}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a material.
+
+    name: as in Python and in scene files; meaning: a few words; symbol and unit: for tables, "" for none.
+    kind: "scalar"; "direction", a vector of any length that is made a unit vector; "tensor", 3×3; or
+    "symmetric". Bounds of scalars are open (above, below) or closed (at_least, at_most). default: what it is
+    unless given; None where it must be given. example: a value that suits most bodies, for sliders, tables
+    and tests. slider: the range in which it is usually tried out. advice: what to do instead of a value that
+    is out of bounds.
+    """
+
+    name: str
+    meaning: str
+    unit: str = ""
+    symbol: str = ""
+    kind: Literal["scalar", "direction", "tensor", "symmetric"] = "scalar"
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    default: Any = None
+    example: Any = None
+    slider: tuple[float, float] | None = None
+    advice: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or self.name.startswith("_"):
+            raise ValueError(f"a parameter's name must be a plain word such as 'young', got {self.name!r}")
+        if self.kind not in SHAPES:
+            raise ValueError(f"kind of {self.name} must be one of {', '.join(SHAPES)}, got {self.kind!r}")
+        bounded = any(b is not None for b in (self.above, self.at_least, self.below, self.at_most))
+        if bounded and self.kind != "scalar":
+            raise ValueError(f"only scalars have bounds, and {self.name} is a {self.kind}")
+        for value in (self.default, self.example):
+            if value is not None:
+                self.checked(value)
+
+    @property
+    def label(self) -> str:
+        """E [Pa]"""
+        return f"{self.symbol or self.name}{f' [{self.unit}]' if self.unit else ''}"
+
+    @property
+    def description(self) -> str:
+        """Young's modulus E [Pa], positive."""
+        symbol = f" {self.symbol}" if self.symbol else ""
+        unit = f" [{self.unit}]" if self.unit else ""
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.meaning}{symbol}{unit}, {self.range}{advice}."
+
+    @property
+    def range(self) -> str:
+        """The values that it may have, in words."""
+        if self.kind != "scalar":
+            return {
+                "direction": "three numbers, not all zero",
+                "tensor": "three rows of three numbers",
+                "symmetric": "three rows of three numbers, symmetric",
+            }[self.kind]
+        low = self.above if self.at_least is None else self.at_least
+        high = self.below if self.at_most is None else self.at_most
+        if low is not None and high is not None:
+            ends = [f"{end:g}" for end, open in ((low, self.above), (high, self.below)) if open is not None]
+            excluded = "both excluded" if len(ends) == 2 else f"{ends[0]} excluded" if ends else ""
+            return f"between {low:g} and {high:g}" + (f", {excluded}" if excluded else "")
+        if low is not None:
+            if low == 0:
+                return "not negative" if self.above is None else "positive"
+            return f"at least {low:g}" if self.above is None else f"greater than {low:g}"
+        if high is not None:
+            return f"at most {high:g}" if self.below is None else f"less than {high:g}"
+        return "any number"
+
+    @property
+    def size(self) -> int:
+        """How many numbers kernels see."""
+        return SIZES[self.kind]
+
+    def checked(self, given: Any) -> Any:
+        """A float or a tuple of `size` of them for a whole body; an array (m,) or (m, size), read-only, with
+        one entry for each element. Anything out of bounds is refused."""
+        values, shape = floats(given), SHAPES[self.kind]
+        if self.kind == "scalar":
+            self._refuse_outside(given, values)
+        self._refuse_shape(given, values)
+        if self.kind != "scalar":
+            values = self._whole(given, values)
+        if values.ndim == (0 if self.kind == "scalar" else 1):
+            return float(values) if not shape else tuple(values.tolist())
+        values = values.copy()
+        values.setflags(write=False)
+        return values
+
+    def as_given(self, value: Any) -> Any:
+        """A checked value in the form in which a user gives it: matrices as (3, 3) or (m, 3, 3)."""
+        if self.size < 6:
+            return value
+        numbers = np.asarray(value)[..., _NINE[self.size]]
+        return numbers.reshape(*numbers.shape[:-1], 3, 3)
+
+    def _refuse_outside(self, given: Any, values: np.ndarray) -> None:
+        inside = np.isfinite(values)
+        with np.errstate(invalid="ignore"):
+            for bound, holds in (
+                (self.above, np.greater),
+                (self.at_least, np.greater_equal),
+                (self.below, np.less),
+                (self.at_most, np.less_equal),
+            ):
+                inside = inside if bound is None else inside & holds(values, bound)
+        if not values.size or not inside.all():
+            raise ValueError(f"{self.name} must {self._wanted}, got {shown(given)}{self._advised}")
+        positive = self.above is not None and self.above >= 0
+        lowest, size = (SMALLEST if positive else 0.0), np.abs(values)
+        if size.max() > LARGEST or (size.min() < lowest):
+            raise ValueError(
+                f"{self.name} must lie between {lowest if positive else -LARGEST:g} and {LARGEST:g}"
+                f"{f' {self.unit}' if self.unit else ''}, got {shown(given)}"
+            )
+
+    @property
+    def _wanted(self) -> str:
+        unit = f" [{self.unit}]" if self.unit else ""
+        if self.range.startswith("between"):
+            return f"lie {self.range}{unit}"
+        return f"be {self.range} and finite{unit}" if self.range != "any number" else f"be finite{unit}"
+
+    @property
+    def _advised(self) -> str:
+        return f"; {self.advice}" if self.advice else ""
+
+    def _refuse_shape(self, given: Any, values: np.ndarray) -> None:
+        shape = SHAPES[self.kind]
+        if (
+            values.shape[values.ndim - len(shape) :] == shape
+            and values.ndim <= len(shape) + 1
+            and values.size
+        ):
+            return
+        each = ("m", *map(str, shape))
+        wanted = f"({', '.join(each)})" if shape else "(m,)"
+        found = f"it has shape {values.shape}" if values.ndim else f"got {shown(given)}"
+        raise ValueError(
+            f"{self.name} must have shape {shape} for the whole body or {wanted} with one entry per "
+            f"tetrahedron; {found}"
+        )
+
+    def _whole(self, given: Any, values: np.ndarray) -> np.ndarray:
+        """Directions and matrices as (size,) or (m, size) numbers."""
+        rows = values.reshape(-1, int(np.prod(SHAPES[self.kind])))
+        wrong = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1) <= LARGEST)))
+        if len(wrong):
+            raise ValueError(f"{self.name} must be finite, got {shown(rows[wrong[0]].tolist())}{_at(wrong)}")
+        if self.kind == "direction":
+            length = np.linalg.norm(rows, axis=1, keepdims=True)
+            if len(zero := np.flatnonzero(length[:, 0] < SMALLEST)):
+                raise ValueError(
+                    f"{self.name} is a direction and must not be zero, got "
+                    f"{shown(rows[zero[0]].tolist())}{_at(zero)}{self._advised}"
+                )
+            rows = rows / length
+        if self.kind == "symmetric":
+            matrices = rows.reshape(-1, 3, 3)
+            skew = np.abs(matrices - matrices.transpose(0, 2, 1)).max(axis=(1, 2))
+            if len(wrong := np.flatnonzero(skew > 1e-6 * np.abs(rows).max(axis=1))):
+                raise ValueError(
+                    f"{self.name} must be symmetric, got {shown(matrices[wrong[0]].tolist())}{_at(wrong)}"
+                )
+            rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, _SIX]
+        return rows[0] if values.ndim == len(SHAPES[self.kind]) else rows
+
+
+def _at(wrong: np.ndarray) -> str:
+    more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    return "" if len(wrong) == 1 and wrong[0] == 0 else f" for tetrahedron {wrong[0]}{more}"
+
+
+def is_per_element(value: Any) -> bool:
+    """Whether a checked value has one entry for each element."""
+    return isinstance(value, np.ndarray)
+
+
+def table_of(value: Any, count: int) -> np.ndarray:
+    """(count, size) numbers of a checked value, repeated where it is the same for all elements."""
+    rows = np.asarray(value, float)
+    rows = rows.reshape(len(rows), -1) if is_per_element(value) else rows.reshape(1, -1)
+    return np.broadcast_to(rows, (count, rows.shape[1]))
+
+
+def element_count(values: Iterable[tuple[str, Any]]) -> int | None:
+    """How many elements named values are for, None where all are uniform; they must agree."""
+    named = [(name, value) for name, value in values if is_per_element(value)]
+    if len({len(value) for _, value in named}) > 1:
+        told = " and ".join(f"{name} has shape {value.shape}" for name, value in named)
+        raise ValueError(
+            f"material parameters are the same for a whole body, or have one entry per tetrahedron; {told}"
+        )
+    return len(named[0][1]) if named else None

@@ -1,0 +1,138 @@
+"""Vertices that are held along some directions and free across them: rollers, symmetry planes, rails.
+
+Such a vertex stays one of the free ones. Its net force, the bound of its Hessian and its steps lose what they
+have along the held directions, with the projection N = Σ n nᵀ onto these; where a step of time begins, and
+after every visit, x ← x - N x + N target keeps the held coordinates where they are prescribed, to rounding.
+What kernels know of it is () where no vertex is held so, which they then compile to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from supple.algebra.holding import free_part
+from supple.algebra.matrix3 import add
+from supple.kernels import RECORD, chosen_by_type, gather, load, physics
+from supple.model import Model
+
+SYMMETRIC = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
+"""Rows and columns of the numbers xx yy zz xy xz yz of a symmetric matrix."""
+
+
+class HeldRows(NamedTuple):
+    """normal (batches, 6, lanes): N of every vertex of a batch; at: records (copies (n + 1), 4) of N times
+    the displacements that are prescribed [m]."""
+
+    normal: Any
+    at: Any
+
+
+class Normals(NamedTuple):
+    """N of every vertex as records (n + 1, 4): xx yy zz, and xy xz yz."""
+
+    diagonal: Any
+    across: Any
+
+
+def normals_of(model: Model) -> np.ndarray:
+    """N of all vertices (n + 1, 6), float64: 0 of those that nothing holds and of padding, I of those that
+    are pinned."""
+    table = np.zeros((model.vertices + 1, 6))
+    table[model.pinned] = np.eye(3)[SYMMETRIC] if model.held is None else model.held[:, *SYMMETRIC]
+    return table
+
+
+def normal_records(model: Model, dtype: np.dtype) -> Normals | tuple[()]:
+    if model.held is None:
+        return ()
+    table = normals_of(model)
+    records = np.zeros((2, len(table), RECORD), dtype)
+    records[0, :, :3], records[1, :, :3] = table[:, :3], table[:, 3:]
+    return Normals(records[0].copy(), records[1].copy())
+
+
+def batch_normals(model: Model, own: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """(batches, 6, lanes) N of vertices own (batches, 1, lanes)."""
+    return np.ascontiguousarray(np.swapaxes(normals_of(model)[own[:, 0]], 1, 2), dtype)
+
+
+def corner_normals(model: Model, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
+    """(rows, 6 k, lanes) N of vertices ids (rows, k, lanes), corner after corner."""
+    if model.held is None:
+        return ()
+    rows, corners, lanes = ids.shape
+    normals = np.moveaxis(normals_of(model)[ids], 3, 2)
+    return np.ascontiguousarray(normals.reshape(rows, 6 * corners, lanes), dtype)
+
+
+def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
+    """(batches, 6, lanes): the projection onto all directions along which any of the vertices members
+    (batches, k, lanes) of a group is held, which move as one."""
+    if model.held is None:
+        return ()
+    full = np.zeros((members.shape[0], members.shape[2], 3, 3))
+    full[..., *SYMMETRIC] = normals_of(model)[members].sum(axis=1)
+    full[..., *SYMMETRIC[::-1]] = full[..., *SYMMETRIC]
+    values, vectors = np.linalg.eigh(full)
+    held = np.einsum("blik,blk,bljk->blij", vectors, values > 1e-9, vectors)
+    return np.ascontiguousarray(np.swapaxes(held[..., *SYMMETRIC], 1, 2), dtype)
+
+
+def hold_blocks(data: np.ndarray, rows: np.ndarray, columns: np.ndarray, model: Model) -> None:
+    """Hᵢⱼ ← Pᵢ Hᵢⱼ Pⱼ, and ⅓ tr(Hᵢᵢ) Nᵢ in addition on the diagonal, P = I - N: the blocks data (b, 3, 3) of
+    a Hessian for vertices rows (b,) and columns (b,). With a right-hand side P f its solutions have no part
+    along what is held."""
+    if model.held is None:
+        return
+    N = np.zeros((model.vertices, 3, 3))
+    N[model.pinned] = model.held
+    touched = np.zeros(model.vertices, bool)
+    touched[model.pinned] = True
+    there = np.flatnonzero(touched[rows] | touched[columns])
+    P, H = np.eye(3) - N, data[there]
+    i, j = rows[there], columns[there]
+    diagonal = np.where(i == j, np.trace(H, axis1=1, axis2=2) / 3, 0.0)
+    data[there] = P[i] @ H @ P[j] + diagonal[:, None, None] * N[i]
+
+
+def held_at(held: Any, row: Any) -> Any:
+    """N at a row of what is held: `HeldRows`, an array (rows, 6, lanes), or () for ()."""
+
+
+@chosen_by_type(held_at)
+def _held_at(held, row):
+    if isinstance(held, types.Array):
+        return lambda held, row: six(held, row, 0)
+    if len(held) == 0:
+        return lambda held, row: ()
+    return lambda held, row: six(held.normal, row, 0)
+
+
+@physics
+def six(data, row, first):
+    """Six numbers of a row from field `first` on."""
+    return (
+        load(data, row, first),
+        load(data, row, first + 1),
+        load(data, row, first + 2),
+        load(data, row, first + 3),
+        load(data, row, first + 4),
+        load(data, row, first + 5),
+    )
+
+
+def put_back(held: Any, own: Any, batch: Any, x: Any) -> Any:
+    """x - N x + N target: displacements of the vertices of a batch with held coordinates where they are
+    prescribed."""
+
+
+@chosen_by_type(put_back)
+def _put_back(held, own, batch, x):
+    if len(held) == 0:
+        return lambda held, own, batch, x: x
+    return lambda held, own, batch, x: add(
+        free_part(six(held.normal, batch, 0), x), gather(held.at, own, batch, 0)
+    )

@@ -1,0 +1,85 @@
+"""What holds the parts of a scene: how they can move as rigid bodies against pins and fixed points."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from supple.scene.bodies import Body
+from supple.scene.errors import SceneError
+from supple.scene.scene import Scene
+
+
+def refuse_falling(scene: Scene, pinned: np.ndarray, held: np.ndarray | None, force: np.ndarray) -> None:
+    """A part has an equilibrium only where the forces (n, 3) on it add up to zero in all directions along
+    which it can be shifted: those that are held, held (k, 3, 3), at no pinned vertex (k,)."""
+    if not force.any():
+        return
+    part = _connected_parts(scene)
+    vertices, N = _support(scene, pinned, held)
+    holds = np.zeros((part.max() + 1, 3, 3))
+    np.add.at(holds, part[vertices], N)
+    stiffness, directions = np.linalg.eigh(holds)
+    total = np.column_stack([np.bincount(part, axis) for axis in force.T])
+    pull = np.where(stiffness < 1e-9, np.einsum("pij,pi->pj", directions, total), 0)
+    magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
+    falling = np.linalg.norm(pull, axis=1) > 1e-9 * magnitude
+    if falling.any():
+        names = [repr(body.name) for body in scene.bodies if falling[part[body.vertices]].any()]
+        worst = int(falling.argmax())
+        raise SceneError(
+            f"Nothing holds {' and '.join(names)} against the forces on it"
+            f"{_where_to(directions[worst] @ pull[worst], holds[worst])}: it would fall forever and has no "
+            "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
+            "take the load away (gravity=(0, 0, 0)), or make the scene dynamic with quasistatic=False."
+        )
+
+
+def _where_to(pull: np.ndarray, holds: np.ndarray) -> str:
+    """Along which direction nothing holds a part, where it is held along others."""
+    x, y, z = pull / np.linalg.norm(pull)
+    return f" along ({x:.3g}, {y:.3g}, {z:.3g})" if holds.any() else ""
+
+
+def rigid_motions_left(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> int:
+    """In how many ways the parts of a scene can begin to move without deforming: six for each that nothing
+    holds, x ↦ t + ω × x; three for one that is held at a point."""
+    part = _connected_parts(scene)
+    vertices, N = _support(scene, pinned, held)
+    rest = np.concatenate([body.points for body in scene.bodies])
+    sizes = np.bincount(part)
+    centre = np.column_stack([np.bincount(part, axis) for axis in rest.T]) / sizes[:, None]
+    r = rest[vertices] - centre[part[vertices]]
+    r /= np.ptp(rest, axis=0).max()
+    turn = np.cross(np.eye(3)[None], r[:, None])  # rows e × r
+    motions = np.concatenate([np.broadcast_to(np.eye(3), turn.shape), turn], axis=1)
+    gram = np.zeros((len(sizes), 6, 6))
+    np.add.at(gram, part[vertices], np.einsum("kai,kij,kbj->kab", motions, N, motions))
+    return int((6 - np.linalg.matrix_rank(gram, tol=1e-9, hermitian=True)).sum())
+
+
+def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (k,) that pins or attachments to fixed points hold, and the projections (k, 3, 3) onto the
+    directions along which they do."""
+    fixed = [np.empty(0, np.int64)]
+    for attachment in scene.attachments:
+        to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
+        fixed.append(attachment.vertices[to_fixed_point, 0])
+    N = np.tile(np.eye(3), (len(pinned), 1, 1)) if held is None else held
+    vertices = np.concatenate([pinned, *fixed])
+    return vertices, np.concatenate([N, np.tile(np.eye(3), (len(vertices) - len(pinned), 1, 1))])
+
+
+def _connected_parts(scene: Scene) -> np.ndarray:
+    """(n,) number of the part that each vertex belongs to; tetrahedra and attachments connect vertices."""
+    stencils = [all_tets(scene.bodies), *(attachment.vertices for attachment in scene.attachments)]
+    start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
+    end = np.concatenate([s[:, 1:].ravel() for s in stencils])
+    n = scene.bodies[-1].vertices.stop
+    graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
+    return connected_components(graph, directed=False)[1]
+
+
+def all_tets(bodies: list[Body]) -> np.ndarray:
+    return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])

@@ -1,0 +1,58 @@
+"""What tables of scene files are made of: numbers within limits, and choices between kinds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[Number, Field(ge=SMALLEST)]
+NotNegative = Annotated[Number, Field(ge=0)]
+Coordinate = Annotated[Number, Field(ge=-LONGEST, le=LONGEST)]
+Length = Annotated[Number, Field(ge=SHORTEST, le=LONGEST)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Index = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Bound = Annotated[float, Field(strict=True)]
+Numbers = Annotated[list[Number], Field(min_length=1)]
+Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
+Point = Annotated[list[Coordinate], Field(min_length=3, max_length=3)]
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def given(self) -> dict[str, Any]:
+        """The keys that the file has, as arguments for a constructor."""
+        return {name: value for name, value in self if name in self.model_fields_set}
+
+
+def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
+    schema["oneOf"] = [{"required": [name]} for name in table.kinds()]
+
+
+class Choice(Table):
+    """A table that names exactly one of several kinds, `{ kind = ... }`, and may have further keys."""
+
+    model_config = ConfigDict(json_schema_extra=_require_one)
+    further: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def kinds(cls) -> list[str]:
+        return [name for name in cls.model_fields if name not in cls.further]
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        named = [name for name in self.kinds() if name in self.model_fields_set]
+        if len(named) != 1:
+            raise ValueError(
+                f"must name exactly one of {', '.join(self.kinds())}; it names {', '.join(named) or 'none'}."
+            )
+        return self
+
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The kind that is named, and its value."""
+        return next((name, getattr(self, name)) for name in self.kinds() if name in self.model_fields_set)

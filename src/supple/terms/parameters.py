@@ -1,0 +1,92 @@
+"""Parameters of elements in kernels: copies of one table per term in every arrangement of its rows.
+
+What is the same for all elements stays a number. What differs is an array (rows, size, lanes) beside the rest
+data of its row, since to gather it by element number costs 4 to 13 % of a sweep (docs/design/parameters.md).
+`refreshed` writes another table into those copies, so that nothing else needs to know that there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from supple.kernels import chosen_by_type, like, pack_like, stream
+from supple.materials import Material, is_per_element, table_of
+
+
+def placed(material: Material, elements: np.ndarray, dtype: np.dtype) -> Material:
+    """What kernels get of a material, for rows whose lanes hold these elements (rows, lanes)."""
+
+    def place(value: Any) -> Any:
+        if not is_per_element(value):
+            return value
+        return _by_rows(table_of(value, len(value)).astype(dtype), elements)
+
+    return type(material)._make(map(place, material))
+
+
+def _by_rows(table: np.ndarray, elements: np.ndarray) -> np.ndarray:
+    """(..., rows, size, lanes) from a table (..., m, size); places without an element repeat the first one's,
+    lest they divide by 0."""
+    return np.ascontiguousarray(np.swapaxes(table[..., np.maximum(elements, 0), :], -1, -2))
+
+
+def same_kind(old: Material, new: Material) -> bool:
+    """Whether the same parameters are numbers and the same are arrays, so that the same kernels serve."""
+    return type(old) is type(new) and [*map(is_per_element, old)] == [*map(is_per_element, new)]
+
+
+def refreshed(rows: Any, material: Material, elements: np.ndarray) -> tuple[Any, list[np.ndarray]]:
+    """Rows with the parameters of another material of the same kind, and the arrays that were written for
+    that: those that the rows have already."""
+    written = []
+
+    def refresh(old: Any, value: Any) -> Any:
+        if not is_per_element(value):
+            return value
+        old[:] = _by_rows(table_of(value, len(value)).astype(old.dtype), elements)
+        written.append(old)
+        return old
+
+    new = type(material)._make(map(refresh, rows.material, material))
+    return rows._replace(material=new), written
+
+
+def several(materials: Sequence[Material], elements: np.ndarray, count: int, dtype: np.dtype) -> Material:
+    """What kernels get where each copy of the state has its own material: (copies, rows, size, lanes)."""
+
+    def place(values: tuple) -> np.ndarray:
+        return _by_rows(np.stack([table_of(value, count) for value in values]).astype(dtype), elements)
+
+    return type(materials[0])._make(map(place, zip(*materials, strict=True)))
+
+
+def packed(material: Any, row: Any, example: Any) -> Any:
+    """The material of a row as packs like the example: arrays are loaded at the row, numbers repeated."""
+    return material
+
+
+@chosen_by_type(packed)
+def _packed(material, row, example):
+    """A text of the fields, since each is a number, a tuple of numbers or an array of one or several."""
+    return _loader(tuple(map(_field, range(len(material)), tuple(material), material.instance_class.stored)))
+
+
+def _field(k: int, kind: Any, parameter: Any) -> str:
+    if isinstance(kind, types.Array):
+        parts = [f"stream(material[{k}], row, {i})" for i in range(parameter.size)]
+    elif isinstance(kind, types.BaseTuple):
+        parts = [f"pack_like(material[{k}][{i}], example)" for i in range(parameter.size)]
+    else:
+        return f"pack_like(material[{k}], example)"
+    return parts[0] if parameter.size == 1 else f"({', '.join(parts)})"
+
+
+@cache
+def _loader(fields: tuple[str, ...]) -> Any:
+    text = f"lambda material, row, example: like(material, ({', '.join(fields)},))"
+    return eval(text, {"stream": stream, "pack_like": pack_like, "like": like})

@@ -1,0 +1,260 @@
+"""Pins that hold some directions: what they say, what they mean together, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+from problems import face, material
+
+import supple
+from supple.inspection import inspect
+from supple.scene import SceneError
+
+AT = np.array([1.0, 2.0, 2.0]) / 3
+
+
+def scene_of_block(gravity=(0, 0, 0), **changes):
+    scene = supple.Scene(gravity=gravity, **changes)
+    return scene, scene.add_solid(supple.block(2), material("corotated"))
+
+
+def held(*pins):
+    """N of the vertices of a block's face x = 0 that are pinned so."""
+    scene, body = scene_of_block()
+    for options in pins:
+        scene.pin(body.where(face(0, 0)), **options)
+    model = supple.build_model(scene)
+    np.testing.assert_array_equal(model.pinned, body.where(face(0, 0)).vertices)
+    return model, model.held
+
+
+@pytest.mark.parametrize(
+    ("pins", "N"),
+    [
+        ([{"axes": "x"}], np.diag([1, 0, 0])),
+        ([{"axes": ("z", "x")}], np.diag([1, 0, 1])),
+        ([{"normal": (0, 0, -2)}], np.diag([0, 0, 1])),
+        ([{"along": (0, 5, 0)}], np.diag([1, 0, 1])),
+        ([{"normal": 7 * AT}], np.outer(AT, AT)),
+        ([{"along": -AT}], np.eye(3) - np.outer(AT, AT)),
+        ([{"axes": "x"}, {"axes": "y"}], np.diag([1, 1, 0])),
+        ([{"axes": "xy"}, {"axes": "y"}], np.diag([1, 1, 0])),
+        ([{"normal": (1, 0, 0)}, {"normal": (1, 1, 0)}], np.diag([1, 1, 0])),
+    ],
+)
+def test_directions(pins, N):
+    model, found = held(*pins)
+    np.testing.assert_allclose(found, np.broadcast_to(N, found.shape), atol=1e-15)
+    assert len(model.rollers) == len(model.pinned)
+    assert model.free.all()
+
+
+@pytest.mark.parametrize(
+    "pins",
+    [
+        [{}],
+        [{"axes": "zyx"}],
+        [{"axes": "x"}, {"axes": "y"}, {"axes": "z"}],
+        [{"along": AT}, {"normal": AT}],
+        [{"along": (1, 1, 0)}, {"along": (1, -1, 0)}],
+        [{"normal": (1, 0, 0)}, {"normal": (1, 1, 0)}, {"normal": (1, 1, 1)}],
+        [{"axes": "y"}, {}],
+    ],
+)
+def test_what_is_held_in_three_directions_is_pinned(pins):
+    model, found = held(*pins)
+    assert found is None
+    assert len(model.rollers) == 0
+    assert not model.free[model.pinned].any()
+
+
+def test_each_vertex_may_have_a_normal_of_its_own():
+    """A ring on rollers that leave it free to turn and to slide along its axis."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.torus(resolution=2), material("corotated"))
+    normals = np.array(body.points)
+    normals[:, 2] = 0
+    scene.pin(body, normal=normals)
+    model = supple.build_model(scene)
+    np.testing.assert_allclose(np.einsum("kij,kj->ki", model.held, normals), normals, atol=1e-12)
+    assert inspect(scene)["rigid_motions"] == 2
+    assert inspect(scene)["pins"][0]["holds"] == "1 of each vertex"
+
+
+def test_pins_with_other_motions_hold_other_directions():
+    scene, body = scene_of_block()
+    end = body.where(face(0, 1))
+    scene.pin(end, axes="x", motion=supple.Translate((0.1, 5, 5)))
+    scene.pin(end, normal=(1, 1, 0), motion=supple.Translate((0.3, 0.1, 5)))
+    model = supple.build_model(scene)
+    np.testing.assert_allclose(model.prescribed(np.inf), end.points + np.array([0.1, 0.3, 0]), atol=1e-15)
+    np.testing.assert_allclose(model.prescribed(0.5), end.points + np.array([0.05, 0.15, 0]), atol=1e-15)
+
+
+def test_pins_may_overlap_where_they_agree():
+    """A clamp that pulls in z, and a plane of symmetry at rest in x that shares an edge with it."""
+    scene, body = scene_of_block()
+    scene.pin(body.where(face(0, 0)), axes="x")
+    scene.pin(body.where(face(2, 1)), motion=supple.Translate((0, 0, 0.2)))
+    model = supple.build_model(scene)
+    edge = face(0, 0)(model.rest) & face(2, 1)(model.rest)
+    assert not model.free[edge].any()
+    x = model.rest.copy()
+    model.hold(x, model.prescribed(np.inf))
+    np.testing.assert_array_equal(x[edge], model.rest[edge] + [0, 0, 0.2])
+
+
+def test_contradictions_are_refused():
+    scene, body = scene_of_block()
+    scene.pin(body.where(face(0, 0)), axes="x")
+    scene.pin(body.where(face(2, 1)), motion=supple.Translate((0.25, 0, 0.2)))
+    sentence = (
+        r"Pins of 'solid0' contradict each other: at t = .* s the vertex that is at \[0.0, 0.0, 1.0\] at "
+        r"rest is to be in two places, 0.00208 m apart along \[1.0, 0.0, 0.0\]. Let only one"
+    )
+    with pytest.raises(SceneError, match=sentence):
+        supple.build_model(scene)
+    late, body = scene_of_block(dt=1.0, frames=8)
+    late.pin(body.where(face(0, 0)), axes="x")
+    late.pin(
+        body.where(face(0, 0)), normal=(1, 0, 0), motion=supple.Translate((0.25, 0, 0), start=4, duration=9)
+    )
+    with pytest.raises(SceneError, match="at t = 6 s"):
+        supple.build_model(late)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"axes": ""}, "axes must name some of x, y and z, each once, for example 'xy'; got ''."),
+        ({"axes": "xw"}, "axes must name some of x, y and z"),
+        ({"axes": "xx"}, "axes must name some of x, y and z, each once"),
+        ({"axes": 1}, "axes must name some of x, y and z"),
+        ({"axes": ("xy",)}, "axes must name some of x, y and z"),
+        ({"axes": ()}, "axes must name some of x, y and z"),
+        ({"normal": (0, 0, 0)}, "normal must not be the zero vector"),
+        ({"normal": (1, 0)}, "normal must be three numbers"),
+        ({"normal": np.ones((4, 3))}, "normal must be three numbers .* or three for each of the 9 vertices"),
+        ({"along": (np.nan, 0, 0)}, "along must be finite numbers"),
+        ({"axes": "x", "normal": (1, 0, 0)}, "it has axes and normal"),
+    ],
+)
+def test_bad_directions_are_refused(options, sentence):
+    scene, body = scene_of_block()
+    with pytest.raises(SceneError, match=sentence):
+        scene.pin(body.where(face(0, 0)), **options)
+    assert not scene.pins
+
+
+def test_a_body_that_can_slide_away_is_refused():
+    """Held along x only, it would fall; held along y as well, it does not."""
+    scene, body = scene_of_block(gravity=(1, -9, 0))
+    scene.pin(body.where(face(0, 0)), axes="x")
+    with pytest.raises(
+        SceneError, match=r"Nothing holds 'solid0' against the forces on it along \(0, -1, 0\)"
+    ):
+        supple.build_model(scene)
+    assert supple.build_model(scene, quasistatic=False).free.all()
+    scene.pin(body.where(face(1, 0)), axes="y")
+    supple.build_model(scene)
+    incline, body = scene_of_block(gravity=(0, -9, 0))
+    incline.pin(body, normal=AT)
+    with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
+        supple.build_model(incline)
+    with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
+        list(supple.equilibria(scene, [supple.Variation(gravity=(0, 0, 1))]))
+
+
+@pytest.mark.parametrize(
+    ("pins", "left"),
+    [
+        ([], 6),
+        ([(0, {"axes": "x"})], 3),
+        ([(0, {"axes": "x"}), (1, {"axes": "y"})], 1),
+        ([(0, {"axes": "x"}), (1, {"axes": "y"}), (2, {"axes": "z"})], 0),
+        ([(0, {"along": (0, 0, 1)})], 1),
+        ([(0, {})], 0),
+    ],
+)
+def test_inspect_counts_the_rigid_motions_that_are_left(pins, left):
+    scene, body = scene_of_block()
+    for axis, options in pins:
+        scene.pin(body.where(face(axis, 0)), **options)
+    found = inspect(scene)
+    assert found["rigid_motions"] == left
+    assert [pin["holds"] for pin in found["pins"]] == [
+        {"along": "xy", "axes": options.get("axes")}.get(next(iter(options), ""), "xyz")
+        for _, options in pins
+    ]
+
+
+def test_all_vertices_may_be_rollers_but_not_pins():
+    scene, body = scene_of_block()
+    scene.pin(body, axes="xy")
+    assert len(supple.build_model(scene).rollers) == len(body.points)
+    scene.pin(body, axes="z")
+    with pytest.raises(SceneError, match="All vertices are pinned"):
+        supple.build_model(scene)
+
+
+def test_scenes_with_axes_can_be_pickled():
+    scene, body = scene_of_block()
+    scene.pin(body.where(face(0, 0)), normal=AT)
+    again = supple.build_model(pickle.loads(pickle.dumps(scene)))
+    model = pickle.loads(pickle.dumps(supple.build_model(scene)))
+    np.testing.assert_array_equal(again.held, model.held)
+
+
+FILE = """
+gravity = [0, 0, 0]
+[[solid]]
+mesh = {{ block = {{ cells = [2, 2, 2] }} }}
+material = {{ corotated = {{ young = 1000, poisson = 0.3 }} }}
+[[pin]]
+where = {{ side = "x-" }}
+{pin}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pin", "N"),
+    [
+        ('axes = "x"', np.diag([1, 0, 0])),
+        ('axes = ["x", "y"]', np.diag([1, 1, 0])),
+        ("normal = [1, 2, 2]", np.outer(AT, AT)),
+        ("along = [1, 2, 2]", np.eye(3) - np.outer(AT, AT)),
+    ],
+)
+def test_scene_files(tmp_path, pin, N):
+    path = tmp_path / "scene.toml"
+    path.write_text(FILE.format(pin=pin))
+    model = supple.build_model(supple.load_scene(path))
+    np.testing.assert_allclose(model.held, np.broadcast_to(N, model.held.shape), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("pin", "sentence"),
+    [
+        ('axes = "q"', r"pin\[0\].axes: axes must name some of x, y and z"),
+        ("axes = 3", r"pin\[0\].axes: axes must name some of x, y and z"),
+        ("normal = [0, 0, 0]", r"pin\[0\]: normal must not be the zero vector"),
+        ("normal = [0, 1]", r"pin\[0\].normal"),
+        ('axes = "x"\nalong = [0, 1, 0]', r"pin\[0\]: .*it has axes and along"),
+        ('axis = "x"', r"pin\[0\].axis: .*axes"),
+    ],
+)
+def test_bad_scene_files(tmp_path, pin, sentence):
+    path = tmp_path / "scene.toml"
+    path.write_text(FILE.format(pin=pin))
+    with pytest.raises(supple.SceneFileError, match=sentence):
+        supple.load_scene(path)
+
+
+def test_a_start_keeps_what_is_held_at_rest(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(FILE.format(pin='axes = "x"') + "[start]\nscramble = { seed = 1 }\n")
+    file = supple.load_scene(path)
+    model = supple.build_model(file)
+    start = file.start_positions(model)
+    np.testing.assert_array_equal(start[model.rollers, 0], 0)
+    assert np.abs(start - model.rest)[model.rollers, 1:].max() > 0.1
