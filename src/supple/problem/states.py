@@ -11,7 +11,7 @@ from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
-from supple.problem.records import Coast, Displace, Put, Return
+from supple.problem.records import Coast, Displace, Put
 from supple.state import State
 
 
@@ -119,8 +119,9 @@ class States:
         self._going = True
 
     def return_to_anchor(self) -> None:
-        """u = û, but for the pinned vertices."""
-        self.device.on_records(Return(self.u, self.anchor, self._slot))
+        """u = û, but for what is pinned."""
+        self.device.assign(self.u, self.anchor)
+        self.device.on_records(self._put)
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
