@@ -87,6 +87,7 @@ def _grow(problem: Problem, times: int) -> None:
     layout, loads = problem.layout, problem.loads
     layout.lay_out(times * (layout.room.growth if layout.room else 1))
     loads.lay_out(layout.vertices, len(loads.rows.force))
+    loads.hold_at(problem.states.held_at)
     problem.measures.forget()
     problem.forget(*BY_BATCH)
 

@@ -29,6 +29,7 @@ class States:
         self.model, self.dtype, self.device = model, dtype, device
         self._slot = np.full(model.vertices + 1, -1)
         self._slot[model.pinned] = np.arange(len(model.pinned))
+        self._whole = np.where(np.append(model.free, True), -1, self._slot)
         self._normals = normal_records(model, dtype)
         self._copies = 0
         self.resize(1, moving=True)
@@ -119,8 +120,8 @@ class States:
         self._going = True
 
     def return_to_anchor(self) -> None:
-        """u = û, but for the pinned vertices."""
-        self.device.on_records(Return(self.u, self.anchor, self._slot))
+        """u = û, but for what is pinned."""
+        self.device.on_records(Return(self.u, self.anchor, self._whole), self._put)
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
