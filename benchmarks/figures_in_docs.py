@@ -21,8 +21,8 @@ def main() -> None:
     newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
     write("docs/design/newton.md", table(machine, newton))
     write("docs/design/acceleration.md", accelerations())
-    write("docs/design/parameters.md", parameters())
     write("docs/design/changing_stencils.md", changing_stencils())
+    write("docs/design/parameters.md", parameters())
 
 
 def write(page: str, lines: Iterable[str]) -> None:

@@ -83,7 +83,9 @@ def eighth():
     return supple.equilibrium(pulled(material("corotated"), (0, 1, 2)), Newton(), tolerance=1e-11).positions
 
 
-@pytest.mark.parametrize("solver", [*PBNGS.values(), *NEWTONS.values(), supple.FPXPBD()], ids=str)
+@pytest.mark.parametrize(
+    "solver", [*PBNGS.values(), *NEWTONS.values(), supple.Descent(), supple.FPXPBD()], ids=str
+)
 @IN_PRECISION
 def test_solvers_find_the_equilibrium(solver, precision, eighth):
     if solver.name == "newton" and (precision == "float32" or solver.linear_solver == "amg"):
@@ -261,7 +263,7 @@ def test_weak_constraints_move_vertices_on_their_planes_only(method):
 
 def test_the_hessian_of_newton_is_that_of_the_residual():
     """Differences of the net forces of all free vertices, which have no part along what is held."""
-    from supple.solvers.assembly import Assembly
+    from supple.linear.assembly import Assembly
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     problem = Problem(supple.build_model(scene), "float64")

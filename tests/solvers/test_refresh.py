@@ -25,7 +25,21 @@ from supple.solvers import SOLVERS
 from supple.solving import Stop, solve
 from supple.terms import Springs
 
+
+def graded():
+    """A block that slides on planes, of a material that differs from element to element."""
+    scene = supple.Scene(gravity=(0, -10, 0))
+    mesh = supple.block(2)
+    young = np.linspace(500, 1500, len(mesh.tets))
+    body = scene.add_solid(mesh, material("neo_hookean", young=young), density=2.0)
+    scene.pin(body.where(face(0, 0)), axes="x")
+    scene.pin(body.where(face(1, 0)), axes="y")
+    scene.pin(body.where(face(2, 0)), axes="z")
+    return scene
+
+
 MODELS = {
+    "graded": build_model(graded()),
     "cantilever": build_model(cantilever(material("corotated"), cells=3)),
     "tied": build_model(tied_blocks(material("neo_hookean"), material("corotated"), stiffness=1e5)),
 }

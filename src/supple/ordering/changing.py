@@ -119,36 +119,28 @@ class ChangingBatches:
         self.moved = np.empty(0, np.int64)
         room = home.colours + growth * MORE_COLOURS + 1
         self.colours = ListedColours(0, np.zeros(room, np.int64), np.zeros(len(self.own), np.int64))
-        rows, element = iter(home.terms), iter(home.element)
-        laid_out = tuple(
-            self._empty(t, spare) if changes(t) else self._roomy(t, next(rows), spare) for t in terms
-        )
-        nowhere = np.full((0, lanes), -1, np.int64)
-        self.batches = VertexBatches(
-            self.own,
-            width,
-            home.colour_start,
-            laid_out,
-            tuple(
-                nowhere if changes(t) else _longer(next(element), len(row_arrays(r)[0]))
-                for t, r in zip(terms, laid_out, strict=True)
-            ),
-        )
+        known = zip(home.terms, home.element, strict=True)
+        pairs = [self._empty(t, spare) if changes(t) else self._roomy(t, *next(known), spare) for t in terms]
+        self.batches = VertexBatches(self.own, width, home.colour_start, *zip(*pairs, strict=True))
 
-    def _roomy(self, term: Term, rows: Any, spare: int) -> Any:
-        """Rows of a term that lasts with room for those of vertices that move; one more stays empty."""
+    def _roomy(self, term: Term, rows: Any, element: np.ndarray, spare: int) -> tuple[Any, np.ndarray]:
+        """Rows of a term that lasts, and which elements they hold, with room for those of vertices that move;
+        one more stays empty."""
         parts = self._lanes // int(self._home.width[-1])
         most = int(np.bincount(term.vertices.ravel()).max(initial=0))
         more = empty_rows(term, spare * -(-most // parts) + 1, self._lanes, self._n, self._dtype)
         start = np.concatenate([rows.start, np.full(spare, rows.start[-1])])
-        return map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
+        roomy = map_rows(lambda a, b: np.concatenate([a, b]), rows, more)._replace(start=start)
+        nothing = np.full((len(row_arrays(more)[0]), self._lanes), -1, np.int32)
+        return roomy, np.concatenate([element, nothing])
 
-    def _empty(self, term: Term, spare: int) -> Any:
-        """Room for the rows of a term that changes."""
+    def _empty(self, term: Term, spare: int) -> tuple[Any, np.ndarray]:
+        """Room for the rows of a term that changes, and for which elements they hold."""
         visits = _visits(term)
         count = min(visits, self.growth * max(ROWS_AT_LEAST, visits // 4))
         rows = empty_rows(term, count, self._lanes, self._n, self._dtype)
-        return rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
+        rows = rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
+        return rows, np.full((count, self._lanes), -1, np.int32)
 
     def take(self, terms: Sequence[Term]) -> Changes | None:
         """Go over to terms of which those that change have other stencils. None where there is not enough
@@ -160,16 +152,15 @@ class ChangingBatches:
         self.own[:] = plan.own
         written = [(self.own, len(self.own)), *self._put_colours(plan)]
         moves, lasting = [], 0
-        for term, rows, element, start, visits in zip(
-            terms, self.batches.terms, self.batches.element, plan.starts, plan.visits, strict=True
-        ):
+        known = zip(terms, self.batches.terms, self.batches.element, plan.starts, plan.visits, strict=True)
+        for term, rows, element, start, visits in known:
             if visits is not None:
                 written += overwrite(rows, term.rows(visits, start))
+                element[: len(visits.own)] = visits.elements
             else:
-                groups = self._moves_of(lasting, plan, start, len(row_arrays(rows)[0]) - 1)
-                for row, lane, new_row, new_lane in (group.T for group in groups):
+                moves.append(self._moves_of(lasting, plan, start, len(element) - 1))
+                for row, lane, new_row, new_lane in (group.T for group in moves[-1]):
                     element[new_row, new_lane] = element[row, lane]
-                moves.append(groups)
                 lasting += 1
             rows.start[:] = start
             written.append((rows.start, len(start)))
@@ -190,7 +181,7 @@ class ChangingBatches:
         visits: list[Visits | None] = []
         valences = iter(self._valences)
         for term, rows in zip(terms, self.batches.terms, strict=True):
-            room = len(row_arrays(rows)[0])
+            room = len(row_arrays(rows)[0])  # of rows
             if changes(term):
                 chosen, start = self._visits(term, places, own)
             else:
@@ -294,9 +285,3 @@ def _places(home: VertexBatches, width: np.ndarray, n: int) -> Places:
     batch, lane = np.full(n + 1, -1), np.full(n + 1, -1)
     batch[v], lane[v] = at, first
     return Places(batch[:n], lane[:n], width, lanes)
-
-
-def _longer(element: np.ndarray, rows: int) -> np.ndarray:
-    """Which stencil is where, (rows, lanes), with -1 for rows without any."""
-    more = np.full((rows - len(element), element.shape[1]), -1, element.dtype)
-    return np.concatenate([element, more])

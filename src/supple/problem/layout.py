@@ -39,6 +39,7 @@ class Layout:
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
+        self._coloured: dict[tuple[int, int], ElementBatches] = {}
         self._materials = [materials_of(model)]
         self.version, self.growths = 0, -1
         self.lay_out()
@@ -56,15 +57,7 @@ class Layout:
             self.vertices = batch_vertices(terms, model.free, *size)
         self.batch_colours: Colours = self.room.colours if self.room else self.vertices.colour_start
         self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
-        self._coloured: dict[tuple[int, int], ElementBatches] = {}
-        self._forget_changing()
         self.use(self._materials)
-
-    def _forget_changing(self) -> None:
-        """What was laid out on demand of stencils that come and go."""
-        terms = self.model.terms
-        self._coloured = {key: found for key, found in self._coloured.items() if not changes(terms[key[0]])}
-        self.__dict__.pop("_links", None)
 
     @property
     def colours(self) -> int:
@@ -130,6 +123,8 @@ class Layout:
                 "materials of their own; solve them one after the other"
             )
         self.model = with_term(self.model, index, term)
+        self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
+        self.__dict__.pop("_links", None)
 
     def take_stencils(self) -> Changes | None:
         """Go over to the stencils that the terms have now, in the arrays that have room for them: None where
@@ -144,9 +139,9 @@ class Layout:
             if changes(term):
                 new = batch_elements(term, self.dtype, self.model.vertices, lanes)
                 done.written.extend(overwrite((there.own, there.rows), (new.own, new.rows)))
+                there.element[:] = new.element
         self.batch_colours = self.room.colours
         self.version += 1
-        self._forget_changing()
         return done
 
     def coloured_elements(self, k: int, cluster_size: int) -> ElementBatches:

@@ -182,18 +182,3 @@ def _held_record(normals, i, x, target):
     return lambda normals, i, x, target: add(
         free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x), target
     )
-
-
-class Return(NamedTuple):
-    """u = û where slot, one for each record of a copy, is negative."""
-
-    u: Any
-    anchor: Any
-    slot: Any
-
-
-@act.of(Return)
-def _return(operation, place, i):
-    if operation.slot[i] < 0:
-        k = i + offset_of(place)
-        put_record(operation.u, k, record_at(operation.anchor, k))

@@ -11,7 +11,7 @@ from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
-from supple.problem.records import Coast, Displace, Put, Return
+from supple.problem.records import Coast, Displace, Put
 from supple.state import State
 
 
@@ -29,7 +29,6 @@ class States:
         self.model, self.dtype, self.device = model, dtype, device
         self._slot = np.full(model.vertices + 1, -1)
         self._slot[model.pinned] = np.arange(len(model.pinned))
-        self._whole = np.where(np.append(model.free, True), -1, self._slot)
         self._normals = normal_records(model, dtype)
         self._copies = 0
         self.resize(1, moving=True)
@@ -121,7 +120,8 @@ class States:
 
     def return_to_anchor(self) -> None:
         """u = û, but for what is pinned."""
-        self.device.on_records(Return(self.u, self.anchor, self._whole), self._put)
+        self.device.assign(self.u, self.anchor)
+        self.device.on_records(self._put)
 
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""

@@ -51,7 +51,7 @@ class Prescribed:
 
 @dataclass(frozen=True, eq=False)
 class Still:
-    """The same where nothing moves: positions (k, 3) [m], read-only."""
+    """Where pinned vertices are that nothing moves: positions (k, 3) [m], read-only."""
 
     positions: np.ndarray
 

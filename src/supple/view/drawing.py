@@ -30,7 +30,7 @@ class Paint:
         return shade(self.colours, self.normals, camera.axes)
 
     def separated(self) -> Paint:
-        """The same with each triangle divided among its corners, so that their colours stay apart: a part
+        """This paint with each triangle divided among its corners, so that their colours stay apart: a part
         reaches from a corner to the middles of two edges and of the triangle."""
         corners, count = self.triangles, len(self.triangles)
         if (self.colours[corners] == self.colours[corners[:, :1]]).all():
