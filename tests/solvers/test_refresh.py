@@ -43,6 +43,16 @@ MODELS = {
     "cantilever": build_model(cantilever(material("corotated"), cells=3)),
     "tied": build_model(tied_blocks(material("neo_hookean"), material("corotated"), stiffness=1e5)),
 }
+
+
+def rolling():
+    """A cantilever with a face that can move in an oblique plane only."""
+    scene = cantilever(material("corotated"), cells=3)
+    scene.pin(scene.bodies[0].where(face(1, 0)), normal=(1, 2, -3))
+    return build_model(scene)
+
+
+MODELS["rolling"] = rolling()
 ELEMENTWISE = ["xpbd", "block_xpbd", "bpxpbd", "gpbd", "pbd"]
 METHODS = {
     **{f"pbng-{name}": solver for name, solver in PBNGS.items()},
@@ -119,9 +129,10 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
 
 
 @EVERY_METHOD
-def test_what_was_before_changes_nothing(method):
+@pytest.mark.parametrize("name", ["cantilever", "rolling"])
+def test_what_was_before_changes_nothing(method, name):
     """Steps with springs, bit by bit those of a problem that never had others; also when room has run out."""
-    model = MODELS["cantilever"]
+    model = MODELS[name]
     problem = changing(model, capacity=8)
     assert problem.layout.growths == 0
     start = model.rest
@@ -158,9 +169,10 @@ def test_springs_may_change_between_sweeps(name, model):
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
-def test_element_wise_methods_begin_a_step_again_with_other_springs(name):
+@pytest.mark.parametrize("model", ["cantilever", "rolling"])
+def test_element_wise_methods_begin_a_step_again_with_other_springs(name, model):
     """What is gone has no part in where the step leads, bit by bit."""
-    model, solver = MODELS["cantilever"], SOLVERS[name]()
+    model, solver = MODELS[model], SOLVERS[name]()
     problem = changing(model)
     begin_step(problem, model.rest)
     run = solver.begin(problem)
