@@ -100,7 +100,8 @@ def _move_visits(problem: Problem, done: Changes) -> None:
     active, device.active = device.active, np.zeros(1, np.int32)  # all copies of the state share the rows
     for rows, groups in zip(lasting, done.moves, strict=True):
         if groups:
-            bounds, moves = np.cumsum([0, *map(len, groups)]), np.concatenate(groups)
+            bounds = np.cumsum([0, *map(len, groups)])
+            moves = np.ascontiguousarray(np.concatenate(groups))
             device.run(move_visits, len(groups), row_arrays(rows), moves, bounds)
     device.active = active
 
