@@ -32,6 +32,8 @@ PBNGS = {
 }
 
 NEWTONS = {
+    "exact-multilevel": supple.Newton(hessian="exact", linear_solver="multilevel"),
+    "projected-multilevel": supple.Newton(hessian="projected", linear_solver="multilevel"),
     "projected-direct": supple.Newton(hessian="projected", linear_solver="direct"),
     "projected-amg": supple.Newton(hessian="projected", linear_solver="amg"),
     "projected-cg": supple.Newton(hessian="projected", linear_solver="cg"),

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 import supple
 from supple.cli import app
 from supple.kernels import compilation
+from supple.linear.assembly import Assembly
 from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
 from supple.problem import Problem
 from supple.scene import load_scene, scene_schema
-from supple.solvers.assembly import Assembly
 from supple.solving import Stop, solve
 
 MESH = supple.block((3, 2, 2), size=(1.5, 1, 1))

@@ -31,6 +31,16 @@ def imported(path):
             yield from (name.name for name in node.names)
 
 
+@pytest.mark.parametrize("layer", ["solvers", "scene", "io"])
+def test_linear_algebra_knows_nothing_to_its_right(layer):
+    """But for the types of what it is given."""
+    for path in (ROOT / "linear").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        at_import = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+        wrong = [name for name in at_import if f"{name}.".startswith(f"supple.{layer}.")]
+        assert not wrong, f"{path.name} imports {', '.join(wrong)}"
+
+
 @pytest.mark.parametrize("layer", IMPORTERS)
 def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
     assert (ROOT / layer).is_dir()
@@ -47,11 +57,12 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation"},
+    {"meshes", "model", "state", "evaluation", "holding"},
     {"problem"},
+    {"linear"},
     {"solvers"},
     {"scene", "embedding"},
-    {"solving", "stop", "stepping", "asking", "report", "magnitudes"},
+    {"solving", "certifying", "stop", "stepping", "asking", "report", "magnitudes"},
     {"simulate", "evaluating", "equilibria", "stepper", "compare", "bench", "inspection", "interop"},
     {"io"},
     {"view"},

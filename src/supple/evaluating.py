@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import finite_rows, floats, shown
 from supple.compute import Compute
 from supple.evaluation import Deformations, Evaluation, Pulls
@@ -23,25 +25,24 @@ from supple.terms import Term, inversion
 DEFAULT = Compute()
 
 
+@takes_options
 def evaluate(
     scene: Scene | SceneFile | Model,
     positions: ArrayLike,
     *,
     time: float = np.inf,
-    precision: str = "float64",
-    device: str = "cpu",
-    threads: int | None = None,
+    **options: Unpack[Circumstances],
 ) -> Evaluation:
     """Forces, reactions at pins, energies, deformations and stresses with all vertices at positions (n, 3)
     [m]; nothing is solved, and pins need not be where their motions have them.
 
-    time [s]: when to take loads that vary, at their end unless given. It is computed in the precision and on
-    the device that are asked for, by what solvers compute with, and returned in float64. To evaluate one
-    scene many times, give `supple.build_model(scene)`: what is set up for it is kept. Examples:
-    `supple.evaluate(scene, result.positions).von_mises`,
+    time [s]: when to take loads that vary, at their end unless given. compute: a `Compute`, or its device,
+    precision and threads one by one; all is computed there, by what solvers compute with, and returned in
+    float64. To evaluate one scene many times, give `supple.build_model(scene)`: what is set up for it is
+    kept. Examples: `supple.evaluate(scene, result.positions).von_mises`,
     `supple.evaluate(scene, result.positions).reactions["pin0"].force`.
     """
-    compute = Compute(device, precision, threads)
+    compute = compute_of(options)
     when = floats(time)
     if when.ndim or not when >= 0:
         raise ValueError(f"time [s] must not be negative, got {shown(time)}")

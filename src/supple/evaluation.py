@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from supple.checks import closest, each, shown
+from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
 
@@ -94,8 +95,8 @@ class Pulls:
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction:
     """What a pin does to its body: force (3,) [N], and its moment (3,) [N m] about the centre (3,) [m], the
-    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). A vertex of several pins counts
-    for the first."""
+    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). Where several pins hold a vertex
+    along the same direction, that counts for one that holds it wholly, else for the first."""
 
     force: np.ndarray
     moment: np.ndarray
@@ -161,18 +162,18 @@ class Evaluation(Deformations):
 
     @cached_property
     def reactions(self) -> dict[str, Reaction]:
-        """The reaction of every pin by its name. What several pins hold counts for the first of them."""
-        left, found = self.reaction_force.copy(), {}
-        for name, vertices, directions in self.model.supports or (("pins", self.model.pinned, None),):
-            forces_here = left[vertices]
-            if directions is not None:
-                each = np.broadcast_to(directions, (len(vertices), *directions.shape[-2:]))
-                forces_here = np.einsum("kdi,kdj,kj->ki", each, each, forces_here)
-            left[vertices] -= forces_here
+        """The reaction of every pin by its name. What several pins hold counts for the one that holds it
+        wholly, else for the first of them."""
+        supports = self.model.supports or (("pins", self.model.pinned, None),)
+        parts = [Part(vertices, self.model.rest[vertices], held) for _, vertices, held in supports]
+        holding = Holding(parts)
+        shares = holding.shares(self.reaction_force[holding.vertices])
+        found = {}
+        for (name, vertices, _), forces in zip(supports, shares, strict=True):
             places = self.positions[vertices]
             centre = places.mean(axis=0) if len(places) else np.zeros(3)
-            moment = np.cross(places - centre, forces_here).sum(axis=0)
-            found[name] = Reaction(forces_here.sum(axis=0), moment, centre, vertices, forces_here)
+            moment = np.cross(places - centre, forces).sum(axis=0)
+            found[name] = Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
         return found
 
     @cached_property

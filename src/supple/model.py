@@ -91,6 +91,11 @@ class Model:
         return mask
 
     @property
+    def body_vertices(self) -> list[tuple[str, slice]]:
+        """Names and vertices of the bodies; one of all vertices where the model knows none."""
+        return [(body.name, body.vertices) for body in self.bodies] or [("", slice(0, self.vertices))]
+
+    @property
     def rollers(self) -> np.ndarray:
         """(h,) ids of the vertices that are held along some directions and free across them."""
         return self.pinned[self.free[self.pinned]]
@@ -114,12 +119,13 @@ class Model:
         rest[..., self.pinned, :] -= self.along(vectors[..., self.pinned, :])
         return rest
 
-    def is_loaded(self, force: np.ndarray) -> Any:
-        """Whether forces (..., n, 3) act on anything that may move; bool, of shape (...)."""
-        if self.held is None:
-            return force[..., self.free, :].any(axis=(-2, -1))
-        acting = np.abs(self.unheld(force)).max(axis=(-2, -1))
-        return acting > 1e-12 * np.abs(force).max(axis=(-2, -1))  # beyond the rounding of directions
+    def loaded_bodies(self, force: np.ndarray) -> np.ndarray:
+        """Whether forces (..., n, 3) act on anything of each body that may move; bool, (..., bodies)."""
+        acting, least = force[..., :, :] * self.free[:, None], 0.0
+        if self.held is not None:  # beyond the rounding of directions
+            acting, least = self.unheld(force), 1e-12 * float(np.abs(force).max(initial=0))
+        acts = (np.abs(acting) > least).any(axis=-1)
+        return np.stack([acts[..., own].any(axis=-1) for _, own in self.body_vertices], axis=-1)
 
     def fractions_at(self, time: float) -> tuple[float, ...]:
         """What part of each varying force acts at a time [s]."""

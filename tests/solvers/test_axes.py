@@ -261,7 +261,7 @@ def test_weak_constraints_move_vertices_on_their_planes_only(method):
 
 def test_the_hessian_of_newton_is_that_of_the_residual():
     """Differences of the net forces of all free vertices, which have no part along what is held."""
-    from supple.solvers.assembly import Assembly
+    from supple.linear.assembly import Assembly
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     problem = Problem(supple.build_model(scene), "float64")

@@ -11,11 +11,11 @@ from problems import NEWTONS, affine, cantilever, face, material, twisted
 
 import supple
 from supple import Newton, Outcome
+from supple.linear.assembly import Assembly
+from supple.linear.solvers import Direct
 from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.assembly import Assembly
-from supple.solvers.linear import Direct
 
 ANY = pytest.mark.parametrize("name", MATERIALS)
 
@@ -156,7 +156,7 @@ def test_without_line_search():
 
 
 def test_scipy_takes_over_where_pardiso_is_missing(monkeypatch, reference):
-    import supple.solvers.linear as linear
+    import supple.linear.solvers as linear
 
     monkeypatch.setattr(linear, "find_spec", lambda name: None)
     result = supple.equilibrium(
@@ -222,8 +222,8 @@ def test_newton_refuses_single_precision():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hessian": "approximate"}, "hessian must be 'projected', 'exact' or 'bound'"),
-        ({"linear_solver": "lu"}, "linear_solver must be 'auto', 'direct', 'amg' or 'cg'"),
+        ({"hessian": "approximate"}, "hessian must be 'exact', 'projected' or 'bound'"),
+        ({"linear_solver": "lu"}, "linear_solver must be 'auto', 'multilevel', 'direct', 'amg' or 'cg'"),
         ({"iterations": 0}, "iterations must be a whole number of at least 1"),
     ],
 )

@@ -18,11 +18,11 @@ from problems import (
 from test_terms import check_forces, net_forces
 
 import supple
+from supple.linear.assembly import Assembly
 from supple.materials import MATERIALS, psi, stress
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers import SOLVERS
-from supple.solvers.assembly import Assembly
 from supple.solving import solve
 from supple.stop import Stop
 from supple.terms import TriangleElasticity

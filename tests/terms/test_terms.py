@@ -8,11 +8,11 @@ from problems import cantilever, deformations, face, material, perturbed, tied_b
 
 import supple
 from supple.kernels import default_threads
+from supple.linear.assembly import Assembly
 from supple.materials import MATERIALS
 from supple.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.assembly import Assembly
 from supple.terms import TetElasticity, WeakConstraints
 
 ANY = pytest.mark.parametrize("name", MATERIALS)

@@ -15,7 +15,17 @@ from supple.kernels.access import (
     stream,
 )
 from supple.kernels.announcing import compilation
-from supple.kernels.compile import chosen_by_type, generic, kernel, like, physics
+from supple.kernels.blocks import (
+    add_blocks,
+    eight_at,
+    four_at,
+    pack_of_six,
+    pack_of_three,
+    put_pack,
+    six_sum,
+    three_sum,
+)
+from supple.kernels.compile import chosen_by_type, generic, kernel, like, ordered, physics
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
@@ -57,6 +67,7 @@ __all__ = [
     "RECORD",
     "PackType",
     "Threads",
+    "add_blocks",
     "all_lanes",
     "cache_directory",
     "chosen_by_type",
@@ -66,8 +77,10 @@ __all__ = [
     "default_threads",
     "divide",
     "each",
+    "eight_at",
     "enter",
     "finish_chunk",
+    "four_at",
     "gather",
     "generic",
     "inside",
@@ -86,11 +99,15 @@ __all__ = [
     "number_at",
     "numbers_at",
     "offset_of",
+    "ordered",
     "pack_like",
+    "pack_of_six",
+    "pack_of_three",
     "physics",
     "proceed",
     "put_number",
     "put_numbers",
+    "put_pack",
     "put_record",
     "record_at",
     "records",
@@ -101,6 +118,7 @@ __all__ = [
     "run",
     "scatter",
     "select",
+    "six_sum",
     "spans",
     "store",
     "stream",
@@ -108,6 +126,7 @@ __all__ = [
     "sum_shares",
     "take_chunk",
     "threads_for",
+    "three_sum",
     "together",
     "total",
     "unrolled",

@@ -63,7 +63,7 @@ class Loads:
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        self._loaded = np.atleast_1d(self.model.is_loaded(force))
+        self._loaded = np.atleast_2d(self.model.loaded_bodies(force))
         self.rows.force[:] = self._force_by_batch(self._own)
         self.device.push(self.rows.force)
 
@@ -82,6 +82,13 @@ class Loads:
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 
+    def copy(self, other: Loads) -> None:
+        """Have the forces and the inertia of the first copy of another problem."""
+        self.set(other.force if other.force.ndim == 2 else other.force[0])
+        self.inertia = other.inertia
+        self.rows.inertia[:] = self._inertia_by_batch(self._own)
+        self.device.push(self.rows.inertia)
+
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
         """(batches, 3, lanes), or such a block for each copy."""
         return np.swapaxes(padded(self.force)[..., own[:, 0], :], -1, -2)
@@ -90,9 +97,9 @@ class Loads:
         """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
         return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
 
-    def act_on(self, copy: int) -> bool:
-        """Whether external forces act on free vertices of a copy."""
-        return bool(self._loaded[copy if len(self._loaded) > 1 else 0])
+    def act_on(self, copy: int) -> list[bool]:
+        """Whether external forces act on free vertices of each body of a copy."""
+        return self._loaded[copy if len(self._loaded) > 1 else 0].tolist()
 
     @property
     def any(self) -> bool:

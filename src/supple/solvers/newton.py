@@ -9,27 +9,30 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from supple.checks import check_iterations, flag, one_of
+from supple.linear import Assembly, NotPositive
+from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
-from supple.solvers.assembly import Assembly
-from supple.solvers.linear import LINEAR_SOLVERS, LinearSolver, best_linear_solver
+from supple.solvers.line_search import Start, backtrack
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
-HessianKind = Literal["projected", "exact", "bound"]
+HessianKind = Literal["exact", "projected", "bound"]
 
-ARMIJO = 1e-4
-SMALLEST_STEP = 1e-6
+WEAKER: dict[HessianKind, HessianKind] = {"exact": "projected", "projected": "bound"}
+"""What is used where a Hessian is not positive definite: the projected one may be singular."""
 
 
 @dataclass(frozen=True)
 class Newton(Solver):
     """Newton with a choice of Hessian and linear solver.
 
-    hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
-    approximation that PBNG uses [PBNG eq. 32]. linear_solver: "direct", "amg" (algebraic multigrid), "cg"
-    (block-Jacobi preconditioned conjugate gradients), or "auto". line_search: halve the step until the
-    potential decreases. iterations: Newton steps per time step when a call sets no other limit.
+    hessian: "exact", and where that proves not to be positive definite "projected", its positive
+    semi-definite part element by element; or "bound", the approximation that PBNG uses [PBNG eq. 32].
+    linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct", "amg"
+    (algebraic multigrid), "cg" (block-Jacobi preconditioned conjugate gradients), or "auto": multilevel until
+    a system proves hard. line_search: halve the step until the potential decreases. iterations: Newton steps
+    per time step when a call sets no other limit.
     """
 
     name: ClassVar[str] = "newton"
@@ -37,8 +40,8 @@ class Newton(Solver):
     precisions: ClassVar[tuple[str, ...]] = ("float64",)
     solves_systems: ClassVar[bool] = True
 
-    hessian: HessianKind = "projected"
-    linear_solver: Literal["auto", "direct", "amg", "cg"] = "auto"
+    hessian: HessianKind = "exact"
+    linear_solver: Literal["auto", "multilevel", "direct", "amg", "cg"] = "auto"
     line_search: bool = True
     iterations: int | None = None
 
@@ -52,8 +55,9 @@ class Newton(Solver):
         return NewtonRun(self, problem)
 
     def memory(self, model: Model, number: int) -> int:
-        """Element matrices with their tensors and places, and the matrix; without what factors it."""
-        return len(model.tets) * (144 + 81 + 16) * 8 + _blocks(model) * (9 * 8 + 8)
+        """Elements with the places of their blocks, the matrix, and the levels of its preconditioner; without
+        what a factorisation takes."""
+        return len(model.tets) * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * _blocks(model) * (9 * 12 + 8))
 
 
 def _blocks(model: Model) -> int:
@@ -88,7 +92,7 @@ class NewtonRun(Run):
         notes = [f"linear solver: {self.linear.name}"]
         if self._indefinite:
             notes.append(
-                f"the exact Hessian gave no descent direction {counted(self._indefinite, 'time')}; "
+                f"the exact Hessian was not positive definite {counted(self._indefinite, 'time')}; "
                 "the projected one was used there"
             )
         return notes
@@ -107,14 +111,19 @@ class NewtonRun(Run):
         self._first_residual = self._first_residual or residual
         accuracy = min(1e-2, 0.1 * math.sqrt(residual / self._first_residual))
         force = self.assembly.restrict(self.problem.states.net)
-        step = self._direction(force, self.options.hessian, accuracy)
-        if self.options.hessian == "exact" and not float(force @ step) > 0:
-            self._indefinite += 1
-            step = self._direction(force, "projected", accuracy)
+        step = self._descent(force, self.options.hessian, accuracy)
         if self.options.line_search:
             self._search(step, float(force @ step), residual)
         else:
             self._move(self.problem.u.copy(), step, 1.0)
+
+    def _descent(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
+        """Δu with f · Δu > 0, from a weaker Hessian where one does not give it; no step where none does."""
+        step = self._direction(force, kind, accuracy)
+        if float(force @ step) > 0 or kind not in WEAKER:
+            return step
+        self._indefinite += kind == "exact"
+        return self._descent(force, WEAKER[kind], accuracy)
 
     def _direction(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
         """The solution of H Δu = f; no step where there is none. Libraries may crash on a matrix that is not
@@ -123,7 +132,7 @@ class NewtonRun(Run):
         try:
             step = self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
             return self.assembly.unheld(step)
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, NotPositive):
             return np.zeros_like(force)
 
     def _move(self, start: np.ndarray, step: np.ndarray, t: float) -> None:
@@ -133,15 +142,6 @@ class NewtonRun(Run):
     def _search(self, step: np.ndarray, slope: float, residual: float) -> None:
         """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
         residual decreases instead."""
-        start, energy = self.problem.u.copy(), self.problem.energy()
-        rounding = self.problem.measures.energy_rounding()
-        t = 1.0
-        while t >= SMALLEST_STEP:
-            self._move(start, step, t)
-            change = self.problem.energy() - energy
-            if change <= -ARMIJO * t * slope and change < -rounding:
-                return
-            if abs(change) <= rounding and self.problem.balance().residual < residual:
-                return
-            t *= 0.5
-        self.problem.u[:] = start
+        begin, start = self.problem.u.copy(), Start.of(self.problem, residual)
+        if backtrack(self.problem, lambda t: self._move(begin, step, t), start, slope) is None:
+            self.problem.u[:] = begin

@@ -216,7 +216,7 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> float:
     gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
     mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
     stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]
-    return 1 - min(0.5, 2.0 / max(float((stiffness[:, 0] * mobility).max()), 1e-30))
+    return 1 - min(0.5, 2.0 / max(float((stiffness[..., 0, :] * mobility).max()), 1e-30))
 
 
 @dataclass(frozen=True)

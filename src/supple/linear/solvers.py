@@ -12,8 +12,10 @@ import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
 from scipy.sparse.linalg import splu
 
-from supple.solvers.assembly import Assembly
-from supple.solvers.conjugate_gradients import conjugate_gradients
+from supple.linear.assembly import Assembly
+from supple.linear.conjugate_gradients import conjugate_gradients
+from supple.linear.multilevel import Multilevel, NotPositive
+from supple.linear.pcg import pcg
 
 
 class LinearSolver(Protocol):
@@ -22,7 +24,8 @@ class LinearSolver(Protocol):
         """As shown to the user."""
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
-        """x with |H x - b| ≤ accuracy |b|; direct solvers ignore the accuracy."""
+        """x with |H x - b| ≤ accuracy |b|, in a norm of its own; direct solvers ignore the accuracy. May
+        raise `NotPositive`."""
 
 
 @cache
@@ -57,6 +60,25 @@ class Direct:
         x = self._pardiso.solve(upper, b)
         self._pardiso.free_memory(everything=True)
         return x
+
+
+class MultilevelGradients:
+    """Conjugate gradients preconditioned with aggregates of vertices as rigid bodies. slow: whether the last
+    system took more iterations than it may."""
+
+    name = "multilevel CG"
+
+    def __init__(self, assembly: Assembly, patience: int = 5000) -> None:
+        self._assembly, self._patience, self.slow = assembly, patience, False
+        self._hierarchy = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
+
+    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        M = self._hierarchy.at(H, self._assembly.positions)
+        solution = pcg(H, b, M, accuracy, max_iterations=self._patience)
+        if solution.negative is not None:
+            raise NotPositive
+        self.slow = solution.iterations == self._patience
+        return solution.x
 
 
 class ConjugateGradients:
@@ -110,34 +132,35 @@ def rigid_motions(points: np.ndarray) -> np.ndarray:
 
 
 LINEAR_SOLVERS: dict[str, Callable[[Assembly], LinearSolver]] = {
+    "multilevel": MultilevelGradients,
     "direct": Direct,
     "amg": AlgebraicMultigrid,
     "cg": ConjugateGradients,
 }
 
-PATIENCE = 2000
-"""Iterations of conjugate gradients that cost about as much as a factorisation."""
+PATIENCE = 500
+"""Iterations of multilevel conjugate gradients that cost about as much as a factorisation."""
 
 PARDISO_LIMIT, SUPERLU_LIMIT = 150_000, 30_000
 """Unknowns up to which hard systems are factorised."""
 
 
 class Automatic:
-    """Conjugate gradients, which need the least time nearly everywhere, until a system proves hard, as with
-    stiff weak constraints or an indefinite Hessian; from then on another solver."""
+    """Multilevel conjugate gradients, which need the least time nearly everywhere, until a system proves
+    hard; from then on another solver."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly = assembly
+        self._assembly, self._first = assembly, MultilevelGradients(assembly, PATIENCE)
         self._other: LinearSolver | None = None
 
     @property
     def name(self) -> str:
-        return ConjugateGradients.name + (f", then {self._other.name}" if self._other else "")
+        return self._first.name + (f", then {self._other.name}" if self._other else "")
 
     def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._other is None:
-            x, reached = conjugate_gradients(H, b, accuracy, PATIENCE, self._assembly.problem.device.threads)
-            if reached:
+            x = self._first.solve(H, b, accuracy)
+            if not self._first.slow:
                 return x
             self._other = _for_hard_systems(self._assembly)
         return self._other.solve(H, b, accuracy)

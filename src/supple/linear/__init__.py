@@ -1,0 +1,14 @@
+"""Linear algebra of Newton's systems: the assembled Hessian, a multilevel preconditioner, and solvers.
+
+assembly = Assembly(problem)                     # once per mesh: the pattern
+hierarchy = Multilevel(assembly)                 # once per mesh: aggregates
+H = assembly.hessian("exact")                    # at the problem's u
+M = hierarchy.at(H, assembly.positions)          # may raise NotPositive
+x, iterations, negative, ritz = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
+"""
+
+from supple.linear.assembly import Assembly
+from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
+from supple.linear.pcg import Solution, pcg
+
+__all__ = ["Assembly", "Multilevel", "NotPositive", "Preconditioner", "Solution", "pcg"]

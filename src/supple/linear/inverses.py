@@ -1,0 +1,118 @@
+"""Inverses of many small symmetric positive definite matrices, and of one larger one, without pivots."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from supple.kernels import enter, inside, kernel, leave, physics, proceed
+from supple.linear.rigid import FLAT, tile_of, tiles
+
+
+@njit(error_model="numpy")
+def sweep(A, first, n):
+    """Invert the symmetric positive definite n×n matrix at A.flat[first] in place, by Gauss and Jordan; False
+    where it is not positive definite."""
+    for p in range(n):
+        pivot = A[first + p * n + p]
+        if not pivot > 0.0:
+            return False
+        inverse = 1.0 / pivot
+        A[first + p * n + p] = 1.0
+        for c in range(n):
+            A[first + p * n + c] *= inverse
+        for r in range(n):
+            if r != p:
+                factor = A[first + r * n + p]
+                A[first + r * n + p] = 0.0
+                for c in range(n):
+                    A[first + r * n + c] -= factor * A[first + p * n + c]
+    return True
+
+
+@kernel
+def invert_dense(A, n, good):
+    """The inverse in place of an n×n matrix given as n² numbers."""
+    good[0] = sweep(A, 0, n)
+    for r in range(n):
+        for c in range(r):
+            mean = 0.5 * (A[r * n + c] + A[c * n + r])
+            A[r * n + c], A[c * n + r] = mean, mean
+
+
+@physics
+def _invert_three(A, k, out, row):
+    """out[row] = A_k⁻¹ by cofactors; False where A_k is not positive definite."""
+    a, b, c = A[k, 0, 0], A[k, 1, 1], A[k, 2, 2]
+    d, e, f = (
+        0.5 * (A[k, 0, 1] + A[k, 1, 0]),
+        0.5 * (A[k, 0, 2] + A[k, 2, 0]),
+        0.5 * (A[k, 1, 2] + A[k, 2, 1]),
+    )
+    x, y, z = b * c - f * f, e * f - c * d, d * f - b * e
+    det = a * x + d * y + e * z
+    inverse = 1.0 / det
+    out[row, 0], out[row, 1], out[row, 2] = inverse * x, inverse * y, inverse * z
+    out[row, 3], out[row, 4], out[row, 5] = inverse * y, inverse * (a * c - e * e), inverse * (d * e - a * f)
+    out[row, 6], out[row, 7], out[row, 8] = inverse * z, inverse * (d * e - a * f), inverse * (a * b - d * d)
+    return a > 0.0 and a * b - d * d > 0.0 and det > 0.0 and math.isfinite(det)
+
+
+@kernel
+def invert_blocks(team, diagonal, A, out, good):
+    """The inverses (f, 9) of the diagonal blocks of A."""
+    rows = len(diagonal)
+    place = enter(team, 0, 0, tiles(rows))
+    while inside(place, tiles(rows)):
+        row, end, step = tile_of(place, 0, rows)
+        while row < end:
+            if not _invert_three(A, diagonal[row], out, row):
+                good[0] = False
+            row += step
+        place = proceed(team, 0, place, 0, tiles(rows))
+    leave(team, 0, 0, tiles(rows))
+
+
+@physics
+def _brace(moment, weight, radius, row, stiffness, out, first):
+    """Add to the turns of the 6×6 matrix at out.flat[first] a stiffness about axes on which nearly all
+    vertices lie, N = (I + J/ε)⁻¹ with the inertia J = (tr(M) I - M)/(w ρ²): about these, a turn moves nothing
+    and nothing resists it."""
+    s = 1.0 / (weight[row] * radius[row] * radius[row] * FLAT)
+    x, y, z = moment[row, 0], moment[row, 1], moment[row, 2]
+    a, b, c = 1.0 + s * (y + z), 1.0 + s * (x + z), 1.0 + s * (x + y)
+    d, e, f = -s * moment[row, 3], -s * moment[row, 4], -s * moment[row, 5]
+    xx, xy, xz = b * c - f * f, e * f - c * d, d * f - b * e
+    t = stiffness / (a * xx + d * xy + e * xz)
+    yy, yz, zz = a * c - e * e, d * e - a * f, a * b - d * d
+    out[first + 21] += t * xx
+    out[first + 28] += t * yy
+    out[first + 35] += t * zz
+    out[first + 22] += t * xy
+    out[first + 27] += t * xy
+    out[first + 23] += t * xz
+    out[first + 33] += t * xz
+    out[first + 29] += t * yz
+    out[first + 34] += t * yz
+
+
+@kernel
+def invert_coarse(team, diagonal, A, bodies, out, good):
+    """The inverses, 36 numbers each, of the diagonal blocks of coarse matrices, with turns that move nothing
+    held."""
+    rows = len(diagonal)
+    place = enter(team, 0, 0, tiles(rows))
+    while inside(place, tiles(rows)):
+        row, end, step = tile_of(place, 0, rows)
+        while row < end:
+            k, first = diagonal[row], 36 * row
+            for c in range(36):
+                out[first + c] = A[k, c]
+            stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0
+            _brace(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
+            if not sweep(out, first, 6):
+                good[0] = False
+            row += step
+        place = proceed(team, 0, place, 0, tiles(rows))
+    leave(team, 0, 0, tiles(rows))

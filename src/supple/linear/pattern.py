@@ -1,0 +1,143 @@
+"""The sparsity pattern of the Hessian: which vertices share a stencil, and where each stencil's blocks go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from supple.kernels import counters_for, kernel, physics, run, take_chunk
+
+CHUNK = 1024
+"""Rows that a thread takes at a time."""
+
+NO_STENCILS = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Rows of 3×3 blocks: those of row i are indptr[i] to indptr[i + 1], in the columns `indices`, ascending;
+    diagonal (f,): the place of each row's own. slots: one array (m, k, k) for each kind of stencil that says
+    at which place the block of corners a and b is, -1 where one of them is in no row."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    diagonal: np.ndarray
+    slots: list[np.ndarray]
+
+    @property
+    def rows(self) -> int:
+        return len(self.indptr) - 1
+
+
+def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
+    """stencils: arrays (m, k) of the rows of their corners, -1 for none."""
+    sizes = [s.shape for s in stencils]
+    corner = np.concatenate([s.ravel() for s in stencils] or [NO_STENCILS]).astype(np.int32)
+    width = np.concatenate([np.full(m, k, np.int32) for m, k in sizes] or [NO_STENCILS])
+    first = np.concatenate([[0], np.cumsum(width, dtype=np.int64)])
+    places = np.concatenate([[0], np.cumsum(width.astype(np.int64) ** 2)])
+    stencil = np.repeat(np.arange(len(width), dtype=np.int32), width)
+    start = np.zeros(rows + 1, np.int64)
+    incident = np.empty(int((corner >= 0).sum()), np.int64)
+    _sort_corners(corner, start, incident)
+
+    indptr = np.zeros(rows + 1, np.int64)
+    graph = corner, stencil, first, start, incident
+    run(_count_columns, threads, *graph, indptr, counters_for(1))
+    np.cumsum(indptr, out=indptr)
+    if indptr[-1] >= 2**31:
+        raise MemoryError(f"the Hessian would have {indptr[-1]:,} blocks, and 2³¹ is the limit")
+    indices = np.empty(indptr[-1], np.int32)
+    diagonal = np.empty(rows, np.int32)
+    slots = np.full(places[-1], -1, np.int32)
+    run(_fill_columns, threads, *graph, places, indptr, indices, diagonal, slots, counters_for(1))
+    ends = np.cumsum([m * k * k for m, k in sizes])
+    parts = [slots[end - m * k * k : end].reshape(m, k, k) for (m, k), end in zip(sizes, ends, strict=True)]
+    return Pattern(indptr.astype(np.int32), indices, diagonal, parts)
+
+
+@kernel
+def _sort_corners(corner, start, incident):
+    """incident[start[i] : start[i + 1]]: where row i stands among the corners."""
+    for c in range(len(corner)):
+        if corner[c] >= 0:
+            start[corner[c] + 1] += 1
+    for i in range(1, len(start)):
+        start[i] += start[i - 1]
+    for c in range(len(corner)):
+        if corner[c] >= 0:
+            incident[start[corner[c]]] = c
+            start[corner[c]] += 1
+    for i in range(len(start) - 1, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0
+
+
+@kernel
+def _count_columns(corner, stencil, first, start, incident, indptr, counters):
+    """indptr[i + 1] = how many different rows share a stencil with row i, itself among them."""
+    rows = len(start) - 1
+    seen = np.full(rows, -1, np.int32)
+    chunks = -(-rows // CHUNK)
+    chunk = take_chunk(counters, 0, chunks)
+    while chunk >= 0:
+        for i in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
+            seen[i] = i
+            count = 1
+            for k in range(start[i], start[i + 1]):
+                e = stencil[incident[k]]
+                for c in range(first[e], first[e + 1]):
+                    j = corner[c]
+                    if j >= 0 and seen[j] != i:
+                        seen[j] = i
+                        count += 1
+            indptr[i + 1] = count
+        chunk = take_chunk(counters, 0, chunks)
+
+
+@physics
+def _sort(numbers, first, last):
+    """By insertion: rows are short."""
+    for k in range(first + 1, last):
+        value = numbers[k]
+        at = k
+        while at > first and numbers[at - 1] > value:
+            numbers[at] = numbers[at - 1]
+            at -= 1
+        numbers[at] = value
+
+
+@kernel
+def _fill_columns(
+    corner, stencil, first, start, incident, places, indptr, indices, diagonal, slots, counters
+):
+    rows = len(start) - 1
+    seen, place = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
+    chunks = -(-rows // CHUNK)
+    chunk = take_chunk(counters, 0, chunks)
+    while chunk >= 0:
+        for i in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
+            seen[i] = i
+            indices[indptr[i]] = i
+            count = indptr[i] + 1
+            for k in range(start[i], start[i + 1]):
+                e = stencil[incident[k]]
+                for c in range(first[e], first[e + 1]):
+                    j = corner[c]
+                    if j >= 0 and seen[j] != i:
+                        seen[j] = i
+                        indices[count] = j
+                        count += 1
+            _sort(indices, indptr[i], indptr[i + 1])
+            for k in range(indptr[i], indptr[i + 1]):
+                place[indices[k]] = k
+            diagonal[i] = place[i]
+            for k in range(start[i], start[i + 1]):
+                e = stencil[incident[k]]
+                width = first[e + 1] - first[e]
+                row = places[e] + (incident[k] - first[e]) * width
+                for c in range(first[e], first[e + 1]):
+                    if corner[c] >= 0:
+                        slots[row + c - first[e]] = place[corner[c]]
+        chunk = take_chunk(counters, 0, chunks)

@@ -1,0 +1,162 @@
+"""The multilevel preconditioner: symmetric, positive definite, and good on what is long, thin or stiff."""
+
+import numpy as np
+import pytest
+from problems import cantilever, face, material, membrane, net, perturbed, tied_blocks, twisted
+from scipy.sparse import bsr_matrix, eye
+from scipy.sparse.linalg import spsolve
+
+import supple
+from supple.linear import Assembly, Multilevel, NotPositive, pcg
+from supple.problem import Problem
+from supple.scene import build_model
+
+
+def bar(across, contrast=1.0, size=(2.0, 0.1, 0.1), cells=None):
+    """A cantilever 20 times as long as wide, one half of its cross-section stiffer by the contrast."""
+    mesh = supple.block(cells or (20 * across, across, across), size)
+    middle = mesh.points[mesh.tets].mean(axis=1)[:, 1] > 0.5 * size[1]
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kind = material("corotated", young=np.where(middle, contrast, 1.0) * 1e6, poisson=0.4)
+    body = scene.add_solid(mesh, kind, density=1000)
+    scene.pin(body.where(face(0, 0)))
+    return build_model(scene)
+
+
+def plate():
+    return bar(1, size=(1.0, 0.02, 1.0), cells=(25, 1, 25))
+
+
+def loose():
+    """Two blocks that nothing holds, one of them a single tetrahedron."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    scene.add_solid(supple.block(3), material("corotated"))
+    tet = supple.TetMesh(np.vstack([np.zeros(3), np.eye(3)]) + 5, np.array([[0, 1, 2, 3]]))
+    scene.add_solid(tet, material("neo_hookean"))
+    return build_model(scene)
+
+
+MODELS = {
+    "bar": lambda: bar(2),
+    "contrast": lambda: bar(3, contrast=1e4),
+    "plate": plate,
+    "twisted": lambda: build_model(twisted(material("stable_neo_hookean"))),
+    "tied": lambda: build_model(tied_blocks(material("corotated"), material("neo_hookean"), 1e8)),
+    "membrane": membrane,
+    "net": net,
+    "loose": loose,
+}
+
+ANY = pytest.mark.parametrize("name", MODELS)
+
+
+def system(model, precision="float64", noise=0.0, inertia=None):
+    problem = Problem(model, precision)
+    problem.begin_step(np.inf)
+    if inertia:
+        problem.loads.set_time_step(inertia)
+    if noise:
+        perturbed(problem, noise)
+    assembly = Assembly(problem)
+    problem.balance()
+    return assembly, assembly.restrict(problem.states.net).astype(float)
+
+
+@ANY
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_it_is_symmetric_and_positive_definite(name, precision):
+    assembly, _ = system(MODELS[name](), noise=1e-3)
+    M = Multilevel(assembly, precision).at(assembly.hessian("projected"), assembly.positions)
+    vectors = np.random.default_rng(0).standard_normal((8, assembly.size))
+    images = np.array([M(v) for v in vectors])
+    products = images @ vectors.T
+    size = np.sqrt(np.outer(products.diagonal(), products.diagonal()))
+    assert np.all(products.diagonal() > 0)
+    np.testing.assert_allclose(
+        products / size, products.T / size, atol=1e-3 if precision == "float32" else 1e-9
+    )
+
+
+@ANY
+def test_conjugate_gradients_find_what_a_factorisation_finds(name):
+    assembly, b = system(MODELS[name](), noise=1e-3, inertia=1.0 if name == "loose" else None)
+    H = assembly.hessian("projected")
+    x, iterations, negative, ritz = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)
+    assert negative is None
+    assert 0 < iterations < 200
+    expected = spsolve(H.tocsc(), b)
+    np.testing.assert_allclose(x, expected, atol=1e-4 * np.abs(expected).max())
+    assert 0 < ritz[0] < ritz[-1] < 4
+
+
+def test_iterations_hardly_grow_with_the_mesh():
+    """By 1.5 for ten times as many vertices, on a bar whose bending is all there is to find."""
+    counts = []
+    for across in (3, 7):
+        assembly, b = system(bar(across))
+        H = assembly.hessian("exact")
+        counts.append(pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-6).iterations)
+    assert counts[1] <= 1.5 * counts[0]
+
+
+def test_it_knows_where_the_body_is_now():
+    """A bar that has been turned by a quarter takes as many iterations as one that has not."""
+    counts = []
+    for turned in (False, True):
+        assembly, b = system(bar(3))
+        turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+        if turned:
+            problem, rest = assembly.problem, assembly.problem.model.rest
+            problem.u[:-1, :3] = rest @ turn.T - rest
+            b = (b.reshape(-1, 3) @ turn.T).ravel()
+        H = assembly.hessian("exact")
+        counts.append(pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-6).iterations)
+    assert abs(counts[0] - counts[1]) <= 1
+
+
+def test_threads_change_nothing():
+    assembly, b = system(bar(3))
+    H, hierarchy = assembly.hessian("exact"), Multilevel(assembly)
+    found = []
+    for threads in (1, 2, 3):
+        assembly.problem.device.threads = threads
+        found.append(pcg(assembly.hessian("exact"), b, hierarchy.at(H, assembly.positions), 1e-6).x)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def shifted(H, part):
+    """H less a part of its mean diagonal."""
+    return bsr_matrix(H - part * H.diagonal().mean() * eye(H.shape[0]), blocksize=(3, 3))
+
+
+def test_what_is_not_positive_definite_is_told():
+    assembly, _ = system(build_model(cantilever(material("corotated"), cells=4)))
+    H = assembly.hessian("exact")
+    hierarchy = Multilevel(assembly)
+    with pytest.raises(NotPositive):
+        hierarchy.at(shifted(H, 2.0), assembly.positions)
+
+
+def test_a_direction_of_negative_curvature_is_found():
+    """With a preconditioner that is still positive definite."""
+    assembly, b = system(build_model(cantilever(material("corotated"), cells=4)))
+    H = assembly.hessian("exact")
+    M = Multilevel(assembly).at(H, assembly.positions)
+    lowest = np.linalg.eigvalsh(H.toarray())[0]
+    indefinite = shifted(H, 2 * lowest / H.diagonal().mean())
+    x, _, p, _ = pcg(indefinite, b, M, 1e-12)
+    assert p is not None
+    assert p @ (indefinite @ p) < 0
+    assert np.isfinite(x).all()
+
+
+def test_nothing_to_solve():
+    assembly, b = system(build_model(cantilever(material("corotated"))))
+    H = assembly.hessian("exact")
+    M = Multilevel(assembly).at(H, assembly.positions)
+    x, iterations, negative, _ = pcg(H, 0 * b, M, 0.1)
+    assert iterations == 0
+    assert negative is None
+    assert not x.any()
+    assert pcg(H, b, M, 0.0, floor=1e-3 * np.linalg.norm(b)).iterations > 0
