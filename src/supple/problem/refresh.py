@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from supple.problem.problem import Problem
     from supple.terms import Term
 
-STALE = ("links", "rows of links", "assembly")
-"""What solvers have prepared for all steps, and must prepare again for other stencils."""
+LASTING = ("workplaces of element-wise methods", "elements of term", "Anderson history", "no links")
+"""What solvers have prepared that serves other stencils too: names that begin so."""
 
-BY_BATCH = ("rejected",)
-"""What has to do with how many batches there are."""
+BY_BATCH = "rejected"
+"""The same, as long as the batches stay."""
 
 
 def refresh(problem: Problem, index: int, term: Term) -> None:
@@ -79,7 +79,7 @@ def take_stencils(problem: Problem) -> None:
         device.push(array, rows)
     problem.loads.follow(done.batches)
     problem.measures.forget_stiffness()
-    problem.forget(*STALE)
+    problem.forget_but(*LASTING, BY_BATCH)
 
 
 def _grow(problem: Problem, times: int) -> None:
@@ -89,7 +89,7 @@ def _grow(problem: Problem, times: int) -> None:
     loads.lay_out(layout.vertices, len(loads.rows.force))
     loads.hold_at(problem.states.held_at)
     problem.measures.forget()
-    problem.forget(*BY_BATCH)
+    problem.forget_but(*LASTING)
 
 
 def _move_visits(problem: Problem, done: Changes) -> None:
