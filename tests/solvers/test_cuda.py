@@ -243,6 +243,25 @@ def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
     np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)
 
 
+@on_a_card
+@pytest.mark.parametrize("block", [falling_block, rolling_block])
+@pytest.mark.parametrize("solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.XPBD()], ids=str)
+def test_springs_come_and_go_on_a_card(solver, block):
+    """More of them than there is room for at first."""
+    options = {"max_iterations": 8, "springs": 10}
+    sims = [
+        supple.Stepper(block("neo_hookean"), 0.01, solver, device=device, **options)
+        for device in ("cpu", "cuda")
+    ]
+    for count in (6, 40, 0, 25):
+        pairs = np.random.default_rng(count).permutation(125)[: 2 * count].reshape(-1, 2)
+        found = []
+        for sim in sims:
+            sim.set_springs(pairs, 40.0, 0.3)
+            found.append(sim.step().positions)
+        np.testing.assert_allclose(*found, atol=1e-9)
+
+
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
 def test_a_missing_device_is_a_sentence():
     with pytest.raises(ValueError, match="device='cpu'"):
