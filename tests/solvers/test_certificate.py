@@ -26,13 +26,13 @@ def bar(cells=(20, 2, 2), young=1e8, gravity=9.8):
 
 
 def wrung(gravity=0.0):
-    """A bar whose end is turned by three radians."""
+    """A bar whose end is turned by two radians."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     body = scene.add_solid(
         supple.block((10, 2, 2), (1, 0.2, 0.2)), material("corotated", young=1e5), density=1000
     )
     scene.pin(body.where(face(0, 0)))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=3.0)
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=2.0)
     scene.pin(body.where(face(0, 1)), motion=turn)
     return scene
 

@@ -92,7 +92,7 @@ class DescentRun(Run):
         self._forecast = Forecast(1e-4)
         self._sweeps = 0
         self._newton: NewtonPCG | None = None
-        self._sweeps_only, self._told = True, False
+        self._sweeps_only = True
         self._version = problem.layout.version
         if options.ahead == 0:
             self._turn_to_newton()
@@ -106,13 +106,13 @@ class DescentRun(Run):
             self._newton.tolerance = self._forecast.aim
 
     def go_on(self, imbalance: float) -> None:
-        """Go on sweeping where that soon arrives at the imbalance; long waves hardly show in it."""
-        first, self._forecast.aim = not self._told, imbalance
-        self._told = True
-        if self._newton is not None:
-            self._newton.tolerance = imbalance
-        elif not first or not self._forecast.known or self._forecast.remaining > self.options.ahead:
+        """By Newton steps: long waves hardly show in the imbalance, and the first direction is known, since
+        it was what told the distance."""
+        self._forecast.aim = imbalance
+        if self._newton is None:
             self._turn_to_newton()
+        else:
+            self._newton.tolerance = imbalance
 
     @property
     def colours(self) -> int:

@@ -38,6 +38,7 @@ class Linearisation:
         self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
         self.free = self.assembly.free
         self.iterations = self.filtered = 0
+        self._known: tuple[tuple[np.ndarray, ...], float, Direction] | None = None
 
     def force(self) -> np.ndarray:
         """The net forces r (f, 3) [N] that the problem evaluated last."""
@@ -51,7 +52,21 @@ class Linearisation:
         """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
         definite as far as can be seen, else with its filtered one. accuracy: relative, in the norm of the
         energy; floor [N]: a residual that is small enough in any case. probe: look for negative curvature
-        also where r does not lead."""
+        also where r does not lead. What a probe has found for the same system is taken
+        where it is accurate enough."""
+        if self._known is not None and not probe:
+            system, known, direction = self._known
+            if known <= accuracy and all(map(np.array_equal, system, self._system())):
+                return direction
+        direction = self._direction(accuracy, floor, probe)
+        self._known = (tuple(map(np.copy, self._system())), accuracy, direction) if probe else None
+        return direction
+
+    def _system(self) -> tuple[np.ndarray, ...]:
+        """What H and r depend on: displacements, net forces and inertia."""
+        return self.problem.u, self.problem.states.net, self.problem.loads.inertia
+
+    def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
         concave = curvature = None
         try:
             exact = self._solve("exact", accuracy, floor, probe)

@@ -10,6 +10,7 @@ holds for the path. A rigid rotation is followed exactly.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +33,8 @@ from supple.solvers.laplace import Laplace
 from supple.terms.elastic import Elastic, corners, displacement_gradient, rest_gradient, shape_gradients
 from supple.terms.term import Elements, Term
 
-STRAIGHT = 1e-4
-"""Turns [rad] below which a straight line does as well."""
+STRAIGHT = 3e-3
+"""Turns [rad] below which a straight line does as well: it stretches elements by half the square of that."""
 
 ACCURACY = 1e-2
 """Of y, relative to what it should even out."""
@@ -159,10 +160,7 @@ class RotationPath:
             for term, elements in pairs
             if isinstance(term, Elastic) and term.material.objective
         ]
-        self._stiffness = sum(
-            (_laplacian(term, elements, number, problem) for term, elements in pairs),
-            start=csr_array((len(self.free),) * 2),
-        )
+        self._number = number
         self._inertia: np.ndarray | None = None
         self._direction = np.zeros((problem.model.vertices + 1, RECORD))
 
@@ -189,6 +187,14 @@ class RotationPath:
             by_row = turning.pulls.reshape(len(own), -1, 3, own.shape[2]).transpose(0, 3, 1, 2)
             pull += turning.gathering @ by_row.reshape(-1, 3)
         return self._laplace.solve(pull, ACCURACY)
+
+    @cached_property
+    def _stiffness(self) -> csr_array:
+        """(f, f) [N/m] of all terms."""
+        p = self.problem
+        pairs = zip(p.model.terms, p.layout.elements, strict=True)
+        parts = (_laplacian(term, elements, self._number, p) for term, elements in pairs)
+        return sum(parts, start=csr_array((len(self.free),) * 2))
 
     @property
     def _laplace(self) -> Laplace:
