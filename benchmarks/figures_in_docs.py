@@ -21,6 +21,7 @@ def main() -> None:
     newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
     write("docs/design/newton.md", table(machine, newton))
     write("docs/design/acceleration.md", accelerations())
+    write("docs/design/changing_stencils.md", changing_stencils())
     write("docs/design/parameters.md", parameters())
 
 
@@ -135,6 +136,19 @@ def accelerations() -> Iterator[str]:
             for run in runs.values()
         )
         yield f"| {scene} | " + " | ".join(cells) + " |"
+
+
+def changing_stencils() -> Iterator[str]:
+    """A row for each number of springs in each block."""
+    measured = json.loads((RESULTS / "stencils.json").read_text())
+    cpu = measured["machine"]["cpu"]
+    yield f"| one thread of an {cpu}, float32 | all anew | refresh | sweep without, with |"
+    yield "|---" * 4 + "|"
+    for block in measured["blocks"]:
+        for run in block["springs"]:
+            what = f"{block['vertices']:,} vertices, {run['count']:,} springs, {run['moved']:,} recoloured"
+            times = f"{run['sweep_without_ms']:.1f} ms, {run['sweep_with_ms']:.1f} ms"
+            yield f"| {what} | {block['set_up_ms']:.0f} ms | {run['refresh_ms']:.1f} ms | {times} |"
 
 
 def links(runs: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -89,7 +89,7 @@ def solve(name: str) -> None:
 def draw(name: str, run: SavedRun) -> dict[str, Any]:
     """Draw a picture, or a film where there are several frames or a start to recover from."""
     print(f"{name}: drawing")
-    several = len(run.record["frames"]) > 1
+    several = len(run.account["frames"]) > 1
     shapes: Sequence[Shape] = run.shapes() if several else run.shapes([1])
     fps = min(1 / run.file.scene.dt, 20.0)
     if run.file.start is not None:
@@ -118,7 +118,7 @@ def with_palette(path: Path) -> None:
 
 def iterations(run: SavedRun) -> list[Shape]:
     """Where a solve is after more and more iterations: each is done again from the start."""
-    total = run.record["frames"][0]["iterations"]
+    total = run.account["frames"][0]["iterations"]
     counts = np.unique(np.round(np.geomspace(1, total, 26)).astype(int))
     start, solver = run.file.start_positions(run.model), method_of(None, run.file)
     assert start is not None
@@ -126,26 +126,26 @@ def iterations(run: SavedRun) -> list[Shape]:
     for count in counts:
         result = supple.equilibrium(run.model, solver, start=start, tolerance=None, max_iterations=int(count))
         caption = (
-            f"{solver_name(run.record)} · after {count} iterations · imbalance {result.report.imbalance:.1e}"
+            f"{solver_name(run.account)} · after {count} iterations · imbalance {result.report.imbalance:.1e}"
         )
         shapes.append(Shape(result.positions, caption))
     return shapes
 
 
 def figures_of(run: SavedRun) -> dict[str, Any]:
-    record = run.record
-    frames = record["frames"]
+    account = run.account
+    frames = account["frames"]
     return {
         "title": run.title,
-        "vertices": record["scene"]["vertices"],
-        "tets": record["scene"]["tets"],
-        "solver": solver_name(record),
+        "vertices": account["scene"]["vertices"],
+        "tets": account["scene"]["tets"],
+        "solver": solver_name(account),
         "frames": len(frames),
         "iterations": sum(frame["iterations"] for frame in frames),
         "worst_imbalance": max(frame["imbalance"] for frame in frames),
         "seconds": sum(frame["seconds"] for frame in frames),
-        "machine": record["machine"],
-        "date": record["date"],
+        "machine": account["machine"],
+        "date": account["date"],
     }
 
 
@@ -158,7 +158,8 @@ def write_readme(figures: dict[str, dict[str, Any]]) -> None:
 
 Every scene of [scenes](../../scenes), solved until the imbalance of forces is below its tolerance and drawn
 by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving, in
-float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, orange lines are attachments.
+float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, open ones
+along some directions only, orange lines are attachments.
 
 <table>
 {rows}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,18 +39,20 @@ class GatheredRows(TetRows):
     __slots__ = ()
 
 
+@dataclass(frozen=True, eq=False)
 class Gathered(TetElasticity):
-    """Tetrahedra whose parameters are looked up by their number."""
+    """Tetrahedra whose parameters are looked up by their number. To all else they have no material."""
 
-    kind = GatheredRows
+    parameters: Any = None
+    stiffness: ClassVar[np.ndarray] = np.zeros(0)
 
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
-        rows = super().rows(visits, start)
+        rows = TetElasticity(self.vertices, self.gradients, self.volume, self.parameters).rows(visits, start)
         table = np.zeros((len(self.vertices), RECORD), visits.dtype)
-        for k, values in enumerate(self.material):
+        for k, values in enumerate(self.parameters):
             table[:, k] = values
-        places = np.maximum(visits.elements, 0)[:, None, :]
-        return rows._replace(material=type(self.material)._make((table, np.ascontiguousarray(places))))
+        places = np.ascontiguousarray(np.maximum(visits.elements, 0)[:, None, :])
+        return GatheredRows(*rows[:3], type(self.parameters)._make((table, places)))
 
 
 @vertex_force.of(GatheredRows)
@@ -73,7 +75,7 @@ def ways(cells: int, name: str) -> dict[str, Model]:
     (term,) = model.terms
     young = np.random.default_rng(0).uniform(5e4, 2e5, len(term.vertices))
     uneven = MATERIALS[name].example(young=young)
-    gathered = Gathered(term.vertices, term.gradients, term.volume, uneven)
+    gathered = Gathered(term.vertices, term.gradients, term.volume, None, uneven)
     return {
         "uniform": model,
         "copies": replace(model, terms=(replace(term, material=uneven),)),

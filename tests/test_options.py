@@ -120,6 +120,20 @@ def test_signatures_show_all_keywords(call):
     assert {*LIMITS} <= set(Options.__annotations__)
 
 
+def test_evaluations_take_a_compute_too():
+    result = supple.equilibrium(scene(), max_iterations=1)
+    where = {"precision": "float32", "threads": 1}
+    for evaluate in (result.evaluate, lambda **o: supple.evaluate(scene(), result.positions, **o)):
+        together, apart = evaluate(compute=Compute(**where)), evaluate(**where)
+        np.testing.assert_array_equal(together.internal_force, apart.internal_force)
+        with pytest.raises(ValueError, match="or threads, not both"):
+            evaluate(compute=Compute(), threads=1)
+        with pytest.raises(TypeError, match="has no keyword 'tolerance'"):
+            evaluate(tolerance=1e-3)
+    assert "compute" in inspect.signature(supple.evaluate).parameters
+    assert "stop" not in inspect.signature(supple.evaluate).parameters
+
+
 def test_a_stop_takes_the_place_of_all_that_a_file_says(tmp_path):
     (tmp_path / "bar.toml").write_text(
         "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"

@@ -25,6 +25,7 @@ __all__ = [
     "Comparison",
     "Compute",
     "Corotated",
+    "Descent",
     "Embedding",
     "Evaluation",
     "Frame",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
@@ -17,39 +17,45 @@ from supple.model import Model
 from supple.scene import Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solvers import SOLVERS, Solver, default_solver
-from supple.stop import DEFAULT_TOLERANCE, Stop
+from supple.stop import DEFAULT_DISTANCE, DEFAULT_TOLERANCE, Stop
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Options(TypedDict, total=False):
-    """The keywords of every call that solves something: `stop` and `compute`, or what they consist of, one by
-    one. What is left out is what a scene file says, else the default."""
+class Circumstances(TypedDict, total=False):
+    """The keywords of every call that computes something: `compute`, or what it consists of, one by one."""
 
-    stop: Stop | None
-    tolerance: float | None
-    max_iterations: int | None
-    time_budget: float | None
     compute: Compute | None
     device: str
     precision: str
     threads: int | None
 
 
+class Options(Circumstances, total=False):
+    """The keywords of every call that solves something: `stop`, too, or what it consists of. What is left out
+    is what a scene file says, else the default."""
+
+    stop: Stop | None
+    tolerance: float | None
+    max_iterations: int | None
+    time_budget: float | None
+    distance: float | None
+
+
 LIMITS = tuple(option.name for option in fields(Stop))
-CIRCUMSTANCES = {option.name: option.default for option in fields(Compute)}
+COMPUTE = {option.name: option.default for option in fields(Compute)}
 
 
 def takes_options(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function with `**options: Unpack[Options]` refuse other keywords by a suggestion, and show these
-    in its signature: editors find them in the type, `help` and notebooks only there."""
+    """Let a function with `**options: Unpack[Options]`, or `Unpack[Circumstances]`, refuse other keywords by
+    a suggestion, and show these in its signature: editors find them in the type, `help` and notebooks only
+    there."""
     signature = inspect.signature(function)
-    *named, _ = signature.parameters.values()
-    keyword, hints = inspect.Parameter.KEYWORD_ONLY, get_type_hints(Options)
-    own = [
-        inspect.Parameter(n, keyword, default=CIRCUMSTANCES.get(n), annotation=h) for n, h in hints.items()
-    ]
+    *named, rest = signature.parameters.values()
+    hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else Circumstances)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter(n, keyword, default=COMPUTE.get(n), annotation=h) for n, h in hints.items()]
     title = function.__qualname__.removesuffix(".__init__")
     known = [parameter.name for parameter in (*named, *own)]
 
@@ -99,7 +105,8 @@ def request(
     stop = stop_of(options, file, DEFAULT_TOLERANCE if always_tolerance else None)
     compute = compute_of(options)
     method.refuse_unable(compute.device, compute.precision)
-    return Request(chosen, file, method, completed(stop, method, options), compute)
+    stop = completed(stop, method, options)
+    return Request(chosen, file, method, arriving(stop, options) if always_tolerance else stop, compute)
 
 
 def stop_of(options: Options, file: SceneFile | None = None, tolerance: float | None = None) -> Stop:
@@ -128,9 +135,16 @@ def completed(stop: Stop, solver: Solver, options: Options) -> Stop:
     return stop.completed(solver)
 
 
-def compute_of(options: Options) -> Compute:
+def arriving(stop: Stop, options: Options) -> Stop:
+    """Of a solve for an equilibrium: with the default distance beside a tolerance, unless a distance, or a
+    whole `stop`, was said."""
+    said = stop.distance is not None or "distance" in options or options.get("stop") is not None
+    return stop if said or stop.tolerance is None else replace(stop, distance=DEFAULT_DISTANCE)
+
+
+def compute_of(options: Circumstances) -> Compute:
     """How to compute, as the call says; refuses devices that cannot be used."""
-    said = _said(options, CIRCUMSTANCES, unless=("threads",))
+    said = _said(options, COMPUTE, unless=("threads",))
     compute = options.get("compute")
     if compute is None:
         compute = Compute(**said)

@@ -15,7 +15,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 within float64."""
 
 SHORTEST, LONGEST = 1e-12, 1e12
-"""The same for lengths [m]. A vertex that has moved a thousand times further is lost."""
+"""Lengths [m] may be this small and this large. A vertex that has moved a thousand times further is lost."""
 
 MOST = 2**31 - 1
 """The largest whole number: counts and vertex numbers of kernels have 32 bits."""

@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from supple.checks import closest, each, shown
+from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
+
+FIGURES: dict[str, Any] = {
+    "energy": 0,
+    "volume_ratio": 1,
+    "von_mises": 2,
+    "pressure": 3,
+    "principal_stresses": slice(4, 7),
+    "principal_stretches": slice(7, 10),
+}
+"""Where they are among the figures of an element."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Deformations:
     """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
-    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; linear (m,): whether their
-    material is one for small deformations, which has one stress only.
+    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; figures (m, 10): what follows
+    from these, see the properties; linear (m,): whether their material is one for small deformations, which
+    has one stress only.
 
     Triangles have the F that keeps their thickness, and with it a stress across their plane.
     """
@@ -27,6 +40,7 @@ class Deformations:
     element_energy: np.ndarray
     deformation_gradient: np.ndarray
     piola: np.ndarray
+    figures: np.ndarray
     linear: np.ndarray
 
     @cached_property
@@ -34,10 +48,10 @@ class Deformations:
         """ψ (m,) [J/m³]: energy per volume at rest."""
         return self.element_energy / self.rest_volume
 
-    @cached_property
+    @property
     def volume_ratio(self) -> np.ndarray:
         """J = det F (m,), negative where an element is inverted."""
-        return np.linalg.det(self.deformation_gradient)
+        return self._figure("volume_ratio")
 
     @cached_property
     def cauchy(self) -> np.ndarray:
@@ -49,36 +63,29 @@ class Deformations:
             )
         return np.where(self.linear[:, None, None], self.piola, true)
 
-    @cached_property
+    @property
     def pressure(self) -> np.ndarray:
         """-tr(σ)/3 (m,) [Pa], positive in compression."""
-        return -np.trace(self.cauchy, axis1=1, axis2=2) / 3
+        return self._figure("pressure")
 
-    @cached_property
+    @property
     def von_mises(self) -> np.ndarray:
         """√(3/2 s:s) (m,) [Pa] with s = σ - tr(σ)/3 I."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            deviator = self.cauchy + self.pressure[:, None, None] * np.eye(3)
-            return np.sqrt(1.5 * np.square(deviator).sum(axis=(1, 2)))
+        return self._figure("von_mises")
 
-    @cached_property
+    @property
     def principal_stresses(self) -> np.ndarray:
         """Eigenvalues of σ (m, 3) [Pa], the largest first, which is tension where it is positive."""
-        values = np.full((len(self.cauchy), 3), np.nan)
-        there = np.isfinite(self.cauchy).all(axis=(1, 2))
-        symmetric = 0.5 * (self.cauchy + self.cauchy.transpose(0, 2, 1))[there]
-        values[there] = np.linalg.eigvalsh(symmetric)[:, ::-1]
-        return values
+        return self._figure("principal_stresses")
 
-    @cached_property
+    @property
     def principal_stretches(self) -> np.ndarray:
         """Singular values of F (m, 3), the largest first; the last is negative where an element is
         inverted."""
-        values = np.full((len(self.deformation_gradient), 3), np.nan)
-        there = np.isfinite(self.deformation_gradient).all(axis=(1, 2))
-        values[there] = np.linalg.svd(self.deformation_gradient[there], compute_uv=False)
-        values[:, 2] = np.copysign(values[:, 2], self.volume_ratio)
-        return values
+        return self._figure("principal_stretches")
+
+    def _figure(self, name: str) -> np.ndarray:
+        return self.figures[:, FIGURES[name]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,8 +101,8 @@ class Pulls:
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction:
     """What a pin does to its body: force (3,) [N], and its moment (3,) [N m] about the centre (3,) [m], the
-    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). A vertex of several pins counts
-    for the first."""
+    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). Where several pins hold a vertex
+    along the same direction, that counts for one that holds it wholly, else for the first."""
 
     force: np.ndarray
     moment: np.ndarray
@@ -161,18 +168,18 @@ class Evaluation(Deformations):
 
     @cached_property
     def reactions(self) -> dict[str, Reaction]:
-        """The reaction of every pin by its name. What several pins hold counts for the first of them."""
-        left, found = self.reaction_force.copy(), {}
-        for name, vertices, directions in self.model.supports or (("pins", self.model.pinned, None),):
-            forces_here = left[vertices]
-            if directions is not None:
-                each = np.broadcast_to(directions, (len(vertices), *directions.shape[-2:]))
-                forces_here = np.einsum("kdi,kdj,kj->ki", each, each, forces_here)
-            left[vertices] -= forces_here
+        """The reaction of every pin by its name. What several pins hold counts for the one that holds it
+        wholly, else for the first of them."""
+        supports = self.model.supports or (("pins", self.model.pinned, None),)
+        parts = [Part(vertices, self.model.rest[vertices], held) for _, vertices, held in supports]
+        holding = Holding(parts)
+        shares = holding.shares(self.reaction_force[holding.vertices])
+        found = {}
+        for (name, vertices, _), forces in zip(supports, shares, strict=True):
             places = self.positions[vertices]
             centre = places.mean(axis=0) if len(places) else np.zeros(3)
-            moment = np.cross(places - centre, forces_here).sum(axis=0)
-            found[name] = Reaction(forces_here.sum(axis=0), moment, centre, vertices, forces_here)
+            moment = np.cross(places - centre, forces).sum(axis=0)
+            found[name] = Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
         return found
 
     @cached_property

@@ -12,7 +12,7 @@ from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
-from supple.scene.holding import holds
+from supple.scene.directions import holds
 from supple.scene.scene import Load, Pin, scene_of
 from supple.scene.support import rigid_motions_left
 from supple.solvers import SOLVERS, Solver

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,8 +78,8 @@ class Model:
 
     @property
     def mean_edge(self) -> float:
-        """Mean length of the first edges of all elements at rest [m]."""
-        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties]
+        """Mean length of the first edges at rest of all elements that stay [m]."""
+        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties and term.capacity is None]
         edges = np.concatenate([np.diff(self.rest[s], axis=1)[:, 0] for s in stencils] or [np.empty((0, 3))])
         return float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 
@@ -89,6 +89,11 @@ class Model:
         mask = np.ones(self.vertices, bool)
         mask[self.pinned] = False if self.held is None else np.any(self.held != np.eye(3), axis=(1, 2))
         return mask
+
+    @property
+    def body_vertices(self) -> list[tuple[str, slice]]:
+        """Names and vertices of the bodies; one of all vertices where the model knows none."""
+        return [(body.name, body.vertices) for body in self.bodies] or [("", slice(0, self.vertices))]
 
     @property
     def rollers(self) -> np.ndarray:
@@ -114,12 +119,13 @@ class Model:
         rest[..., self.pinned, :] -= self.along(vectors[..., self.pinned, :])
         return rest
 
-    def is_loaded(self, force: np.ndarray) -> Any:
-        """Whether forces (..., n, 3) act on anything that may move; bool, of shape (...)."""
-        if self.held is None:
-            return force[..., self.free, :].any(axis=(-2, -1))
-        acting = np.abs(self.unheld(force)).max(axis=(-2, -1))
-        return acting > 1e-12 * np.abs(force).max(axis=(-2, -1))  # beyond the rounding of directions
+    def loaded_bodies(self, force: np.ndarray) -> np.ndarray:
+        """Whether forces (..., n, 3) act on anything of each body that may move; bool, (..., bodies)."""
+        acting, least = force[..., :, :] * self.free[:, None], 0.0
+        if self.held is not None:  # beyond the rounding of directions
+            acting, least = self.unheld(force), 1e-12 * float(np.abs(force).max(initial=0))
+        acts = (np.abs(acting) > least).any(axis=-1)
+        return np.stack([acts[..., own].any(axis=-1) for _, own in self.body_vertices], axis=-1)
 
     def fractions_at(self, time: float) -> tuple[float, ...]:
         """What part of each varying force acts at a time [s]."""
@@ -135,6 +141,11 @@ class Model:
         for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
             force = force + fraction * whole
         return force
+
+
+def with_term(model: Model, index: int, term: Term) -> Model:
+    """The model with another term in place of one."""
+    return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
 @dataclass(frozen=True, eq=False)

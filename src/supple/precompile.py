@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from multiprocessing import get_context
 from time import perf_counter
@@ -15,7 +15,7 @@ from supple.materials import MATERIALS
 from supple.meshes import block
 from supple.scene import Scene
 from supple.simulate import equilibrium, simulate
-from supple.solvers import Solver
+from supple.solvers import Descent, Solver
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,20 @@ def precompile(
             yield ready.result()
 
 
+def _phases(solvers: Sequence[Solver]) -> Iterator[Solver]:
+    """The solvers, and those that choose between methods also with the other one."""
+    for solver in solvers:
+        yield solver
+        if isinstance(solver, Descent):
+            yield replace(solver, ahead=0)
+
+
 def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> Compiled:
     began = perf_counter()
     scene = Scene(gravity=(0, -1, 0))
     body = scene.add_solid(block(2), MATERIALS[material].example(), density=1)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    for solver in solvers:
+    for solver in _phases(solvers):
         if precision not in solver.precisions or device not in solver.devices:
             continue
         compute = Compute(device, precision, threads=1)

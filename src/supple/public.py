@@ -66,6 +66,7 @@ from supple.solvers import (
     Anderson,
     BlockXPBD,
     Chebyshev,
+    Descent,
     Newton,
 )
 from supple.state import State

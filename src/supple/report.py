@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from supple.solvers.certificate import Certificate
 from supple.words import counted
 
 
@@ -49,6 +50,7 @@ class Report:
     reduction: |r| / |r at the first iterate|, as in the papers' plots.
     residual: |r| [N].  energy: total (incremental) potential [J].
     max_iterations: those that were allowed, given or not.
+    certificate: how far every body is from the equilibrium, where that was computed.
     seconds: wall clock of the solve without compilation, which is compile_seconds.
     """
 
@@ -71,6 +73,7 @@ class Report:
     colours: int = 0
     inverted: int = 0
     rejected: int = 0
+    certificate: Certificate | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 
@@ -80,7 +83,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values only, ready for JSON; the outcome appears as its name and as its sentence."""
-        values = asdict(self)
+        values = asdict(replace(self, certificate=None))
+        values["certificate"] = self.certificate.to_dict() if self.certificate else None
         values["outcome"] = self.outcome.name.lower()
         values["sentence"] = self.outcome.value
         values["ok"] = self.ok
@@ -99,6 +103,8 @@ class Report:
             + (f" (+ {self.compile_seconds:.3g} s compiling)" if self.compile_seconds else ""),
             f"  imbalance {self.imbalance:.2e}, reduction {self.reduction:.2e}, energy {self.energy:.6g} J",
         ]
+        if self.certificate is not None:
+            lines.append(f"  {self.certificate}")
         if self.inverted:
             lines.append(f"  inverted: {counted(self.inverted, 'element')}")
         if self.rejected:

@@ -103,7 +103,7 @@ def film(
 
 
 def open_run(path: PathLike) -> SavedRun:
-    """The run in a results folder of `supple run`: its record, its scene and its `frames`, each read when it
+    """The run in a results folder of `supple run`: its account, its scene and its `frames`, each read when it
     is asked for. Nothing is simulated."""
     from supple.runs.saved import open_run as opened
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from supple.asking import Options, Request, check_watching, request, takes_options
+from supple.asking import (
+    Circumstances,
+    Options,
+    Request,
+    arriving,
+    check_watching,
+    compute_of,
+    request,
+    takes_options,
+)
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
-from supple.compute import Compute
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.report import Report
@@ -59,14 +67,13 @@ class Result:
 
         return array_of(like, self.positions, self.model.rest, self.on_device)
 
-    def evaluate(
-        self, *, precision: str = "float64", device: str = "cpu", threads: int | None = None
-    ) -> Evaluation:
+    @takes_options
+    def evaluate(self, **options: Unpack[Circumstances]) -> Evaluation:
         """Forces, reactions at pins, energies, deformations and stresses here, under the loads and with the
-        inertia that led here; see `supple.evaluate`."""
+        inertia that led here; compute as for `supple.evaluate`."""
         from supple.evaluating import evaluation_of
 
-        compute = Compute(device, precision, threads)
+        compute = compute_of(options)
         x = finite_rows("positions", self.positions, self.model.vertices)
         return evaluation_of(self.model, x, self.step, compute)
 
@@ -112,11 +119,12 @@ def equilibrium(
     """The positions at which all forces balance, with every motion and every load at its end.
 
     solver: one with its options, or a name such as "newton". start: positions (n, 3) or a state to begin
-    from; the rest positions by default. stop: a `Stop`, or its tolerance (on the imbalance), max_iterations
-    and time_budget [s] one by one; then the tolerance is 1e-4 unless given, also beside the others, and None
-    for none. A scene file says all of these where the call does not. compute: a `Compute`, or its device,
-    precision and threads one by one. history: record residual and energy after every iteration. watch: called
-    with iteration, imbalance and seconds whenever the solve looks."""
+    from; the rest positions by default. stop: a `Stop`, or its tolerance (on the imbalance), max_iterations,
+    time_budget [s] and distance (of every body to the equilibrium, relative to its size) one by one; then
+    tolerance and distance are 1e-4 unless given, also beside the others, and None for none. A scene file says
+    all of these where the call does not. compute: a `Compute`, or its device, precision and threads one by
+    one. history: record residual and energy after every iteration. watch: called with iteration, imbalance
+    and seconds whenever the solve looks."""
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)
     check_watching(history, watch)
@@ -161,6 +169,8 @@ def simulate(
     check_watching(history, watch)
     scene = scene_of(scene)
     pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic)
+    if pace.quasistatic:
+        asked = replace(asked, stop=arriving(asked.stop, options))
     frames = whole_number("frames", scene.frames if frames is None else frames)
     if isinstance(start, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as start, or velocities")

@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from supple.certifying import Certifying
 from supple.compute import Compute
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
@@ -63,7 +64,7 @@ class Progress:
         done all the same, unless rounding is all that they could change."""
         if iteration - self.at <= run.patience:
             return None
-        if latest.residual <= ROUNDED * latest.rounding:
+        if latest.is_rounding(ROUNDED):
             return Outcome.PRECISION
         energy = problem.measures.energy_of(copy)
         falls = energy < self.energy - problem.measures.energy_rounding(copy)
@@ -118,11 +119,13 @@ def solve_copies(
 
         look()
         run = solver.begin(problem)  # which may move u already
+        run.aim(stop.tolerance, stop.max_iterations)
         setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
+        certifying = Certifying(problem, stop)
         checking = stop.tolerance is not None or record or watch is not None or run.guarded
         while True:
             for copy in map(int, device.active):
-                outcome = _outcome(latest[copy], stop, iteration, limit, clock, problem, run)
+                outcome = _outcome(latest[copy], stop, iteration, limit, clock, problem, run, certifying)
                 if outcome is None and stop.tolerance is not None:
                     outcome = progress[copy].outcome(problem, copy, latest[copy], stop, run, iteration)
                 if outcome is not None:
@@ -158,6 +161,7 @@ def solve_copies(
             device.assign(problem.u, good, copy)
         if undone:
             latest = measures.balances()
+        certificate = certifying.final(ended[0][0], latest[0])
         energies, inverted, rejected = measures.energies(), measures.inversions(), run.rejected()
     return [
         Report(
@@ -180,7 +184,8 @@ def solve_copies(
             colours=run.colours,
             inverted=int(inverted[copy]),
             rejected=rejected[copy],
-            notes=run.notes(copy) + _advice(outcome, problem),
+            certificate=certificate,
+            notes=run.notes(copy) + _advice(outcome, problem) + certifying.notes(),
             history=history if copy == 0 else None,
         )
         for copy, (outcome, iterations, seconds) in sorted(ended.items())
@@ -223,11 +228,12 @@ def _outcome(
     clock: float,
     problem: Problem,
     run: Run,
+    certifying: Certifying,
 ) -> Outcome | None:
     """How the solve ends here, or None to go on."""
     if not balance.finite and not _recovering(problem, run):
         return Outcome.FAILED
-    if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
+    if stop.tolerance is not None and balance.imbalance <= stop.tolerance and certifying.agrees(balance, run):
         return Outcome.CONVERGED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any, Unpack, overload
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from supple.asking import Options, request, takes_options
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
 from supple.equilibria import bytes_per_copy
+from supple.magnitudes import refuse_beyond
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.report import Outcome, Report
@@ -24,6 +25,7 @@ from supple.scene.variations import Vertices, forces_on, pins_at
 from supple.simulate import Frame, frame_of, sound
 from supple.solvers import Solver
 from supple.solving import make_problem, on_device
+from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
 from supple.stepping import Stepping, make_pace
 from supple.words import counted
@@ -90,6 +92,8 @@ class Stepper:
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
     leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
     move all of them at once; on the CPU they go one by one, with one set-up for all.
+
+    springs: room for that many springs that come and go, see `set_springs`.
     """
 
     @takes_options
@@ -103,6 +107,7 @@ class Stepper:
         damping: float | None = None,
         quasistatic: bool | None = None,
         copies: int | None = None,
+        springs: int = 0,
         **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
@@ -113,6 +118,9 @@ class Stepper:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
         self.model = build_model(scene, pace.quasistatic)
+        self._springs = whole_number("springs", springs, at_least=0) > 0
+        if self._springs:
+            self.model = with_room_for_springs(self.model, springs)
         together = self.copies is not None and compute.device == "cuda" and solver.batches
         self._one_by_one = self.copies is not None and not together
         if self.copies is not None and together:
@@ -259,6 +267,31 @@ class Stepper:
         of all copies."""
         reports = self._advance(forces, pins)
         return reports[0] if self.copies is None else reports
+
+    def set_springs(
+        self, pairs: ArrayLike, stiffness: ArrayLike | None = None, rest_length: ArrayLike | None = None
+    ) -> None:
+        """From now on these springs are there, ½ k (l - L)² [J], and none of those before:
+
+            sim = supple.Stepper(scene, dt=0.01, springs=100)
+            sim.set_springs([(3, 17), (4, 18)], stiffness=50.0, rest_length=0.1)
+            sim.step()
+            sim.set_springs([])
+
+        pairs (m, 2): numbers of the vertices at their ends; stiffness k [N/m] and rest_length L [m] are
+        numbers or one for each, and springs without a rest_length are as long as they are now. Nothing is
+        built anew, as long as there are not more of them than what the stepper was made with (`springs`).
+        They are the same for all copies, and no part of the state.
+        """
+        if not self._springs:
+            raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
+        if rest_length is None and self.copies is not None:
+            raise ValueError("the copies are not alike: give the springs a rest_length")
+        now = self.model.rest if self.copies is not None else self.positions
+        term = springs_between(self.model, pairs, stiffness, rest_length, now)
+        refuse_beyond(replace(self.model, terms=(term,)), str(self._problem.dtype))
+        self._problem.refresh(len(self.model.terms) - 1, term)
+        self.model = self._problem.model
 
     def _advance(self, forces: Forces | None, pins: Pins | None) -> list[Report]:
         if self._failed:

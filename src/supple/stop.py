@@ -14,15 +14,21 @@ DEFAULT_TOLERANCE = 1e-4
 """The imbalance to reach where nothing says when to stop: at every door, in Python, scene files and
 commands."""
 
+DEFAULT_DISTANCE = 1e-4
+"""How close to the equilibrium every body must be then, relative to its size, where there is one to reach."""
+
 
 @dataclass(frozen=True)
 class Stop:
     """When a solve ends: whichever comes first. tolerance: the imbalance of forces to reach, between 0 and 1.
-    max_iterations: at least 1. time_budget [s]. None sets no limit."""
+    max_iterations: at least 1. time_budget [s]. None sets no limit. distance: where the imbalance is reached,
+    every body must also be this close to the equilibrium, relative to its size; None where that is not asked,
+    and then not computed."""
 
     tolerance: float | None = None
     max_iterations: int | None = None
     time_budget: float | None = None
+    distance: float | None = None
 
     def __post_init__(self) -> None:
         if self.tolerance is not None:
@@ -31,6 +37,8 @@ class Stop:
             whole_number("max_iterations", self.max_iterations)
         if self.time_budget is not None:
             positive("time_budget", self.time_budget, "s")
+        if self.distance is not None:
+            one_number("distance", self.distance, above=0, below=1)
 
     @property
     def open(self) -> bool:

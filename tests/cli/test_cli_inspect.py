@@ -5,6 +5,7 @@ import pytest
 from cli_scenes import SAG, supple, supple_json, write_scene
 
 import supple as library
+from supple.problem import Problem
 from supple.solvers import SOLVERS
 
 TWO = """
@@ -109,9 +110,10 @@ def test_memory_is_that_of_the_arrays():
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     said = library.inspect(scene)["memory_megabytes"]
     model = library.build_model(scene)
-    problem = library.solvers.problem.Problem(model, "float64")
-    rows = [problem.terms, problem.vertices, problem.u, problem.anchor, problem.net]
-    rows += [(elements.own, elements.rows) for elements in problem.elements]
+    problem = Problem(model, "float64")
+    layout, states = problem.layout, problem.states
+    rows = [layout.terms, layout.vertices, states.u, states.anchor, states.net]
+    rows += [(elements.own, elements.rows) for elements in layout.elements]
     plain = said["pbng"]["float64"] - library.PBNG().memory(model, 8) / 1e6
     assert plain == pytest.approx(size_of(rows) / 1e6, rel=0.15)
     for name in ("xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"):

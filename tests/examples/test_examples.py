@@ -69,6 +69,12 @@ def robot_loop(folder: Path) -> None:
     assert np.abs(errors).max() < 0.01  # goals that are 0.2 m apart
 
 
+def sticky_blocks(folder: Path) -> None:
+    counts = example("sticky_blocks").main(cells=2, steps=30)
+    assert counts[0] == counts[-1] == 0  # they come when the blocks touch, and tear
+    assert max(counts) > 4
+
+
 def render_surface(folder: Path) -> None:
     pytest.importorskip("pytetwild")
     pytest.importorskip("pxr")
@@ -89,6 +95,7 @@ CHECKS = (
     custom_motion,
     mesh_file,
     robot_loop,
+    sticky_blocks,
     render_surface,
 )
 

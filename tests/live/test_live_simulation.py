@@ -284,3 +284,57 @@ def test_infinite_forces_are_blamed_on_a_barrier_only_where_there_is_one(tmp_pat
         live.tracks[0].positions[live.model.free] *= -1e20
         with pytest.raises(DivergedError, match=rf"forces became infinite, .*{cause}"):
             live.update()
+
+
+ROLLING = (
+    BLOCK.split("[[pin]]")[0]
+    + """
+[[pin]]
+where = { side = "x-" }
+axes = "x"
+
+[[pin]]
+where = { side = "y-" }
+normal = [0, 1, 0]
+
+[[pin]]
+where = { side = "x+" }
+motion = [{ translate = { offset = [0.2, 0, 0] } }]
+"""
+)
+"""A block whose end is pulled, with two faces that stay in their planes."""
+
+
+def test_rollers_stay_in_their_planes_also_where_a_hand_drags_them(tmp_path):
+    live = simulation(tmp_path, ROLLING, **EXACT)
+    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+    rest = live.model.rest
+    corner = int(np.argmin(np.linalg.norm(rest - [0, 1, 0.5], axis=1)))
+    assert corner in live.model.rollers
+    live.grab(corner, radius=0.1, hand="left")
+    live.drag(np.array([-0.3, 0.1, 0.05]), hand="left")
+    start = live.tracks[0].positions[corner].copy()
+    found = settle(live)
+    np.testing.assert_allclose(found[corner], start + np.array([0, 0.1, 0.05]), atol=1e-12)
+    np.testing.assert_array_equal(found[rest[:, 0] == 0, 0], 0)
+    pinned = int(np.argmax(rest[:, 0]))
+    with pytest.raises(ValueError, match="pinned already"):
+        live.grab(pinned, radius=1e-3, hand="right")
+
+
+def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
+    from supple.live.saving import save_scene
+
+    live = simulation(tmp_path, ROLLING, **EXACT)
+    settle(live)
+    corner = int(np.argmin(np.linalg.norm(live.model.rest - [0, 1, 0.5], axis=1)))
+    live.grab(corner, radius=0.1, hand="left")
+    live.drag(np.array([-0.3, 0.1, 0.05]), hand="left")
+    live.place(0, Placement(np.array([-0.1, 0.5, 0.5])))
+    found = settle(live)
+    saved = supple.load_scene(save_scene(live, tmp_path))
+    np.testing.assert_allclose(equilibrium(saved.scene), found, atol=1e-6)
+    live.place(1, Placement(np.array([0.5, -0.1, 0.5])))  # its plane has an edge in common with the clamp
+    settle(live)
+    with pytest.raises(ValueError, match="Pins of 'block' contradict each other: now the vertex"):
+        save_scene(live, tmp_path)

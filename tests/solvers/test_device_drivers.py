@@ -35,7 +35,7 @@ def test_batches_belong_to_every_solver_that_can(name):
     pair, solver = hanging_pair(), SOLVERS[name]()
     chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
     batch, single = (
-        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=23))
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
         for device in ("cuda", "cpu")
     )
     assert any("solved together" in note for note in batch[0].report.notes)
@@ -295,3 +295,20 @@ def test_copies_with_attachments_step_as_single_ones_do():
         for copy, sim in enumerate(alone):
             frame = sim.step(None if given is None else given[copy])
             np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("solver", ["pbng", "xpbd", "bpxpbd"])
+def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
+    """Every array that has changed is pushed, and visits are moved where they are."""
+    scene = cantilever(material("neo_hookean"), cells=2)
+    found = []
+    for device in ("cpu", "cuda"):
+        options = {"device": device, "max_iterations": 10, "copies": copies, "springs": 4}
+        sim = supple.Stepper(scene, 0.02, solver, quasistatic=False, **options)
+        for count in (3, 12, 0, 5):
+            pairs = np.random.default_rng(count).permutation(27)[: 2 * count].reshape(-1, 2)
+            sim.set_springs(pairs, 40.0, 0.3)
+            sim.step()
+        found.append(sim.positions)
+    np.testing.assert_allclose(*found, atol=1e-9)

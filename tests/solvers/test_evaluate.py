@@ -240,7 +240,9 @@ def test_other_elements_than_tetrahedra():
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("make", [net, membrane, lambda: supple.build_model(SCENE)], ids=str)
+@pytest.mark.parametrize(
+    "make", [net, membrane, lambda: supple.build_model(SCENE)], ids=["net", "membrane", "solid"]
+)
 def test_devices_do_the_same(precision, make, fake_device):  # noqa: F811
     model = make()
     x = model.rest + np.random.default_rng(4).uniform(-0.03, 0.03, model.rest.shape)
@@ -384,3 +386,23 @@ def test_reactions_of_rollers_have_no_part_along_what_is_free():
     for name, direction in (("floor", normal), ("stop", slope), ("side", (0, 0, 1))):
         np.testing.assert_allclose(np.cross(reactions[name], direction), 0, atol=1e-6)
     np.testing.assert_allclose(sum(reactions.values()), [0, 980, 0], atol=1e-4)
+
+
+def test_reactions_at_vertices_of_several_rollers_add_up():
+    """A wedge between two planes that are not at right angles, whose common edge both of them hold; a clamp
+    has what its own vertices need, also where a plane holds them, too."""
+    scene = supple.Scene(gravity=(3, -9.8, 1))
+    body = scene.add_solid(supple.block(2), supple.NeoHookean(young=1e5, poisson=0.3), density=100)
+    steep = np.array([0.6, 0.8, 0.0])
+    scene.pin(body.where(lambda X: X[:, 1] <= 0), axes="y", name="floor")
+    scene.pin(body.where(lambda X: (X[:, 0] <= 0) | (X[:, 1] <= 0)), normal=steep, name="wall")
+    scene.pin(body.where(lambda X: (X[:, 0] >= 1) & (X[:, 1] <= 0)), name="clamp")
+    found = supple.equilibrium(scene, tolerance=1e-10).evaluate()
+    forces = {name: reaction.forces for name, reaction in found.reactions.items()}
+    total = sum(force.sum(axis=0) for force in forces.values())
+    np.testing.assert_allclose(total, -100 * np.array([3, -9.8, 1]), atol=1e-4)
+    np.testing.assert_allclose(np.cross(forces["floor"], (0, 1, 0)), 0, atol=1e-9)
+    np.testing.assert_allclose(np.cross(forces["wall"], steep), 0, atol=1e-9)
+    clamped = np.isin(found.reactions["floor"].vertices, found.reactions["clamp"].vertices)
+    assert clamped.any()
+    assert not forces["floor"][clamped].any()

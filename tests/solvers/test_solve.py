@@ -175,15 +175,17 @@ def test_figures_that_take_turns_are_no_progress():
 
 
 def test_there_is_one_default():
-    """Whoever names no acceleration gets the same one: Python, scene files, the command line."""
+    """Whoever names no solver gets the same one, and who names no acceleration: Python, scene files, the
+    command line."""
     from supple.scene.schema import SceneTable
     from supple.solver_text import parse_solver
     from supple.solvers import SOLVERS as BY_NAME
     from supple.solvers import default_solver
 
     file = SceneTable().solver
-    assert default_solver() == PBNG() == BY_NAME[file.method](**file.options) == parse_solver("pbng")
-    assert default_solver().acceleration == supple.Anderson()
+    assert default_solver() == supple.Descent() == BY_NAME[file.method](**file.options)
+    assert PBNG() == parse_solver("pbng")
+    assert PBNG().acceleration == supple.Anderson()
 
 
 def test_stiff_ties_in_single_precision_are_not_taken_for_rest():

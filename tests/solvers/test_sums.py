@@ -1,12 +1,14 @@
 """Sums and maxima over the state: what NumPy finds, the same bits for any number of threads."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from supple.kernels import kernel, run, threads_for
 from supple.kernels.device import same
 from supple.kernels.lanewise import run_lanewise
-from supple.problem.sums import PARTS, add_up, measure
+from supple.problem.sums import FIGURES, PARTS, add_up, cut, measure
 
 
 @kernel
@@ -15,8 +17,8 @@ def sum_up(team, values, parts, whole):
 
 
 @kernel
-def measure_all(team, net, u, sizes, softness, parts, figures):
-    measure(team, 0, net, u, sizes, softness, parts, figures)
+def measure_all(team, net, u, sizes, softness, cuts, parts, figures):
+    measure(team, 0, net, u, sizes, softness, cuts, parts, figures)
 
 
 def on_every_team(kernel, records, *args):
@@ -40,30 +42,54 @@ def test_sums(rows, dtype):
     assert all(np.array_equal(found[0], other) for other in found)
 
 
+BODIES = {1: [1], 40: [3, 36, 1], 5000: [5000], 5001: [1, 2500, 2500]}
+"""Vertices of bodies, by how many there are in all."""
+
+
+def cuts_of(sizes):
+    edges = np.cumsum([0, *sizes]).tolist()
+    return cut(list(pairwise(edges)))
+
+
+def memory_for(cuts):
+    return np.zeros((1, FIGURES, len(cuts.vertex) - 1)), np.zeros((1, len(cuts.part) - 1, FIGURES))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "batches"), [(1, 1), (40, 3), (5000, 700)])
-def test_figures(n, batches, dtype):
-    random = np.random.default_rng(n)
-    net, u = (random.normal(size=(n + 1, 4)).astype(dtype) for _ in range(2))
-    net[:, 3] = u[:, 3] = 0
-    net[-1] = u[-1] = 1e9  # padding, which must not count
-    sizes, softness = random.random((1, batches, 2, 32)), random.random((1, batches, 32))
-    sizes, softness = sizes.astype(dtype), softness.astype(dtype)
-    memory = np.zeros((1, 5, PARTS)), np.zeros((1, 5))
-    found, lanewise = on_every_team(measure_all, n + 1, net, u, sizes, softness, *memory)
-    squares = [(array.astype(float) ** 2).sum() for array in (net[:-1], sizes[0, :, 0], sizes[0, :, 1])]
-    expected = [*squares, np.abs(u[:-1]).max(), (sizes[0, :, 0].astype(float) * softness[0]).max()]
-    np.testing.assert_allclose(found[0][0], expected, rtol=1e-12)
-    np.testing.assert_allclose(lanewise[0], expected, rtol=1e-12)
+@pytest.mark.parametrize("n", BODIES)
+def test_figures(n, dtype):
+    """Of every body by itself."""
+    random, cuts = np.random.default_rng(n), cuts_of(BODIES[n])
+    net, u, sizes = (random.normal(size=(n + 1, 4)).astype(dtype) for _ in range(3))
+    sizes, softness = np.abs(sizes), random.random((1, n)).astype(dtype)
+    for records in (net, u, sizes):
+        records[:, 3], records[-1] = 1e9, 1e9  # padding, which must not count
+    found, lanewise = on_every_team(measure_all, n + 1, net, u, sizes, softness, cuts, *memory_for(cuts))
+    for body, (first, last) in enumerate(pairwise(np.cumsum([0, *BODIES[n]]))):
+        s, a = sizes[first:last, :2].astype(float).T
+        squares = [(array.astype(float) ** 2).sum() for array in (net[first:last, :3], s, a)]
+        expected = [*squares, np.abs(u[first:last, :3]).max(), (s * softness[0, first:last]).max()]
+        np.testing.assert_allclose(found[0][0, body], expected, rtol=1e-12)
+        np.testing.assert_allclose(lanewise[0, body], expected, rtol=1e-12)
     assert all(np.array_equal(found[0], other) for other in found)
 
 
+@pytest.mark.parametrize("sizes", [[1], [513], [100_000], [1] * 2000, [7, 100_000, 3]])
+def test_cuts(sizes):
+    """No part has vertices of two bodies, none is empty, and there are about as many as there should be."""
+    cuts = cuts_of(sizes)
+    assert (np.diff(cuts.vertex) > 0).all()
+    assert cuts.vertex[-1] == sum(sizes)
+    np.testing.assert_array_equal(cuts.vertex[cuts.part], np.cumsum([0, *sizes]))
+    assert len(cuts.vertex) <= PARTS + len(sizes) + 1
+
+
 def test_what_is_not_finite_is_seen():
-    net = np.zeros((9, 4))
+    net, cuts = np.zeros((9, 4)), cuts_of([2, 6])
     net[3, 1] = np.nan
-    args = net, np.zeros((9, 4)), np.zeros((1, 1, 2, 32)), np.zeros((1, 1, 32))
-    found, _ = on_every_team(measure_all, 9, *args, np.zeros((1, 5, PARTS)), np.zeros((1, 5)))
-    assert np.isnan(found[0][0, 0])
+    args = net, np.zeros((9, 4)), np.zeros((9, 4)), np.zeros((1, 8)), cuts
+    found, _ = on_every_team(measure_all, 9, *args, *memory_for(cuts))
+    assert np.isnan(found[0][0, :, 0]).tolist() == [False, True]
 
 
 def test_arguments_are_the_same_where_they_are_one_object_or_equal_numbers():

@@ -235,3 +235,19 @@ def test_probing_happens_once(monkeypatch):
     monkeypatch.undo()
     assert probe.vtk_problem() == probe.MISSING
     probe.vtk_problem.cache_clear()
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_rollers_look_unlike_pins(renderer):
+    """The same vertices, pinned wholly and along a direction."""
+    images = []
+    for axes in ("xyz", "y"):
+        scene = supple.Scene(gravity=(0, 0, 0))
+        body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
+        scene.pin(body.where(lambda X: X[:, 2] >= 1), axes=axes)
+        shown = draw(supple.build_model(scene), body.points)
+        assert (len(shown.pins), len(shown.rollers)) == ((9, 0) if axes == "xyz" else (0, 9))
+        images.append(render(renderer, shown, camera_for(shown)).astype(int))
+    assert (
+        5 < np.count_nonzero(np.abs(images[0] - images[1]).max(axis=2) > 30) < 0.05 * images[0][..., 0].size
+    )

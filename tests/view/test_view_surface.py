@@ -91,3 +91,14 @@ def test_light_comes_from_above():
     grey = np.full((1, 3), 0.5)
     axes = np.eye(3)
     assert (shade(grey, up, axes) > shade(grey, down, axes) + 0.1).all()
+
+
+def test_what_is_pinned_along_some_directions_is_marked_otherwise():
+    scene = supple.Scene()
+    body = scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    scene.pin(body.where(lambda X: X[:, 1] <= 0), axes="y")
+    model = supple.build_model(scene)
+    surface = surface_of(model)
+    np.testing.assert_array_equal(model.rest[surface.pins, 0] > 0, surface.rolling)
+    assert surface.rolling.sum() == 12

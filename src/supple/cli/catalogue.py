@@ -14,6 +14,7 @@ from supple.cli.speech import Json, answer, refusing, stdout
 Entries = list[dict[str, Any]]
 
 OPTIONS = {
+    "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
     "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
     "cluster_size": "Elements in a cluster, at most.",
     "constraints": "pair: two for each element; root: the square root of the energy, for any material; auto: "
@@ -29,12 +30,14 @@ OPTIONS = {
     "newton_steps": "Local Newton steps per visit of an element.",
     "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
     "ordering": "What moves at the same time: single elements by colours, or clusters of them.",
+    "path": "rotation: steps turn elements; straight: all vertices move on lines.",
     "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
     "rho": "Convergence rate that chebyshev expects, below 1.",
     "start": "Sweep at which chebyshev begins.",
     "stiffness": "The part of each correction that is made.",
     "sweep": "gauss_seidel by colours, or jacobi: all elements from the same positions.",
     "sweeps_per_step": "Sweeps in each step of pseudo-time.",
+    "turn": "How far nearly all elements may turn in one Newton step [rad].",
     "weak_first": "Visit attachments before the elements instead of after them.",
     "window": "How many sweeps anderson combines.",
     "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "

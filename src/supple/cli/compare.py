@@ -79,7 +79,7 @@ def compare(
         from supple.cli.job import load_file, solver_for
         from supple.compute import Compute
         from supple.io import ComparisonFolder
-        from supple.runs.comparison_record import new_record
+        from supple.runs.comparison_account import new_account
         from supple.runs.saved import begin_results
         from supple.solver_text import words
         from supple.solvers import SOLVERS
@@ -101,15 +101,15 @@ def compare(
             except KeyboardInterrupt:
                 errors.print("Interrupted; nothing was written.")
                 raise typer.Exit(INTERRUPTED) from None
-            record = new_record(file, comparison, stop, compute, warmup, settled)
+            account = new_account(file, comparison, stop, compute, warmup, settled)
             begin_results(results, file)
-            _illustrate(comparison, file, record, results, pictures)
-            results.write_report(record)
+            _illustrate(comparison, file, account, results, pictures)
+            results.write_report(account)
         code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
         if json:
-            answer({**record, "output": str(results.path), "exit_code": code})
+            answer({**account, "output": str(results.path), "exit_code": code})
         else:
-            print_comparison(record, results.path)
+            print_comparison(account, results.path)
     raise typer.Exit(code)
 
 
@@ -197,18 +197,18 @@ def _run(
 def _illustrate(
     comparison: Comparison,
     file: SceneFile,
-    record: dict[str, Any],
+    account: dict[str, Any],
     folder: ComparisonFolder,
     pictures: bool,
 ) -> None:
-    """Four plots and, if wanted, a picture for each solver; their names go into the record."""
+    """Four plots and, if wanted, a picture for each solver; their names go into the account."""
     from supple.runs.comparison_pictures import draw_pictures, draw_plots
 
     if not any(trial.report for trial in comparison.trials):
         return
-    draw_plots(comparison, record, folder.path)
+    draw_plots(comparison, account, folder.path)
     if pictures:
-        problem = draw_pictures(comparison, file, record, folder.path)
+        problem = draw_pictures(comparison, file, account, folder.path)
         if problem:
             note(problem)
 

@@ -17,10 +17,10 @@ FIRST_HALF = 4
 """Columns that come first where a terminal is too narrow for all of them."""
 
 
-def print_comparison(record: dict[str, Any], folder: Path) -> None:
+def print_comparison(account: dict[str, Any], folder: Path) -> None:
     console = stdout()
-    print_table(console, record["trials"])
-    for line in _remarks(record):
+    print_table(console, account["trials"])
+    for line in _remarks(account):
         console.print(line, soft_wrap=True)
     console.print(f"Results are in {folder}.", soft_wrap=True)
 
@@ -50,17 +50,17 @@ def _table(trials: list[Entry], columns: list[str]) -> Table:
     return table
 
 
-def _remarks(record: dict[str, Any]) -> list[str]:
+def _remarks(account: dict[str, Any]) -> list[str]:
     """What the table has no place for."""
     remarks = [
         f"[cyan]{escape(trial['label'])}[/] was not run: {escape(trial['error'])}."
-        for trial in record["trials"]
+        for trial in account["trials"]
         if trial["error"] is not None
     ]
     other = [
         escape(trial["label"])
-        for trial in record["trials"]
-        if trial["error"] is None and trial["precision"] != record["precision"]
+        for trial in account["trials"]
+        if trial["error"] is None and trial["precision"] != account["precision"]
     ]
     if other:
         remarks.append(f"{', '.join(other)} ran in float64, which is the only precision it has.")

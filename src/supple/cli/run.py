@@ -45,6 +45,10 @@ def run(
     tolerance: Annotated[float | None, typer.Option(help="Stop when the imbalance is below this.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each frame.")] = None,
     time_budget: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option(help="How close to the equilibrium every body must be, relative to its size."),
+    ] = None,
     frames: Annotated[int | None, typer.Option(help="How many frames, instead of the file's.")] = None,
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
@@ -83,14 +87,14 @@ def run(
     with --resume goes on.
     """
     with refusing(json):
-        from supple.asking import stop_of
+        from supple.asking import arriving, stop_of
         from supple.cli.job import Job, load_file, solver_for
         from supple.compute import Compute
         from supple.evaluation import quantities_named
         from supple.io import ResultsFolder
         from supple.io.export import export_own, parse_formats
+        from supple.runs.account import new_account
         from supple.runs.pictures import make_look
-        from supple.runs.record import new_record
         from supple.runs.saved import fields_of
 
         formats = [f.name for f in parse_formats(write)] if write else []
@@ -99,7 +103,10 @@ def run(
         file = load_file(scene)
         method = solver_for(file, solver)
         method.refuse_unable(device, precision)
-        stop = stop_of(given_limits(tolerance, max_iterations, time_budget), file).completed(method)
+        limits = given_limits(tolerance, max_iterations, time_budget, distance)
+        stop = stop_of(limits, file).completed(method)
+        if file.scene.quasistatic:
+            stop = arriving(stop, limits)
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
@@ -107,29 +114,29 @@ def run(
         chosen = quantities_named(file.output.fields if fields is None else fields)
         job = Job(file, method, stop, count, compute, history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
-        record = new_record(file, count, job.settings)
+        account = new_account(file, count, job.settings)
         results.create()
         with results.locked():
-            last = _prepare(results, record, resume, overwrite)
+            last = _prepare(results, account, resume, overwrite)
             try:
-                saved = _perform(job, results, record, last, quiet)
+                saved = _perform(job, results, account, last, quiet)
                 if formats:
                     export_own(results.path, formats, fields_of(saved, chosen))
                 _illustrate(saved, look, picture, film and count > 1, gif, quiet)
-                code = DONE if record["totals"]["ok"] else NOT_CONVERGED
+                code = DONE if account["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt:
-                _say_interrupted(len(record["frames"]), count, results.path)
+                _say_interrupted(len(account["frames"]), count, results.path)
                 code = INTERRUPTED
-        _report(record, results, code, json, quiet)
+        _report(account, results, code, json, quiet)
     raise typer.Exit(code)
 
 
 def _prepare(
-    folder: ResultsFolder, record: dict[str, Any], resume: bool, overwrite: bool
+    folder: ResultsFolder, account: dict[str, Any], resume: bool, overwrite: bool
 ) -> SavedFrame | None:
-    """See what is in the folder; the last whole frame of a run to be resumed, which goes into the record."""
+    """See what is in the folder; the last whole frame of a run to be resumed, which goes into the account."""
     from supple.io import ResultsError, read_frame
-    from supple.runs.record import complete_frames, set_totals
+    from supple.runs.account import complete_frames, set_totals
 
     if resume and overwrite:
         raise ResultsError(
@@ -141,15 +148,15 @@ def _prepare(
             "or name another folder with --output."
         )
     if resume and folder.has_results:
-        record["frames"] = complete_frames(folder, record, note)
-        set_totals(record)
-    done, scene = len(record["frames"]), record["scene"]
+        account["frames"] = complete_frames(folder, account, note)
+        set_totals(account)
+    done, scene = len(account["frames"]), account["scene"]
     folder.refuse_without_room(scene["frames"] - done, scene["vertices"])
     return read_frame(folder.path, done) if done else None
 
 
 def _perform(
-    job: Job, folder: ResultsFolder, record: dict[str, Any], last: SavedFrame | None, quiet: bool
+    job: Job, folder: ResultsFolder, account: dict[str, Any], last: SavedFrame | None, quiet: bool
 ) -> SavedRun:
     """Compute and write the frames that are missing."""
     import numpy as np
@@ -157,15 +164,15 @@ def _perform(
     from supple.cli.progress import RunProgress
     from supple.io import SavedFrame, joined, write_frame, write_pvd
     from supple.io.frames import frame_path
-    from supple.runs.record import Looks, add_frame
+    from supple.runs.account import Looks, add_frame
     from supple.runs.saved import SavedRun
 
-    _say_if_long(record["scene"]["tets"], quiet)
+    _say_if_long(account["scene"]["tets"], quiet)
     mesh, body = joined(job.file.scene.bodies)
     looks, model = Looks(), None
     in_hand = {} if last is None else {last.index: last}
     with ExitStack() as stack:
-        progress = stack.enter_context(RunProgress(job.frames, len(record["frames"]), job.stop, quiet))
+        progress = stack.enter_context(RunProgress(job.frames, len(account["frames"]), job.stop, quiet))
         if not quiet:
             stack.enter_context(announcing_compilation())
 
@@ -174,21 +181,21 @@ def _perform(
             progress.watch(iteration, imbalance, seconds)
 
         for frame in job.solve(last, watch):
-            if not record["frames"]:  # what is replaced stays until there is something better
-                _begin(job, folder, record)
+            if not account["frames"]:  # what is replaced stays until there is something better
+                _begin(job, folder, account)
             if not frame_path(folder.path, 0, ".npz").exists():
                 write_frame(folder.path, job.start, mesh, body, job.fields_at_start(frame.model))
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
             values = frame.evaluate().fields(job.fields) if job.fields else None
             write_frame(folder.path, saved, mesh, body, values)
-            add_frame(record, frame, looks)
-            folder.write_report(record)
-            write_pvd(folder.path, [0.0, *(entry["time"] for entry in record["frames"])], first=0)
+            add_frame(account, frame, looks)
+            folder.write_report(account)
+            write_pvd(folder.path, [0.0, *(entry["time"] for entry in account["frames"])], first=0)
             progress.finish_frame(frame.report)
             before = {index: known for index, known in in_hand.items() if index == saved.index - 1}
             model, in_hand = frame.model, {**before, saved.index: saved}
-    return SavedRun(folder, record, job.file, model, in_hand)
+    return SavedRun(folder, account, job.file, model, in_hand)
 
 
 def _say_if_long(tets: int, quiet: bool) -> None:
@@ -200,7 +207,7 @@ def _say_if_long(tets: int, quiet: bool) -> None:
         note(f"{tets:,} tetrahedra take about {say_seconds(seconds)} to be set up before the solve begins.")
 
 
-def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
+def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
     """Replace old results by the scene, its render surfaces, data of meshes and a report without frames."""
     from supple.io import write_data, write_skins
     from supple.runs.saved import begin_results
@@ -208,7 +215,7 @@ def _begin(job: Job, folder: ResultsFolder, record: dict[str, Any]) -> None:
     begin_results(folder, job.file)
     write_skins(folder.path, job.file.scene.bodies)
     write_data(folder.path, job.file.scene.bodies)
-    folder.write_report(record)
+    folder.write_report(account)
 
 
 def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool, quiet: bool) -> None:
@@ -216,21 +223,21 @@ def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool,
     from supple.cli.progress import FilmProgress
     from supple.runs.pictures import draw_film, draw_picture, draw_plots
 
-    record, path = run.record, run.folder.path
+    account, path = run.account, run.folder.path
     frames = run.indices
-    record["plots"] = draw_plots(record, path)
+    account["plots"] = draw_plots(account, path)
     problem = None
     if picture:
         problem = draw_picture(run, look, frames[-1], path / "picture.png")
-        record["picture"] = {"file": "picture.png", "note": problem}
-    run.folder.write_report(record)
+        account["picture"] = {"file": "picture.png", "note": problem}
+    run.folder.write_report(account)
     if picture and film:
         names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
         films = [path / name for name in names]
         with FilmProgress(quiet) as progress:
             problem = draw_film(run, look, frames, films, watch=progress.watch)
-        record["film"] = {"files": names, "note": problem}
-        run.folder.write_report(record)
+        account["film"] = {"files": names, "note": problem}
+        run.folder.write_report(account)
     if problem and not quiet:
         note(problem)
 
@@ -252,14 +259,14 @@ def _say_interrupted(done: int, frames: int, folder: Path) -> None:
         errors.print(f"Interrupted before the first frame was complete; nothing was written to {folder}.")
 
 
-def _report(record: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
+def _report(account: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
     from supple.cli.summary import print_summary
     from supple.runs.text import inversion_warning
 
     if as_json:
-        answer({**record, "output": str(folder.path), "exit_code": code})
+        answer({**account, "output": str(folder.path), "exit_code": code})
     elif not quiet and code != INTERRUPTED:
-        print_summary(record, folder.path)
-    warning = inversion_warning(record["frames"])
+        print_summary(account, folder.path)
+    warning = inversion_warning(account["frames"])
     if warning and not quiet:
         note(warning)

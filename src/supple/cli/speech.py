@@ -173,13 +173,20 @@ def parse_seconds(text: str) -> float:
     )
 
 
-def given_limits(tolerance: float | None, max_iterations: int | None, time_budget: str | None) -> Options:
+def given_limits(
+    tolerance: float | None,
+    max_iterations: int | None,
+    time_budget: str | None,
+    distance: float | None = None,
+) -> Options:
     """What the command line says of when to stop, without what it does not."""
     limits: Options = {"max_iterations": max_iterations}
     if tolerance is not None:
         limits["tolerance"] = tolerance
     if time_budget is not None:
         limits["time_budget"] = parse_seconds(time_budget)
+    if distance is not None:
+        limits["distance"] = distance
     return limits
 
 

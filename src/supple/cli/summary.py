@@ -12,17 +12,17 @@ from supple.runs.text import has_inverted, inverted, outcome, solver_name
 from supple.words import counted, say_seconds
 
 
-def print_summary(record: dict[str, Any], folder: Path) -> None:
+def print_summary(account: dict[str, Any], folder: Path) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for name, value in _rows(record, folder).items():
+    for name, value in _rows(account, folder).items():
         table.add_row(name, value)
     stdout().print(table)
 
 
-def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
-    scene, frames, totals = record["scene"], record["frames"], record["totals"]
+def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
+    scene, frames, totals = account["scene"], account["frames"], account["totals"]
     last = frames[-1]
     several = len(frames) > 1
     compiling = totals["compile_seconds"]
@@ -30,7 +30,7 @@ def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
         "scene": f"{scene['title']} ({scene['file']})",
         "vertices": f"{last['vertices']:,}",
         "elements": f"{last['elements']:,}",
-        "solver": f"{solver_name(record)}, {last['precision']}, {counted(last['threads'], 'thread')}",
+        "solver": f"{solver_name(account)}, {last['precision']}, {counted(last['threads'], 'thread')}",
         "outcome": outcome(frames),
         **({"inverted": inverted(frames)} if has_inverted(frames) else {}),
         "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
@@ -41,8 +41,8 @@ def _rows(record: dict[str, Any], folder: Path) -> dict[str, str]:
         + (f" (+ {say_seconds(compiling)} compiling)" if compiling else ""),
         "results": str(folder),
     }
-    if record.get("picture"):
-        rows["picture"] = str(folder / record["picture"]["file"])
-    if record.get("film"):
-        rows["film"] = ", ".join(str(folder / name) for name in record["film"]["files"])
+    if account.get("picture"):
+        rows["picture"] = str(folder / account["picture"]["file"])
+    if account.get("film"):
+        rows["film"] = ", ".join(str(folder / name) for name in account["film"]["files"])
     return rows

@@ -25,7 +25,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """The same for a folder: what is in the old one is deleted once all is written."""
+    """A temporary folder to write to, which takes the place of the folder `path`, and of all that is in it,
+    once all is written."""
     temporary = _unfinished(path)
     shutil.rmtree(temporary, ignore_errors=True)
     try:

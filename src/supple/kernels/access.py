@@ -86,7 +86,7 @@ def _field_pointer(context, builder, array_type, array, row_type, row, field):
 
 
 def _as(builder, pointer, kind):
-    """The same address, of something of another type."""
+    """A pointer to the address of another one, as to something of another type."""
     return builder.bitcast(pointer, kind.as_pointer())
 
 
@@ -106,7 +106,7 @@ def load(typingctx, data, row, field):
 
 @intrinsic
 def stream(typingctx, data, row, field):
-    """The same for what no kernel writes and a sweep reads once: on a device it does not displace from the
+    """`load` for what no kernel writes and a sweep reads once: on a device it does not displace from the
     caches what is read again and again, such as the records of vertices."""
     pack = _pack(data, row)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 
 from supple.kernels.access import RECORD, WARP, Lane, Place
-from supple.kernels.compile import chosen_by_type, generic
+from supple.kernels.compile import chosen_by_type, generic, like
 from supple.kernels.pack import pack_of
 from supple.kernels.threads import finish_chunk, take_chunk, wait_for_phase
 
@@ -169,6 +169,20 @@ def _divide(place, width):
             place.number, place.lane, types.int64(width[place.number]), place.slot, place.copy, place.offset
         )
     return lambda place, width: place
+
+
+def renumbered(place: Any, item: int) -> Any:
+    """The place of the same thread at another item."""
+    return item
+
+
+@chosen_by_type(renumbered)
+def _renumbered(place, item):
+    if isinstance(place, types.BaseTuple):
+        return lambda place, item: like(
+            place, (types.int64(item), place.lane, place.width, place.slot, place.copy, place.offset)
+        )
+    return lambda place, item: types.int64(item)
 
 
 def leads(place: Any) -> bool:

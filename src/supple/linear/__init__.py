@@ -4,7 +4,7 @@ assembly = Assembly(problem)                     # once per mesh: the pattern
 hierarchy = Multilevel(assembly)                 # once per mesh: aggregates
 H = assembly.hessian("exact")                    # at the problem's u
 M = hierarchy.at(H, assembly.positions)          # may raise NotPositive
-x, iterations, negative, ritz = pcg(H, assembly.restrict(problem.net), M, eta=0.1)
+x, iterations, negative, ritz = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 """
 
 from supple.linear.assembly import Assembly

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from supple.holding import Holding, Part
 from supple.scene import Scene
 from supple.scene.build import part_of
-from supple.scene.holding import Holding, Part
 from supple.scene.scene import Pin
 
 
@@ -109,10 +109,14 @@ class Pins:
         held = self._holding.held
         return self.pinned if held is None else self.pinned[np.all(held == np.eye(3), axis=(1, 2))]
 
-    def prescribed(self, time: float) -> np.ndarray:
-        """Positions (k, 3) [m] of the pinned vertices."""
-        targets = [s.targets(time) for s in self.sets] + [grab.targets for grab in self.grabs]
-        return self._holding.positions(targets)
+    def prescribed(self, time: float, when: str | None = None) -> np.ndarray:
+        """Positions (k, 3) [m] of the pinned vertices. Where hands have led pins to contradict each other the
+        first counts, or, with words for `when`, a ValueError says so."""
+        targets = [s.targets(time) for s in self.sets]
+        held = [grab.targets for grab in self.grabs]
+        if when is not None and self.sets:
+            Holding([s.part for s in self.sets]).positions(targets, when)
+        return self._holding.positions(targets + held)
 
     def grab(self, vertices: np.ndarray, positions: np.ndarray) -> Grab:
         """Hold those of the vertices that may move, from positions (n, 3) [m] of all vertices."""

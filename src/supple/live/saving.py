@@ -27,10 +27,11 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
     """Write a scene file and, beside it, the positions and velocities it starts with; returns the scene file.
 
     Pins stay where they are now, and loads as they are. Settings are the present ones; of two solvers that
-    are compared, the first is saved.
+    are compared, the first is saved. Pins that contradict each other cannot be saved.
     """
     import tomli_w
 
+    simulation.pins.prescribed(simulation.time, when="now")
     path = free_path(folder, simulation.file.path.stem, ".toml")
     state, track = path.with_suffix(".npz"), simulation.tracks[0]
     table = scene_table(simulation, folder)

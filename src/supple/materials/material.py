@@ -123,7 +123,8 @@ class Material(tuple):
         return self._make((self._asdict() | changes).values())
 
     def __eq__(self, other: object) -> bool:
-        """The same energy with the same parameters: its class counts, which a tuple's equality would miss."""
+        """Whether energy and parameters are the same: the class counts, which a tuple's equality would
+        miss."""
         return type(self) is type(other) and all(map(np.array_equal, self, other))
 
     def __ne__(self, other: object) -> bool:

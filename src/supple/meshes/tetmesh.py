@@ -76,7 +76,7 @@ class TetMesh(Movable):
         return field_of(name, self._cell_data, self._point_data, self._tets)
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TetMesh:
-        """The same mesh with further data, or others of the same name."""
+        """This mesh with further data, or others of the same name."""
         return TetMesh(
             self._points,
             self._tets,

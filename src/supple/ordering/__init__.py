@@ -1,21 +1,40 @@
 """Orderings: what may be updated at the same time."""
 
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
+from supple.ordering.changing import ChangingBatches, changes
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.colouring import colour_vertices, incidence
+from supple.ordering.colours import (
+    Colours,
+    ListedColours,
+    batch_at,
+    colour_bounds,
+    colour_count,
+    widest_colour,
+)
 from supple.ordering.elements import ElementBatches, batch_coloured_elements, colour_elements
 from supple.ordering.links import Links, batch_links
+from supple.ordering.rows import row_arrays
 
 __all__ = [
+    "ChangingBatches",
+    "Colours",
     "ElementBatches",
     "Links",
+    "ListedColours",
     "VertexBatches",
+    "batch_at",
     "batch_coloured_elements",
     "batch_elements",
     "batch_links",
     "batch_vertices",
+    "changes",
     "cluster_elements",
+    "colour_bounds",
+    "colour_count",
     "colour_elements",
     "colour_vertices",
     "incidence",
+    "row_arrays",
+    "widest_colour",
 ]

@@ -109,10 +109,11 @@ def _visits_by_vertex(
 
 
 def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None = None) -> Elements:
-    """One visit per stencil, seen from its first vertex; lanes without one refer to vertex `padding`."""
+    """One visit per stencil, seen from its first vertex, and room for as many as the term has; lanes without
+    one refer to vertex `padding`."""
     m, lanes = len(term.vertices), lanes or lanes_of(dtype)
     row, lane = np.divmod(np.arange(m), lanes)
-    own = np.full((-(-m // lanes), lanes), padding, np.int32)
+    own = np.full((-(-max(m, term.capacity or 0) // lanes), lanes), padding, np.int32)
     own[row, lane] = term.vertices[:, 0]
     visits = Visits(np.arange(m), np.zeros(m, np.int64), row, lane, own, np.dtype(dtype))
     rows = term.rows(visits, np.zeros(1, np.int64))

@@ -20,10 +20,17 @@ def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarr
     return start, (order // k).astype(np.int64), (order % k).astype(np.int64)
 
 
+def merge_stencils(stencils: Sequence[np.ndarray]) -> np.ndarray:
+    """Stencils (m, k) of several kinds as one table, filled up with -1."""
+    width = max((s.shape[1] for s in stencils), default=1)
+    filled = [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1) for s in stencils]
+    return np.concatenate([np.empty((0, width), np.int32), *filled]).astype(np.int32)
+
+
 @kernel
-def _forbid(stencils, start, element, v, colour, forbidden):
-    """Mark with v the colours of all vertices that share a stencil with v."""
-    for i in range(start[v], start[v + 1]):
+def forbid(stencils, first, last, element, v, colour, forbidden):
+    """Mark with v the colours of all vertices in its stencils, entries first to last of element."""
+    for i in range(first, last):
         for w in stencils[element[i]]:
             if w >= 0 and colour[w] >= 0:
                 forbidden[colour[w]] = v
@@ -32,7 +39,7 @@ def _forbid(stencils, start, element, v, colour, forbidden):
 @kernel
 def _greedy(stencils, start, element, active, colour, forbidden):
     for v in active:
-        _forbid(stencils, start, element, v, colour, forbidden)
+        forbid(stencils, start[v], start[v + 1], element, v, colour, forbidden)
         c = 0
         while forbidden[c] == v:
             c += 1
@@ -42,12 +49,9 @@ def _greedy(stencils, start, element, active, colour, forbidden):
 def colour_vertices(stencils: Sequence[np.ndarray], active: np.ndarray, vertices: int) -> np.ndarray:
     """Colour (n,) of every vertex, -1 where it is not active: the least one that no vertex sharing a
     stencil has, in the order of `active` [PBNG section 10]. stencils: (m, k) ids for each kind of term."""
-    width = max(s.shape[1] for s in stencils)
-    merged = np.concatenate(
-        [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1) for s in stencils]
-    ).astype(np.int32)
+    merged = merge_stencils(stencils)
     start, element, _ = incidence(merged, vertices)
     colour = np.full(vertices, -1, np.int32)
-    most = int(np.diff(start).max(initial=0)) * width + 1
+    most = int(np.diff(start).max(initial=0)) * merged.shape[1] + 1
     _greedy(merged, start, element, np.asarray(active, np.int64), colour, np.full(most + 1, -1, np.int64))
     return colour

@@ -116,9 +116,8 @@ def batch_coloured_elements(
     order = np.lexsort([-length, colour])
     sizes = np.bincount(colour)
     colour_start = np.concatenate([[0], np.cumsum(-(-sizes // lanes))]).astype(np.int64)
-    place = np.concatenate(
-        [lanes * first + np.arange(size) for first, size in zip(colour_start[:-1], sizes, strict=True)]
-    )
+    begin = np.cumsum(sizes) - sizes
+    place = np.arange(len(groups)) + np.repeat(lanes * colour_start[:-1] - begin, sizes)
     table = np.full((colour_start[-1] * lanes, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
     table = table.reshape(-1, lanes, groups.shape[1])

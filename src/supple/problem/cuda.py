@@ -116,9 +116,9 @@ class Cuda:
         self._catch_up()
         self._mirror.pull(array)
 
-    def push(self, array: np.ndarray) -> None:
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
         self._catch_up()
-        self._mirror.push(array)
+        self._mirror.push(array, rows)
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         self._catch_up()

@@ -55,8 +55,8 @@ class Device(Protocol):
     def pull(self, array: np.ndarray) -> None:
         """Bring what kernels have written into an array to the host."""
 
-    def push(self, array: np.ndarray) -> None:
-        """Let kernels see what the host has written into an array."""
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        """Let kernels see what the host has written into an array, or into its first rows."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         """target[:] = source, where kernels see both; of one copy of the state or all."""
@@ -114,7 +114,7 @@ class Cpu:
     def pull(self, array: np.ndarray) -> None:
         """It is here."""
 
-    def push(self, array: np.ndarray) -> None:
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
         """Kernels see it."""
 
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:

@@ -73,9 +73,9 @@ def load_magnitude(vertices, batch, anchor, ui):
 
 
 @kernel
-def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, parts, figures):
-    """Net forces into the records `net`, per vertex s and tr A into sizes (copies, batches, 2, lanes), and
-    what there is to say of them into figures; see `measure`."""
+def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, figures):
+    """Net forces into the records `net`, per vertex s and tr A into the records `sizes`, and what there is to
+    say of them into figures; see `measure`."""
     last = len(vertices.own)
     place = enter(team, 0, 0, last)
     while inside(place, last):
@@ -85,11 +85,11 @@ def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, par
         (s,) = sum_shares(batch, (s,))
         if leads(batch):
             scatter(net, vertices.own, batch, 0, r)
-            store(sizes, batch, 0, s + load_magnitude(vertices, batch, anchor, ui))
-            store(sizes, batch, 1, A[0] + A[1] + A[2])
+            s = s + load_magnitude(vertices, batch, anchor, ui)
+            scatter(sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))
         place = proceed(team, 0, place, 0, last)
     leave(team, 0, 0, last)
-    measure(team, 1, net, u, sizes, softness, parts, figures)
+    measure(team, 1, net, u, sizes, softness, cuts, parts, figures)
 
 
 @kernel

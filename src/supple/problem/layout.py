@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from supple.model import Conditions, Model
+from supple.model import Conditions, Model, with_term
 from supple.ordering import (
+    ChangingBatches,
+    Colours,
     ElementBatches,
     Links,
     VertexBatches,
@@ -18,33 +20,53 @@ from supple.ordering import (
     batch_elements,
     batch_links,
     batch_vertices,
+    changes,
+    colour_count,
+    widest_colour,
 )
+from supple.ordering.changing import Changes
+from supple.ordering.rows import overwrite
 from supple.problem.device import Device
 from supple.problem.materials import are_alike, are_varied, materials_of
-from supple.terms import refreshed, several
+from supple.terms import Term, refreshed, several
 
 
 class Layout:
-    """terms: rows of every term by batches of free vertices, colour after colour; colour_start (colours + 1,)
-    the first batch of each; elements: the elements of every term in batches; vertices: the batches
-    themselves. varied: copies of the state have materials of their own."""
+    """terms: rows of every term by batches of free vertices, colour after colour; batch_colours: which
+    batches each has; elements: the elements of every term in batches; vertices: the batches themselves.
+    varied: copies of the state have materials of their own. Where stencils come and go, version tells how
+    often they did, and growths, how often there was not enough room for them."""
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
-        self.vertices = batch_vertices(model.terms, model.free, dtype, device.lanes, device.at_once)
-        self._elements = [batch_elements(term, dtype, model.vertices, device.lanes) for term in model.terms]
         self._coloured: dict[tuple[int, int], ElementBatches] = {}
-        self.colour_start = self.vertices.colour_start
-        self.use([materials_of(model)])
+        self._materials = [materials_of(model)]
+        self.version, self.growths = 0, -1
+        self.lay_out()
+
+    def lay_out(self, growth: int = 1) -> None:
+        """Batches, and so much more room for stencils that come and go than what is thought to be enough."""
+        model, device, terms = self.model, self.device, self.model.terms
+        size = self.dtype, device.lanes, device.at_once
+        self.room: ChangingBatches | None = None
+        if any(changes(term) for term in terms):
+            self.room = ChangingBatches(terms, model.free, *size, growth=growth)
+            self.vertices = self.room.batches
+            self.growths += 1
+        else:
+            self.vertices = batch_vertices(terms, model.free, *size)
+        self.batch_colours: Colours = self.room.colours if self.room else self.vertices.colour_start
+        self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
+        self.use(self._materials)
 
     @property
     def colours(self) -> int:
-        return len(self.colour_start) - 1
+        return colour_count(self.batch_colours)
 
-    @cached_property
+    @property
     def widest(self) -> int:
         """Batches of the colour that has the most."""
-        return int(np.diff(self.colour_start).max(initial=0))
+        return widest_colour(self.batch_colours)
 
     def suits(self, conditions: Sequence[Conditions]) -> bool:
         """Whether the materials of conditions can be used without a new layout."""
@@ -92,6 +114,35 @@ class Layout:
         for array in written:
             self.device.push(array)
         return rows
+
+    def exchange(self, index: int, term: Term) -> None:
+        """Another term in place of one whose stencils come and go; `take_stencils` lays it out."""
+        if self.varied:
+            raise ValueError(
+                f"{term.name} that come and go must be the same for all, and here copies of the state have "
+                "materials of their own; solve them one after the other"
+            )
+        self.model = with_term(self.model, index, term)
+        self._coloured = {key: found for key, found in self._coloured.items() if key[0] != index}
+        self.__dict__.pop("_links", None)
+
+    def take_stencils(self) -> Changes | None:
+        """Go over to the stencils that the terms have now, in the arrays that have room for them: None where
+        it is not enough, and then nothing has changed."""
+        if self.room is None:
+            return None
+        terms, lanes = self.model.terms, self.device.lanes
+        done = self.room.take(terms)
+        if done is None:
+            return None
+        for term, there in zip(terms, self._elements, strict=True):
+            if changes(term):
+                new = batch_elements(term, self.dtype, self.model.vertices, lanes)
+                done.written.extend(overwrite((there.own, there.rows), (new.own, new.rows)))
+                there.element[:] = new.element
+        self.batch_colours = self.room.colours
+        self.version += 1
+        return done
 
     def coloured_elements(self, k: int, cluster_size: int) -> ElementBatches:
         """The elements of the k-th term in clusters, colour by colour."""

@@ -25,11 +25,28 @@ class Loads:
     def __init__(self, model: Model, batches: VertexBatches, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
         self.inertia = np.zeros(model.vertices)
-        self._own = batches.own
-        self.rows = VertexRows(batches.own, batches.width, np.empty(0), self._inertia_by_batch())
-        self.resize(1)
+        self.force = model.force
+        self.lay_out(batches)
         self.set(model.force)
         self._acting: tuple | None = None if model.varying else ((), None)
+
+    def lay_out(self, batches: VertexBatches, blocks: int = 1) -> None:
+        """Room for what acts on the vertices of other batches."""
+        self._own = batches.own
+        self.rows = VertexRows(batches.own, batches.width, np.empty(0), self._inertia_by_batch(self._own))
+        self.resize(blocks)
+        self.rows.force[:] = self._force_by_batch(self._own)
+
+    def follow(self, batches: np.ndarray) -> None:
+        """Some batches have other vertices."""
+        own = self._own[batches]
+        self.rows.force[:, batches] = self._force_by_batch(own)
+        self.rows.inertia[batches] = self._inertia_by_batch(own)
+        for array in (self.rows.force, self.rows.inertia):
+            self.device.push(array)
+        if self.rows.held:
+            self.rows.held.normal[batches] = batch_normals(self.model, own, self.dtype)
+            self.device.push(self.rows.held.normal)
 
     def resize(self, blocks: int) -> None:
         """Room for so many forces: one for each copy of the state, or one for all."""
@@ -46,8 +63,8 @@ class Loads:
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        self._loaded = np.atleast_1d(self.model.is_loaded(force))
-        self.rows.force[:] = np.swapaxes(padded(force)[..., self._own[:, 0], :], -1, -2)
+        self._loaded = np.atleast_2d(self.model.loaded_bodies(force))
+        self.rows.force[:] = self._force_by_batch(self._own)
         self.device.push(self.rows.force)
 
     def act_at(self, time: float, further: np.ndarray | None = None) -> None:
@@ -62,16 +79,27 @@ class Loads:
     def set_time_step(self, dt: float) -> None:
         """k = m/Δt²."""
         self.inertia = self.model.mass / (dt * dt)
-        self.rows.inertia[:] = self._inertia_by_batch()
+        self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 
-    def _inertia_by_batch(self) -> np.ndarray:
-        """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
-        return np.append(self.inertia, 1e-30)[self._own].astype(self.dtype)
+    def copy(self, other: Loads) -> None:
+        """Have the forces and the inertia of the first copy of another problem."""
+        self.set(other.force if other.force.ndim == 2 else other.force[0])
+        self.inertia = other.inertia
+        self.rows.inertia[:] = self._inertia_by_batch(self._own)
+        self.device.push(self.rows.inertia)
 
-    def act_on(self, copy: int) -> bool:
-        """Whether external forces act on free vertices of a copy."""
-        return bool(self._loaded[copy if len(self._loaded) > 1 else 0])
+    def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
+        """(batches, 3, lanes), or such a block for each copy."""
+        return np.swapaxes(padded(self.force)[..., own[:, 0], :], -1, -2)
+
+    def _inertia_by_batch(self, own: np.ndarray) -> np.ndarray:
+        """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
+        return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
+
+    def act_on(self, copy: int) -> list[bool]:
+        """Whether external forces act on free vertices of each body of a copy."""
+        return self._loaded[copy if len(self._loaded) > 1 else 0].tolist()
 
     @property
     def any(self) -> bool:

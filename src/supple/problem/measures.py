@@ -18,7 +18,7 @@ from supple.problem.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
-from supple.problem.sums import PARTS
+from supple.problem.sums import FIGURES, PARTS, cut
 from supple.terms import inversion
 
 if TYPE_CHECKING:
@@ -34,12 +34,13 @@ def norm(values: np.ndarray) -> float:
 class Balance:
     """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
     rounding alone explains in the working precision; at_rest: there are no loads, and at no vertex do the
-    forces stand out from rounding."""
+    forces stand out from rounding. bodies: the same of each, where there are several."""
 
     residual: float
     scale: float
     rounding: float
     at_rest: bool
+    bodies: tuple[Balance, ...] = ()
 
     @property
     def finite(self) -> bool:
@@ -47,10 +48,36 @@ class Balance:
 
     @property
     def imbalance(self) -> float:
-        """|r| / |s|, between 0 and 1; 0 at rest."""
+        """|r| / |s|, between 0 and 1; 0 at rest. Of several bodies the worst counts: the forces in a stiff
+        one would hide what a soft one is missing."""
         if not self.finite:
             return math.inf
+        if self.bodies:
+            return max(body.imbalance for body in self.bodies)
         return 0.0 if self.at_rest or self.scale == 0 else self.residual / self.scale
+
+    @property
+    def smallest_scale(self) -> float:
+        """|s| of the body that has the smallest and is not at rest [N]."""
+        awake = [body.scale for body in self.bodies if not body.at_rest and body.scale > 0]
+        return min(awake, default=self.scale)
+
+    def is_rounding(self, factor: float) -> bool:
+        """Whether rounding explains a part 1/factor of what is left of the forces in every body."""
+        if self.bodies:
+            return all(body.is_rounding(factor) for body in self.bodies)
+        return self.at_rest or self.residual <= factor * self.rounding
+
+
+def _together(bodies: tuple[Balance, ...]) -> Balance:
+    """The balance of all bodies."""
+    if len(bodies) == 1:
+        return bodies[0]
+    residual, scale, rounding = (
+        math.sqrt(sum(getattr(body, name) ** 2 for body in bodies))
+        for name in ("residual", "scale", "rounding")
+    )
+    return Balance(residual, scale, rounding, all(body.at_rest for body in bodies), bodies)
 
 
 RESTING = 4
@@ -67,6 +94,7 @@ class Measures:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._edge = problem.model.mean_edge
+        self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
         self.forget()
 
     def forget(self) -> None:
@@ -78,62 +106,79 @@ class Measures:
         self._energy_scale = np.zeros(self.problem.copies)
         self._energies: np.ndarray | None = None
 
+    def forget_stiffness(self) -> None:
+        """After a change of stencils or of where vertices are in batches."""
+        for name in ("_rest_stiffness", "_softness_memory"):
+            self.__dict__.pop(name, None)
+        self._softened_for = self._energies = None
+
     def balances(self) -> dict[int, Balance]:
         """Of every active copy; net forces are evaluated into the records `net`."""
         self._energies = None
         figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
-        return {copy: self._balance(copy, *figures[copy]) for copy in map(int, self.problem.device.active)}
+        return {copy: self._balance(copy, figures[copy]) for copy in map(int, self.problem.device.active)}
 
-    def _balance(self, copy: int, r2: float, s2: float, a2: float, reach: float, ratio: float) -> Balance:
+    def _balance(self, copy: int, figures: np.ndarray) -> Balance:
+        loaded = self.problem.loads.act_on(copy)
+        bodies = zip(figures.tolist(), loaded, strict=True)
+        return _together(tuple(self._of_body(of_body, acts) for of_body, acts in bodies))
+
+    def _of_body(self, figures: list[float], loaded: bool) -> Balance:
+        r2, s2, a2, reach, ratio = figures
         length = float(np.finfo(self.problem.dtype).eps) * (reach + self._edge)
-        at_rest = not self.problem.loads.act_on(copy) and ratio <= RESTING * length
+        at_rest = not loaded and ratio <= RESTING * length
         return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
     ) -> np.ndarray:
-        """(copies, 5) figures of the forces at displacements u, see `measure`."""
+        """(copies, bodies, 5) figures of the forces at displacements u, see `measure`."""
         p = self.problem
-        memory = p.states.net, sizes, softness, parts, figures
+        memory = p.states.net, sizes, softness, self._cuts, parts, figures
         p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
         p.device.pull(figures)
         return figures
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """s and tr A by copy, batch and lane."""
+        """Records of s and tr A."""
         p = self.problem
-        return p.zeros((p.copies, len(p.loads.rows.own), 2, p.device.lanes))
+        return p.zeros((p.copies * (p.model.vertices + 1), RECORD))
 
     @cached_property
     def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return _sum_memory(self.problem.copies, 5)
+        return self._figure_memory(self.problem.copies)
+
+    def _figure_memory(self, copies: int) -> tuple[np.ndarray, np.ndarray]:
+        """For the figures of parts and of bodies."""
+        parts, bodies = len(self._cuts.vertex) - 1, len(self._cuts.part) - 1
+        return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
 
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
-        """tr A of every vertex at rest without inertia, by kind of copy, batch and lane."""
+        """tr A of every vertex at rest without inertia (kinds of copies, n); 0 of pinned ones."""
         p = self.problem
-        kinds, batches, lanes = p.kinds, len(p.loads.rows.own), p.device.lanes
-        u = np.zeros((kinds * (p.model.vertices + 1), RECORD), p.dtype)
-        sizes = np.zeros((kinds, batches, 2, lanes), p.dtype)
+        kinds, n = p.kinds, p.model.vertices
+        u = np.zeros((kinds * (n + 1), RECORD), p.dtype)
+        sizes = np.zeros_like(u)
         p.device.wait()  # what a device has yet to do is for the copies that are active now
         active, p.device.active = p.device.active, np.arange(kinds, dtype=np.int32)
-        any_softness = np.zeros((1, batches, lanes), p.dtype)
-        self._measure(u, sizes, any_softness, *_sum_memory(kinds, 5))
+        any_softness = np.zeros((1, n), p.dtype)
+        self._measure(u, sizes, any_softness, *self._figure_memory(kinds))
         p.device.active = active
         p.device.pull(sizes)
-        stiffness = sizes[:, :, 1].astype(float) - 3 * p.loads.rows.inertia[:, 0]
-        return np.where(np.arange(lanes) < p.loads.rows.width[:, None], stiffness, 0)
+        stiffness = sizes.reshape(kinds, n + 1, RECORD)[:, :-1, 1].astype(float)
+        return np.where(p.model.free, stiffness - 3 * p.loads.inertia, 0)
 
     @cached_property
     def _softness_memory(self) -> np.ndarray:
         return np.zeros(self._rest_stiffness.shape, self.problem.dtype)
 
     def _softness(self) -> np.ndarray:
-        """1 / tr A at rest with the present inertia, by kind of copy, batch and lane."""
+        """1 / tr A at rest with the present inertia (kinds of copies, n)."""
         loads, softness = self.problem.loads, self._softness_memory
         if self._softened_for is not loads.inertia:
-            softness[:] = 1 / np.maximum(self._rest_stiffness + 3 * loads.rows.inertia[:, 0], 1e-30)
+            softness[:] = 1 / np.maximum(self._rest_stiffness + 3 * loads.inertia, 1e-30)
             self.problem.device.push(softness)
             self._softened_for = loads.inertia
         return softness

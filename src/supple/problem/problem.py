@@ -19,9 +19,10 @@ from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import materials_of, with_materials
 from supple.problem.measures import Balance, Measures
+from supple.problem.refresh import refresh, take_stencils
 from supple.problem.states import States
 from supple.state import State
-from supple.terms import same_kind
+from supple.terms import Term, same_kind
 
 
 def check_precision(precision: str) -> None:
@@ -56,6 +57,8 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.measures = Measures(self)
         self._shared: dict[str, Any] = {}
+        if self.layout.room is not None:
+            take_stencils(self)
         self._upload()
 
     def _upload(self) -> None:
@@ -154,6 +157,15 @@ class Problem:
         """After a change of the number of copies or of materials."""
         self.measures.forget()
         self._shared.clear()
+
+    def refresh(self, index: int, term: Term) -> None:
+        """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
+        between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
+        refresh(self, index, term)
+
+    def forget_but(self, *beginnings: str) -> None:
+        """Let go of what solvers have prepared, but for names that begin so."""
+        self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Memory for numbers in the working precision."""

@@ -118,6 +118,11 @@ class States:
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
 
+    def return_to_anchor(self) -> None:
+        """u = û, but for what is pinned."""
+        self.device.assign(self.u, self.anchor)
+        self.device.on_records(self._put)
+
     def displace(self, drift: np.ndarray) -> None:
         """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
         self.device.on_records(Displace(self.u, drift, int(len(drift) > self.model.vertices + 1)))

@@ -3,6 +3,10 @@ of all parts."""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from supple.kernels import (
     RECORD,
     copy_of,
@@ -16,7 +20,6 @@ from supple.kernels import (
     offset_of,
     physics,
     proceed,
-    records,
     strides,
 )
 
@@ -79,42 +82,78 @@ def add_up(team, phase, values, parts, whole):
     join(team, phase + 1, parts, fields, whole)
 
 
+class Cuts(NamedTuple):
+    """Vertices in parts none of which has vertices of two bodies: vertex (parts + 1,) the first of each, part
+    (bodies + 1,) the first part of each body."""
+
+    vertex: Any
+    part: Any
+
+
+def cut(bodies: list[tuple[int, int]]) -> Cuts:
+    """Cut bodies, each from a first vertex to a last one that is not among them, into about PARTS parts."""
+    count = bodies[-1][1] if bodies else 0
+    size = max(1, -(-count // PARTS))
+    pieces = [np.arange(first, last, size) for first, last in bodies]
+    vertex = np.concatenate([*pieces, [count]]).astype(np.int64)
+    return Cuts(vertex, np.cumsum([0, *map(len, pieces)]).astype(np.int64))
+
+
+SUMS, FIGURES = 3, 5
+"""Of the figures of `measure`, the first so many are sums and the others maxima."""
+
+
 @physics
-def measure(team, phase, net, u, sizes, softness, parts, figures):
-    """Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness into figures (copies, 5), in two phases. Net forces r
-    and displacements u are records, s and tr A are in sizes (copies, batches, 2, lanes); softness (copies or
-    1, batches, lanes) may be the same for all copies; parts (copies, 5, PARTS) is memory."""
-    _, rows, fields, lanes = sizes.shape
-    count = records(team, u) - 1  # the last is padding
-    item = enter(team, phase, 0, PARTS)
-    while inside(item, PARTS):
-        part, copy, start = number(item), copy_of(item), RECORD * offset_of(item)
+def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
+    """Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every body into figures (copies, bodies, 5), in
+    two phases. Net forces r, displacements u, and (s, tr A) in sizes are records; softness (copies or 1, n)
+    may be the same for all copies; parts (copies, 5, parts) is memory."""
+    count = len(cuts.vertex) - 1
+    item = enter(team, phase, 0, count)
+    while inside(item, count):
+        part, copy, start = number(item), copy_of(item), offset_of(item)
         kind = copy if softness.shape[0] > 1 else 0
         begin, step = strides(item)
         r2, s2, a2, length, ratio = 0.0, 0.0, 0.0, 0.0, 0.0
-        first, last = part_of(count, part)
-        i = start + RECORD * first + begin
-        while i < start + RECORD * last:
-            r, x = 1.0 * number_at(net, i), 1.0 * number_at(u, i)  # 1.0 makes them float64
-            r2 += r * r
-            length = max(length, abs(x))
-            i += step
-        first, last = part_of(rows, part)
-        for row in range(first, last):
-            there, soft = copy * rows + row, (kind * rows + row) * lanes
-            k = begin
-            while k < lanes:
-                s = 1.0 * number_at(sizes, there * fields * lanes + k)
-                a = 1.0 * number_at(sizes, (there * fields + 1) * lanes + k)
-                s2 += s * s
-                a2 += a * a
-                ratio = max(ratio, s * number_at(softness, soft + k))
-                k += step
+        v = cuts.vertex[part] + begin
+        while v < cuts.vertex[part + 1]:
+            first = RECORD * (start + v)
+            for i in range(first, first + 3):
+                r, x = 1.0 * number_at(net, i), 1.0 * number_at(u, i)  # 1.0 makes them float64
+                r2 += r * r
+                length = max(length, abs(x))
+            s, a = 1.0 * number_at(sizes, first), 1.0 * number_at(sizes, first + 1)
+            s2 += s * s
+            a2 += a * a
+            ratio = max(ratio, s * number_at(softness, kind * softness.shape[1] + v))
+            v += step
         r2, s2, a2 = lane_total(item, r2), lane_total(item, s2), lane_total(item, a2)
         length, ratio = lane_most(item, length), lane_most(item, ratio)
         if begin == 0:
             parts[copy, 0, part], parts[copy, 1, part], parts[copy, 2, part] = r2, s2, a2
             parts[copy, 3, part], parts[copy, 4, part] = length, ratio
-        item = proceed(team, phase, item, 0, PARTS)
-    leave(team, phase, 0, PARTS)
-    join(team, phase + 1, parts, 3, figures)
+        item = proceed(team, phase, item, 0, count)
+    leave(team, phase, 0, count)
+    _join_bodies(team, phase + 1, cuts, parts, figures)
+
+
+@physics
+def _join_bodies(team, phase, cuts, parts, figures):
+    """What is in the parts of every body, summed up or the largest of it taken."""
+    bodies = len(cuts.part) - 1
+    item = enter(team, phase, 0, bodies)
+    while inside(item, bodies):
+        body, copy = number(item), copy_of(item)
+        begin, step = strides(item)
+        for field in range(FIGURES):
+            total, most = 0.0, 0.0
+            k = cuts.part[body] + begin
+            while k < cuts.part[body + 1]:
+                total += parts[copy, field, k]
+                most = max(most, parts[copy, field, k])
+                k += step
+            total, most = lane_total(item, total), lane_most(item, most)
+            if begin == 0:
+                figures[copy, body, field] = total if field < SUMS else most
+        item = proceed(team, phase, item, 0, bodies)
+    leave(team, phase, 0, bodies)

@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.compare import Comparison
 from supple.io.replacing import replacing
-from supple.runs.comparison_record import picture_name
+from supple.runs.comparison_account import picture_name
 from supple.runs.comparison_text import caption, setting
 from supple.runs.pictures import AGAINST, make_look
 from supple.scene import SceneFile
@@ -19,7 +19,7 @@ from supple.view import comparison_plot, picture, shared_view
 QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
 
-def draw_plots(comparison: Comparison, record: dict[str, Any], folder: Path) -> None:
+def draw_plots(comparison: Comparison, account: dict[str, Any], folder: Path) -> None:
     """residual_iterations.png, residual_seconds.png, energy_iterations.png and energy_seconds.png"""
     for quantity, against in product(QUANTITIES, AGAINST):
         name = f"{quantity}_{against}.png"
@@ -28,15 +28,15 @@ def draw_plots(comparison: Comparison, record: dict[str, Any], folder: Path) -> 
                 path,
                 comparison.trials,
                 against,
-                title=record["scene"]["title"],
-                subtitle=setting(record),
+                title=account["scene"]["title"],
+                subtitle=setting(account),
                 quantity=quantity,
             )
-        record["plots"][f"{quantity}_{against}"] = name
+        account["plots"][f"{quantity}_{against}"] = name
 
 
 def draw_pictures(
-    comparison: Comparison, file: SceneFile, record: dict[str, Any], folder: Path
+    comparison: Comparison, file: SceneFile, account: dict[str, Any], folder: Path
 ) -> str | None:
     """A picture for each solver that ran, all with the same camera and colours; a sentence where VTK cannot
     draw. A body that a solver has blown up out of sight is drawn to its own scale, and says so."""
@@ -46,20 +46,20 @@ def draw_pictures(
     near = _near(shapes, shapes[best.label])
     look = make_look(file)
     view = shared_view(comparison.model, [shapes[label] for label in near], **look.options)
-    for entry in record["trials"]:
+    for entry in account["trials"]:
         if entry["error"] is None:
             label, entry["picture"] = entry["label"], picture_name(entry["label"])
             with replacing(folder / entry["picture"]) as path:
-                record["note"] = picture(
+                account["note"] = picture(
                     path,
                     comparison.model,
                     shapes[label],
-                    title=f"{record['scene']['title']}: {label}",
+                    title=f"{account['scene']['title']}: {label}",
                     subtitle=caption(entry) + ("" if label in near else " · to its own scale"),
                     view=view if label in near else None,
                     **look.options,
                 )
-    return record["note"]
+    return account["note"]
 
 
 def _near(shapes: dict[str, np.ndarray], best: np.ndarray) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the record of a comparison says, in words."""
+"""What the account of a comparison says, in words."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ COLUMNS: dict[str, Callable[[Entry], str]] = {
 }
 
 
-def setting(record: dict[str, Any]) -> str:
+def setting(account: dict[str, Any]) -> str:
     """4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
-    scene, frame = record["scene"], record["warmup"]["frames"] + 1
+    scene, frame = account["scene"], account["warmup"]["frames"] + 1
     step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
-    threads = max((entry["threads"] for entry in record["trials"] if entry["error"] is None), default=1)
+    threads = max((entry["threads"] for entry in account["trials"] if entry["error"] is None), default=1)
     return (
         f"{scene['vertices']:,} vertices, {scene['tets']:,} tetrahedra · {step} · "
-        f"{record['precision']}, {threads} thread" + ("s" if threads > 1 else "")
+        f"{account['precision']}, {threads} thread" + ("s" if threads > 1 else "")
     )
 
 

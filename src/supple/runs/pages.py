@@ -12,7 +12,7 @@ from supple.io import ResultsError
 from supple.io.replacing import replacing
 from supple.report import History
 from supple.runs import comparison_pictures
-from supple.runs.comparison_record import read_comparison, trial_of
+from supple.runs.comparison_account import read_comparison, trial_of
 from supple.runs.comparison_text import COLUMNS, setting
 from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_look
 from supple.runs.saved import SCENE, SavedRun, open_run
@@ -45,8 +45,8 @@ def write_page(folder: Path, path: Path | None = None) -> tuple[Path, Page]:
 
 
 def _page_of_run(run: SavedRun) -> Page:
-    record, folder = run.record, run.folder.path
-    frames, totals, scene = record["frames"], record["totals"], record["scene"]
+    account, folder = run.account, run.folder.path
+    frames, totals, scene = account["frames"], account["totals"], account["scene"]
     last, several = frames[-1], len(frames) > 1
     film, remarks = None, []
     if (folder / "film.mp4").exists():
@@ -58,7 +58,7 @@ def _page_of_run(run: SavedRun) -> Page:
     figures = {
         "vertices": f"{scene['vertices']:,}",
         "tetrahedra": f"{scene['tets']:,}",
-        "solver": solver_name(record),
+        "solver": solver_name(account),
         "precision": f"{last['precision']}, {counted(last['threads'], 'thread')}",
         **({"frames": f"{len(frames)} of {scene['frames']}"} if several else {}),
         "iterations": f"{sum(frame['iterations'] for frame in frames):,}",
@@ -70,22 +70,22 @@ def _page_of_run(run: SavedRun) -> Page:
     }
     return Page(
         title=scene["title"],
-        subtitle=f"{Path(scene['file']).name} · {record['date'][:10]}",
+        subtitle=f"{Path(scene['file']).name} · {account['date'][:10]}",
         verdict=outcome(frames),
         good=all(frame["ok"] for frame in frames),
         figures=figures,
         pictures=[_picture(run)],
-        plots=_plots(record),
+        plots=_plots(account),
         tables=[_frames_table(frames)] if several else [],
         scene=(folder / SCENE).read_text(encoding="utf-8"),
-        circumstances=_circumstances(record),
+        circumstances=_circumstances(account),
         film=film,
         remarks=remarks,
     )
 
 
 def _picture(run: SavedRun) -> Figure:
-    index = len(run.record["frames"])
+    index = len(run.account["frames"])
 
     def draw(path: Path, theme: Theme) -> None:
         draw_picture(run, make_look(run.file, theme=theme.name), index, path)
@@ -93,9 +93,9 @@ def _picture(run: SavedRun) -> Figure:
     return drawn(f"Frame {index}" if index > 1 else "The equilibrium", draw)
 
 
-def _plots(record: dict[str, Any]) -> list[Figure]:
+def _plots(account: dict[str, Any]) -> list[Figure]:
     """Of all iterations that were recorded, else of what was seen of the last frame; and of all frames."""
-    frames, tolerance = record["frames"], record["solver"]["tolerance"]
+    frames, tolerance = account["frames"], account["solver"]["tolerance"]
     histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
     plots = []
     if histories:
@@ -103,8 +103,8 @@ def _plots(record: dict[str, Any]) -> list[Figure]:
             caption = f"{quantity.capitalize()} against {against}"
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
             plots.append(drawn(caption, history_plot, histories, quantity, against, **options))
-    elif record.get("looks"):
-        seen = {f"frame {frames[-1]['index']}": History(**record["looks"])}
+    elif account.get("looks"):
+        seen = {f"frame {frames[-1]['index']}": History(**account["looks"])}
         where = " in the last frame" if len(frames) > 1 else ""
         for against in AGAINST:
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
@@ -149,8 +149,8 @@ def _frames_table(frames: list[dict[str, Any]]) -> Table:
 
 
 def _page_of_comparison(folder: Path) -> Page:
-    record = read_comparison(folder)
-    ran = [entry for entry in record["trials"] if entry["error"] is None]
+    account = read_comparison(folder)
+    ran = [entry for entry in account["trials"] if entry["error"] is None]
     if not ran:
         raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
     trials = [trial_of(entry) for entry in ran]
@@ -161,15 +161,15 @@ def _page_of_comparison(folder: Path) -> Page:
             comparison_plot,
             trials,
             against,
-            subtitle=setting(record),
+            subtitle=setting(account),
             size=PLOT_SIZE,
             quantity=quantity,
         )
         for quantity, against in product(comparison_pictures.QUANTITIES, AGAINST)
     ]
     return Page(
-        title=f"{record['scene']['title']}: {counted(len(ran), 'solver')} compared",
-        subtitle=f"{Path(record['scene']['file']).name} · {setting(record)} · {record['date'][:10]}",
+        title=f"{account['scene']['title']}: {counted(len(ran), 'solver')} compared",
+        subtitle=f"{Path(account['scene']['file']).name} · {setting(account)} · {account['date'][:10]}",
         verdict=f"The smallest imbalance, {best['imbalance']:.1e}, is that of {best['label']} "
         f"after {counted(best['iterations'], 'iteration')}, {say_seconds(best['seconds'])}.",
         good=True,
@@ -178,8 +178,8 @@ def _page_of_comparison(folder: Path) -> Page:
         plots=plots,
         tables=[_trials_table(ran)],
         scene=(folder / SCENE).read_text(encoding="utf-8") if (folder / SCENE).exists() else "",
-        circumstances=_circumstances(record),
-        remarks=[f"{e['label']} was not run: {e['error']}." for e in record["trials"] if e["error"]],
+        circumstances=_circumstances(account),
+        remarks=[f"{e['label']} was not run: {e['error']}." for e in account["trials"] if e["error"]],
     )
 
 
@@ -193,11 +193,11 @@ def _trials_table(trials: list[dict[str, Any]]) -> Table:
     return Table("Figures", ("solver", *COLUMNS), rows)
 
 
-def _circumstances(record: dict[str, Any]) -> dict[str, str]:
-    machine, versions = record["machine"], record["versions"]
+def _circumstances(account: dict[str, Any]) -> dict[str, str]:
+    machine, versions = account["machine"], account["versions"]
     return {
         "machine": f"{machine['cpu']}, {machine['cores']} cores",
         "system": machine["system"],
-        "date": record["date"].replace("T", " "),
+        "date": account["date"].replace("T", " "),
         **versions,
     }

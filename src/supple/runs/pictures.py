@@ -99,16 +99,16 @@ def draw_film(
             size=size,
             theme=look.theme,
             turning=turning,
-            fps=fps or pace(run.record["scene"]["dt"]),
+            fps=fps or pace(run.account["scene"]["dt"]),
             view=view,
             watch=watch,
             **look.options,
         )
 
 
-def draw_plots(record: dict[str, Any], folder: Path) -> dict[str, str]:
+def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
     """Imbalance and energy against iterations and seconds, where they were recorded; names of files."""
-    histories = {f"frame {f['index']}": History(**f["history"]) for f in record["frames"] if f["history"]}
+    histories = {f"frame {f['index']}": History(**f["history"]) for f in account["frames"] if f["history"]}
     names = {}
     for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
         name = f"{'residual' if quantity == 'imbalance' else quantity}_{against}.png"
@@ -118,8 +118,8 @@ def draw_plots(record: dict[str, Any], folder: Path) -> dict[str, str]:
                 histories,
                 quantity,
                 against,
-                title=record["scene"]["title"],
-                tolerance=record["solver"]["tolerance"],
+                title=account["scene"]["title"],
+                tolerance=account["solver"]["tolerance"],
             )
         names[f"{quantity}_{against}"] = name
     return names

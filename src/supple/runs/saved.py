@@ -16,7 +16,7 @@ from supple.evaluation import Evaluation, Fields
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model, Step
-from supple.runs.record import fingerprint, report_of, restore_infinities, set_totals
+from supple.runs.account import fingerprint, report_of, restore_infinities, set_totals
 from supple.runs.text import solver_name
 from supple.scene import SceneFile, build_model, load_scene
 from supple.simulate import Frame
@@ -39,20 +39,20 @@ def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A results folder, its record with the frames that are complete, and the scene that was run. built and
+    """A results folder, its account with the frames that are complete, and the scene that was run. built and
     in_hand: the model and frames, by number, that need not be made and read again."""
 
     folder: ResultsFolder
-    record: dict[str, Any]
+    account: dict[str, Any]
     file: SceneFile
     built: Model | None = None
     in_hand: Mapping[int, SavedFrame] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        done, scene = len(self.record["frames"]), self.record["scene"]
+        done, scene = len(self.account["frames"]), self.account["scene"]
         return (
             f"<SavedRun {str(self.folder.path)!r}: {done} of {counted(scene['frames'], 'frame')}, "
-            f"{solver_name(self.record)}, {self.file.scene!r}>"
+            f"{solver_name(self.account)}, {self.file.scene!r}>"
         )
 
     @cached_property
@@ -65,17 +65,17 @@ class SavedRun:
 
     @property
     def title(self) -> str:
-        return self.record["scene"]["title"]
+        return self.account["scene"]["title"]
 
     @property
     def indices(self) -> range:
         """The numbers of the frames; 0 is the start."""
-        return self.folder.indices(self.record)
+        return self.folder.indices(self.account)
 
     @property
     def frames(self) -> SavedFrames:
         """All complete frames with their reports, each read when it is asked for; the first is frames[0]."""
-        return SavedFrames(self, range(1, len(self.record["frames"]) + 1))
+        return SavedFrames(self, range(1, len(self.account["frames"]) + 1))
 
     def shapes(self, indices: Sequence[int] | None = None) -> SavedShapes:
         """The frames with these numbers, 0 for the start; all of them unless given."""
@@ -83,12 +83,12 @@ class SavedRun:
 
     def caption(self, index: int) -> str:
         """pbng (chebyshev) · 110 iterations · imbalance 7.6e-05 · frame 3 of 12, 0.3 s"""
-        frames = self.record["scene"]["frames"]
+        frames = self.account["scene"]["frames"]
         if index == 0:
             return f"the start · frame 0 of {frames}, 0 s" if frames > 1 else "the start"
-        frame = self.record["frames"][index - 1]
+        frame = self.account["frames"][index - 1]
         parts = [
-            solver_name(self.record),
+            solver_name(self.account),
             counted(frame["iterations"], "iteration"),
             f"imbalance {frame['imbalance']:.1e}",
         ]
@@ -108,8 +108,8 @@ class SavedRun:
         if index == 0:
             return None
         if self.model.varying:
-            single = self.record["solver"].get("single_equilibrium", False)
-            force = self.model.force_at(np.inf if single else self.record["frames"][index - 1]["time"])
+            single = self.account["solver"].get("single_equilibrium", False)
+            force = self.model.force_at(np.inf if single else self.account["frames"][index - 1]["time"])
         if scene.quasistatic:
             return None if force is None else Step(np.inf, self.frame(index).positions, force)
         if scene.substeps > 1:
@@ -166,7 +166,7 @@ class SavedFrames(_Saved[Frame]):
 
     def _read(self, index: int) -> Frame:
         run, saved = self.run, self.run.frame(index)
-        report = report_of(run.record["frames"][index - 1])
+        report = report_of(run.account["frames"][index - 1])
         return Frame(
             saved.positions, report, run.model, saved.velocities, saved.index, saved.time,
             state=saved.state, step=run.step(index),
@@ -177,13 +177,13 @@ def open_run(path: Path) -> SavedRun:
     """The run in a results folder; what is missing for pictures of it is said in a sentence."""
     folder = ResultsFolder(path)
     _refuse_other(path)
-    record = folder.read_report()
-    record["frames"] = folder.complete(record)
-    restore_infinities(record["frames"])
-    set_totals(record)
-    if not record["frames"]:
+    account = folder.read_report()
+    account["frames"] = folder.complete(account)
+    restore_infinities(account["frames"])
+    set_totals(account)
+    if not account["frames"]:
         raise ResultsError(f"{path} has no complete frame yet; `supple run` writes them.")
-    return SavedRun(folder, record, _scene(path, record))
+    return SavedRun(folder, account, _scene(path, account))
 
 
 def _refuse_other(path: Path) -> None:
@@ -197,16 +197,16 @@ def _refuse_other(path: Path) -> None:
         raise ResultsError(f"{path} has no report.json, so it is no results folder of `supple run`.")
 
 
-def _scene(path: Path, record: dict[str, Any]) -> SceneFile:
+def _scene(path: Path, account: dict[str, Any]) -> SceneFile:
     """The scene that was run, from its copy and the mesh files that it reads."""
     copy = path / SCENE
     if not copy.exists():
         raise ResultsError(
             f"{path} has no {SCENE}, the copy of its scene file, without which pins, materials and "
-            f"attachments are unknown; run {record['scene']['file']} again with --overwrite."
+            f"attachments are unknown; run {account['scene']['file']} again with --overwrite."
         )
-    file = load_scene(copy, record["scene"].get("folder"))
-    if fingerprint(file) != record["scene"]["sha256"]:
+    file = load_scene(copy, account["scene"].get("folder"))
+    if fingerprint(file) != account["scene"]["sha256"]:
         raise ResultsError(
             f"{path} cannot be drawn: {copy}, or a mesh that it reads, is not what it was when the run began."
         )

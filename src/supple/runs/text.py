@@ -1,4 +1,4 @@
-"""What the record of a run says, in words."""
+"""What the account of a run says, in words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from supple.words import counted
 
 
-def solver_name(record: dict[str, Any]) -> str:
+def solver_name(account: dict[str, Any]) -> str:
     """pbng (chebyshev)"""
-    solver = record["solver"]
+    solver = account["solver"]
     acceleration = solver["options"].get("acceleration", "none")
-    kind = acceleration if isinstance(acceleration, str) else acceleration["kind"]  # a name in older records
+    kind = acceleration if isinstance(acceleration, str) else acceleration["kind"]  # a name in older ones
     return solver["method"] + (f" ({kind})" if kind != "none" else "")
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import LONGEST, flag, floats
+from supple.holding import Holding, Part
 from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
-from supple.scene.holding import Holding, Part
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
 from supple.scene.support import all_tets, refuse_falling
@@ -33,7 +33,10 @@ class Prescribed:
     def __call__(self, t: float) -> np.ndarray:
         with np.errstate(all="ignore"):  # what is not finite is refused with a sentence
             moved = [self._moved(pin, t) for pin in self.pins]
-        return self.holding.positions(moved, when="in the end" if t == np.inf else f"at t = {t:g} s")
+        try:
+            return self.holding.positions(moved, when="in the end" if t == np.inf else f"at t = {t:g} s")
+        except ValueError as error:
+            raise SceneError(str(error)) from None
 
     def _moved(self, pin: Pin, t: float) -> np.ndarray:
         rest = pin.on.points
@@ -48,7 +51,7 @@ class Prescribed:
 
 @dataclass(frozen=True, eq=False)
 class Still:
-    """The same where nothing moves: positions (k, 3) [m], read-only."""
+    """Where pinned vertices are that nothing moves: positions (k, 3) [m], read-only."""
 
     positions: np.ndarray
 

@@ -31,9 +31,10 @@ from supple.solvers.solver import idle_options
 class SceneFile:
     """What a scene file says: the scene, and how to solve it.
 
-    solver: `method` and a dict of `options`. stop: `tolerance`, `max_iterations` and `time_budget` [s], None
-    where the file does not say. start: where free vertices start, None for the rest shape. view: how pictures
-    show it. folder: what paths in the file are relative to. output: the `fields` that files of frames have.
+    solver: `method` and a dict of `options`. stop: `tolerance`, `max_iterations`, `time_budget` [s] and
+    `distance`, None where the file does not say. start: where free vertices start, None for the rest shape.
+    view: how pictures show it. folder: what paths in the file are relative to. output: the `fields` that
+    files of frames have.
     """
 
     path: Path

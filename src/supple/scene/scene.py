@@ -17,8 +17,8 @@ from supple.meshes import TetMesh, TriMesh
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
-from supple.scene.holding import held_directions
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
 

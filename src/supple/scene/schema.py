@@ -32,8 +32,8 @@ from supple.meshes.generators import SIZES
 from supple.model import Model
 from supple.scene import motions, ramps, selections
 from supple.scene.checks import shown
+from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
-from supple.scene.holding import held_directions
 from supple.scene.material_tables import MaterialChoice, material_choice
 from supple.scene.paths import located
 from supple.scene.tables import (
@@ -537,6 +537,11 @@ class Stop(Table):
         default=None, description="Stop after so many iterations, at least 1."
     )
     time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+    distance: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="Where the imbalance is reached, every body must also be this close to the equilibrium, "
+        "relative to its size; 1e-4 in quasistatic scenes unless given.",
+    )
 
 
 class View(Table):

@@ -1,6 +1,7 @@
 """Methods, one file each. A solver's options are a frozen dataclass; `begin(problem)` puts it to work."""
 
 from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev
+from supple.solvers.descent import Descent
 from supple.solvers.gpbd import GPBD
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
@@ -10,12 +11,12 @@ from supple.solvers.solver import Run, Solver
 from supple.solvers.xpbd import XPBD, BlockXPBD
 
 SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (PBNG, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
+    solver.name: solver for solver in (PBNG, Descent, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
 }
 """Every solver by the name it has in scene files and on the command line."""
 
 
-DEFAULT_SOLVER: type[Solver] = PBNG
+DEFAULT_SOLVER: type[Solver] = Descent
 """The method where none is asked for: in Python, in scene files, on the command line and on the live page."""
 
 
@@ -38,6 +39,7 @@ __all__ = [
     "Anderson",
     "BlockXPBD",
     "Chebyshev",
+    "Descent",
     "Newton",
     "Run",
     "Solver",

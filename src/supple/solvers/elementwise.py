@@ -15,7 +15,7 @@ import numpy as np
 from supple.checks import check_iterations, flag, one_of, positive, whole_number
 from supple.kernels import RECORD
 from supple.model import Model
-from supple.ordering import ElementBatches
+from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
 from supple.problem.held import corner_normals
 from supple.solvers.projection import (
@@ -77,13 +77,16 @@ class ElementOptions(Solver):
 
 
 class Workplace(NamedTuple):
-    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: its
-    projections, the phases of a sweep and the most batches that one has, what the projections remember, and
-    the external forces with the displacement W f by them."""
+    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: the version
+    of the layout; its projections of each term, in the order of visits; all of these; the phases of a sweep
+    and the most batches that one has; what the projections remember; and the external forces with the
+    displacement W f by them."""
 
     inertia: np.ndarray
     dynamic: bool
     weights: np.ndarray
+    version: int
+    by_term: dict[int, list]
     projections: tuple
     phases: int
     widest: int
@@ -136,6 +139,8 @@ class ElementRun(Run):
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
+        if self.problem.layout.version != self._workplace.version:
+            self._begin_again()
         while iterations > 0:
             count = iterations
             if not self.dynamic:
@@ -163,6 +168,14 @@ class ElementRun(Run):
         p.states.displace(self._drift())
         self._sweeps_in_step = 0
 
+    def _begin_again(self) -> None:
+        """The step from its start with other stencils: nobody knows how far those that are gone have moved
+        what. In pseudo-time that is a new step, from where the last has led."""
+        self._workplace = self._find_workplace()
+        if self.dynamic:
+            self.problem.states.return_to_anchor()
+        self._begin_step()
+
     def _drift(self) -> np.ndarray:
         """W f_ext, records; remembered, since it is the same in every step."""
         p, known = self.problem, self._workplace.drift
@@ -186,38 +199,49 @@ class ElementRun(Run):
         """That of an earlier run of this method on the problem, if it had the same W."""
         known = self.problem.shared("workplaces of element-wise methods", dict)
         found = known.get(self.method)
-        if found is not None and found.inertia is self.problem.loads.inertia:
+        version = self.problem.layout.version
+        if found and (found.version, id(found.inertia)) == (version, id(self.problem.loads.inertia)):
+            return found
             return found
         dynamic = bool(self.problem.loads.inertia.any())
         weights = self._weights(dynamic)
-        if found is None or not np.array_equal(found.weights, weights):
-            found = self._make_workplace(weights, dynamic)
+        if found is not None and not np.array_equal(found.weights, weights):
+            found = None
+        if found is None or found.version != version:
+            found = self._make_workplace(weights, dynamic, found)
         known[self.method] = found._replace(inertia=self.problem.loads.inertia, dynamic=dynamic)
         return known[self.method]
 
-    def _make_workplace(self, weights: np.ndarray, dynamic: bool) -> Workplace:
+    def _make_workplace(self, weights: np.ndarray, dynamic: bool, before: Workplace | None) -> Workplace:
+        """With the projections that there were before of terms that are still the same."""
         p, method = self.problem, self.method
         terms = p.model.terms
-        projections: list = []
-        for k in sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first):
-            batches = self._batches(k)
-            held = corner_normals(p.model, batches.corners, p.dtype)
-            places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
-            projections += map(self._for_all_copies, make_projections(method, terms[k], places))
+        order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.weak_first)
+        by_term = {
+            k: self._project(k, weights) if before is None or changes(terms[k]) else before.by_term[k]
+            for k in order
+        }
+        projections = [q for k in order for q in by_term[k]]
         if len(rollers := p.model.rollers):
             projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
-        work = tuple(projections), len(sizes) - 1, int(sizes.max())
-        return Workplace(p.loads.inertia, dynamic, weights, *work, memory, [])
+        work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
+        return Workplace(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
-    def _for_all_copies(self, projection: Projection) -> Projection:
-        """With memory (copies, rows, fields, lanes)."""
+    def _project(self, k: int, weights: np.ndarray) -> list:
+        """The projections of a term, with memory (copies, rows, fields, lanes)."""
         p = self.problem
-        return projection._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in projection.memory))
+        batches = self._batches(k)
+        held = corner_normals(p.model, batches.corners, p.dtype)
+        places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
+        made: list[Projection] = make_projections(self.method, p.model.terms[k], places)
+        return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
+        if changes(p.model.terms[k]):
+            return p.layout.coloured_elements(k, 1)
         size = method.cluster_size if method.ordering == "clusters" else 1
         name = f"elements of term {k} in clusters of {size}"
         return p.shared(name, lambda: p.layout.coloured_elements(k, size))

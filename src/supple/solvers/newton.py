@@ -13,6 +13,7 @@ from supple.linear import Assembly, NotPositive
 from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
+from supple.solvers.line_search import Start, backtrack
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
@@ -20,10 +21,6 @@ HessianKind = Literal["exact", "projected", "bound"]
 
 WEAKER: dict[HessianKind, HessianKind] = {"exact": "projected", "projected": "bound"}
 """What is used where a Hessian is not positive definite: the projected one may be singular."""
-
-
-ARMIJO = 1e-4
-SMALLEST_STEP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -78,13 +75,18 @@ class NewtonRun(Run):
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
         self.options, self.problem = options, problem
-        self.assembly = problem.shared("assembly", lambda: Assembly(problem))
-        name = options.linear_solver
+        self._indefinite = 0
+        self._see_stencils()
+
+    def _see_stencils(self) -> None:
+        """Find the pattern of the Hessian for the stencils that there are."""
+        self._version = self.problem.layout.version
+        self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
+        name = self.options.linear_solver
         self.linear: LinearSolver = (
             best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
         )
         self._first_residual: float | None = None
-        self._indefinite = 0
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
@@ -96,6 +98,8 @@ class NewtonRun(Run):
         return notes
 
     def advance(self, iterations: int) -> None:
+        if self.problem.layout.version != self._version:
+            self._see_stencils()
         for _ in range(iterations):
             self._step()
 
@@ -138,15 +142,6 @@ class NewtonRun(Run):
     def _search(self, step: np.ndarray, slope: float, residual: float) -> None:
         """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
         residual decreases instead."""
-        start, energy = self.problem.u.copy(), self.problem.energy()
-        rounding = self.problem.measures.energy_rounding()
-        t = 1.0
-        while t >= SMALLEST_STEP:
-            self._move(start, step, t)
-            change = self.problem.energy() - energy
-            if change <= -ARMIJO * t * slope and change < -rounding:
-                return
-            if abs(change) <= rounding and self.problem.balance().residual < residual:
-                return
-            t *= 0.5
-        self.problem.u[:] = start
+        begin, start = self.problem.u.copy(), Start.of(self.problem, residual)
+        if backtrack(self.problem, lambda t: self._move(begin, step, t), start, slope) is None:
+            self.problem.u[:] = begin

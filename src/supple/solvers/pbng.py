@@ -29,6 +29,7 @@ from supple.kernels import (
     store,
 )
 from supple.model import Model
+from supple.ordering import batch_at, colour_bounds, colour_count
 from supple.problem import Balance, Problem
 from supple.problem.evaluation import net_force
 from supple.problem.held import put_back
@@ -70,12 +71,12 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
 
 @kernel
 def sweeps(
-    team, steps, terms, vertices, colour_start, links, u, anchor, omega, rejected, acceleration, iterations
+    team, steps, terms, vertices, batch_colours, links, u, anchor, omega, rejected, acceleration, iterations
 ):
     """That many accelerated sweeps in every step. rejected (copies, batches, 1, lanes) counts moves that were
     not finite."""
-    colours = len(colour_start) - 1
-    first, last = colour_start[0], colour_start[1]
+    colours = colour_count(batch_colours)
+    first, last = colour_bounds(batch_colours, 0)
     phase = 0
     for _ in range(steps.times):
         phase = begin_step(steps, team, phase)
@@ -83,10 +84,11 @@ def sweeps(
             for colour in range(colours):
                 place = enter(team, phase, first, last)
                 while inside(place, last):
-                    visit(terms, vertices, divide(place, vertices.width), u, anchor, omega, rejected)
+                    batch = divide(batch_at(batch_colours, place), vertices.width)
+                    visit(terms, vertices, batch, u, anchor, omega, rejected)
                     place = proceed(team, phase, place, first, last)
                 following = colour + 1 if colour + 1 < colours else 0
-                bounds = colour_start[following], colour_start[following + 1]  # read while others still work
+                bounds = colour_bounds(batch_colours, following)  # read while others still work
                 leave(team, phase, first, last)
                 first, last = bounds
                 phase += 1
@@ -134,13 +136,19 @@ class PBNGRun(Run):
     check_every = 10
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
-        self.problem = problem
-        acceleration = acceleration_of(options.acceleration)
+        self.problem, self.options = problem, options
+        self._see_stencils()
+
+    def _see_stencils(self) -> None:
+        """Prepare what depends on the stencils that there are."""
+        p = self.problem
+        self._version = p.layout.version
+        acceleration = acceleration_of(self.options.acceleration)
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
-        self.acceleration = begin_acceleration(acceleration, problem)
-        self.links = rows_of_links(problem) if options.links else problem.shared("no links", no_links)
-        shape = problem.copies, *problem.loads.rows.inertia.shape
-        self._rejected = problem.shared("rejected", lambda: problem.zeros(shape))
+        self.acceleration = begin_acceleration(acceleration, p)
+        self.links = rows_of_links(p) if self.options.links else p.shared("no links", no_links)
+        shape = p.copies, *p.loads.rows.inertia.shape
+        self._rejected = p.shared("rejected", lambda: p.zeros(shape))
 
     @property
     def colours(self) -> int:
@@ -162,15 +170,18 @@ class PBNGRun(Run):
         return self.acceleration.notes(copy)
 
     def advance(self, iterations: int) -> None:
-        """Sweep that many times."""
+        """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
+        to the next."""
         p = self.problem
+        if p.layout.version != self._version:
+            self._see_stencils()
         acceleration = self.acceleration.ahead(iterations)
         p.device.step(
             sweeps,
             iterations * (self.colours + acceleration.phases),
             p.layout.terms,
             p.loads.rows,
-            p.layout.colour_start,
+            p.layout.batch_colours,
             self.links,
             p.u,
             p.states.anchor,

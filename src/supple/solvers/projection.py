@@ -301,7 +301,7 @@ def _free_corners(N, a):
 
 
 def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
-    """The same for one corner, of `Places.held`."""
+    """v - N v of one corner, N as in `Places.held`: what v has across the directions that are held there."""
 
 
 @chosen_by_type(free_corner)

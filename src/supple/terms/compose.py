@@ -126,7 +126,7 @@ def _add_group_forces(terms, owns, counts, batch, u, f, A):
 
 
 def limit_group_step(terms: Any, owns: Any, batch: int, u: Any, step: Any, fraction: Any) -> Any:
-    """The same as `limit_step` for groups of vertices that move as one."""
+    """What part of its step a group of vertices that move as one may take, as `limit_step` has it of one."""
 
 
 @chosen_by_type(limit_group_step)

@@ -37,12 +37,13 @@ class ConstraintRows(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Constraint(Elemental):
     """½ Σ k C²: vertices (m, k); stiffness (m,); rest (m, fields): what C needs; positions (n, 3) at zero
-    displacement [m]."""
+    displacement [m]; capacity: how many there is room for where they come and go."""
 
     vertices: np.ndarray
     stiffness: np.ndarray
     rest: np.ndarray
     positions: np.ndarray
+    capacity: int | None = None
 
     kind: ClassVar[type[ConstraintRows]]
     """What kernels get."""

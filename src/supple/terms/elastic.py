@@ -125,6 +125,29 @@ minus_sum = unrolled(
 """-Σ aᵢ."""
 
 
+displacement_gradient = unrolled(
+    "x, g",
+    lambda n: ", ".join(
+        " + ".join(f"(x[{k}][{i}] - x[0][{i}]) * g[{k}][{j}]" for k in range(1, n))
+        for i in range(3)
+        for j in range(3)
+    ),
+    over="x",
+)
+"""Σ xₐ gₐᵀ, a 9-tuple, of what the corners have: without rounding that grows with the distance from 0."""
+
+
+@generic
+def rest_gradient(rows, g):
+    """Σ Xₐ gₐᵀ of the rest positions, a 9-tuple: what `displacement_gradient` changes."""
+
+
+@rest_gradient.of(ElasticRows)
+def _identity(rows, g):
+    zero = 0.0 * g[0][0]
+    return (zero + 1.0, zero, zero, zero, zero + 1.0, zero, zero, zero, zero + 1.0)
+
+
 @physics
 def shape_gradients(rows, row):
     """Shape gradients of all corners [1/m], the visiting one's first: they sum to zero."""

@@ -78,6 +78,11 @@ class Term(Protocol):
         """(m, k) vertex ids of the stencils."""
 
     @property
+    def capacity(self) -> int | None:
+        """How many stencils there is room for where they may come and go, see `Problem.refresh`; None where
+        they stay."""
+
+    @property
     def translatable(self) -> np.ndarray:
         """(m,) bool: whether translating a whole stencil leaves its energy as it is."""
 
@@ -99,6 +104,10 @@ class Elemental:
 
     ties: ClassVar[bool] = False
     vertices: np.ndarray
+
+    @property
+    def capacity(self) -> int | None:
+        return None
 
     @property
     def translatable(self) -> np.ndarray:

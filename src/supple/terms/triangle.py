@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer, scale, sub
 from supple.kernels import physics
 from supple.terms.constraint import positive_part
-from supple.terms.elastic import Elastic, ElasticRows, measure
+from supple.terms.elastic import Elastic, ElasticRows, measure, rest_gradient
 from supple.terms.term import Elements
 
 
@@ -85,11 +85,18 @@ def _measure(rows, x, g):
     """T + n n₀ᵀ with T = Σ xₐ gₐᵀ = I - n₀ n₀ᵀ + Σ (uₐ - uᵢ) gₐᵀ and n = cof(T) n₀/|cof(T) n₀|; I where there
     is no element."""
     normal = _unit(cross(g[1], g[2]))
+    stretch = combine(1.0, outer(sub(x[1], x[0]), g[1]), 1.0, outer(sub(x[2], x[0]), g[2]))
+    T = combine(1.0, rest_gradient(rows, g), 1.0, stretch)
+    return combine(1.0, T, 1.0, outer(_unit(matvec(cofactor(T), normal)), normal))
+
+
+@rest_gradient.of(TriangleRows)
+def _rest_gradient(rows, g):
+    """I - n₀ n₀ᵀ."""
+    normal = _unit(cross(g[1], g[2]))
     zero = 0.0 * normal[0]
     identity = (zero + 1.0, zero, zero, zero, zero + 1.0, zero, zero, zero, zero + 1.0)
-    stretch = combine(1.0, outer(sub(x[1], x[0]), g[1]), 1.0, outer(sub(x[2], x[0]), g[2]))
-    T = combine(1.0, combine(1.0, identity, -1.0, outer(normal, normal)), 1.0, stretch)
-    return combine(1.0, T, 1.0, outer(_unit(matvec(cofactor(T), normal)), normal))
+    return combine(1.0, identity, -1.0, outer(normal, normal))
 
 
 @physics

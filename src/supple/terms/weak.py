@@ -31,7 +31,8 @@ class WeakConstraints:
 
     vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
     unused slots have weight 0. target (m, 3) [m]; stiffness (m, 6) [N/m] symmetric as xx yy zz xy xz yz;
-    rest (n, 3) positions at zero displacement [m].
+    rest (n, 3) positions at zero displacement [m]; capacity: how many there is room for where they come and
+    go.
     """
 
     vertices: np.ndarray
@@ -39,6 +40,7 @@ class WeakConstraints:
     target: np.ndarray
     stiffness: np.ndarray
     rest: np.ndarray
+    capacity: int | None = None
 
     name: ClassVar[str] = "weak constraints"
     ties: ClassVar[bool] = True
@@ -65,7 +67,9 @@ class WeakConstraints:
         )
 
     def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        """The vertices of each constraint between moving points."""
+        """The vertices of each constraint between moving points, if it lasts."""
+        if self.capacity is not None:
+            return []
         movable = self.translatable & np.where(self.weights != 0, free[self.vertices], True).all(axis=1)
         tied = zip(self.vertices[movable], self.weights[movable], strict=True)
         return [tuple(sorted(set(vertices[weights != 0].tolist()))) for vertices, weights in tied]

@@ -30,7 +30,7 @@ class Paint:
         return shade(self.colours, self.normals, camera.axes)
 
     def separated(self) -> Paint:
-        """The same with each triangle divided among its corners, so that their colours stay apart: a part
+        """This paint with each triangle divided among its corners, so that their colours stay apart: a part
         reaches from a corner to the middles of two edges and of the triangle."""
         corners, count = self.triangles, len(self.triangles)
         if (self.colours[corners] == self.colours[corners[:, :1]]).all():
@@ -55,13 +55,14 @@ class Paint:
 @dataclass(frozen=True, eq=False)
 class Drawing:
     """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
-    (p, 3) [m]; links (l, 2, 3) [m], the two ends of each attachment; the shadow on the ground, None without
-    one."""
+    (p, 3) [m], and rollers (q, 3) [m], which are pinned along some directions only; links (l, 2, 3) [m], the
+    two ends of each attachment; the shadow on the ground, None without one."""
 
     surface: Surface
     points: np.ndarray
     paint: Paint
     pins: np.ndarray
+    rollers: np.ndarray
     links: np.ndarray
     shadow: Shadow | None
 
@@ -88,7 +89,8 @@ def drawing(
         surface=surface,
         points=points,
         paint=paint.separated() if field.separate else paint,
-        pins=points[surface.pin_corners],
+        pins=points[surface.pin_corners[~surface.rolling]],
+        rollers=points[surface.pin_corners[surface.rolling]],
         links=links_of(model, positions),
         shadow=None if ground is None else shadow_of(points, surface.triangles, ground),
     )

@@ -33,7 +33,7 @@ class Layout:
         return dots * self.scale / self.size[0]
 
     def up(self, dots: float) -> float:
-        """The same as a part of the height."""
+        """Dots, counted in pictures WIDTH dots across, as a part of the picture's height."""
         return dots * self.scale / self.size[1]
 
 

@@ -33,7 +33,7 @@ MISSING = (
 
 
 def vtk_problem_while_importing() -> str | None:
-    """The same as `vtk_problem`, asked while what VTK needs is imported, which takes as long."""
+    """What `vtk_problem` says, asked while what VTK needs is imported, which takes as long."""
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(vtk_problem)
         with suppress(ImportError):  # where libraries are missing, which is the answer

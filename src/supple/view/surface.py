@@ -20,13 +20,15 @@ PIN_SPACING = 0.045
 class Surface:
     """What of a model is seen, the same in all frames: triangles (k, 3) with corners numbered through
     source (c,), the point of the visible surface at each corner; pins (p,), the vertices of the model that
-    are marked as pinned, and pin_corners (p,), the corners nearest to them at rest; skinned: whether
-    triangles are those of a detailed surface, not of tetrahedra."""
+    are marked as pinned, rolling (p,), whether they are so along some directions only, and pin_corners (p,),
+    the corners nearest to them at rest; skinned: whether triangles are those of a detailed surface, not of
+    tetrahedra."""
 
     visible: VisibleSurface
     source: np.ndarray
     triangles: np.ndarray
     pins: np.ndarray
+    rolling: np.ndarray
     pin_corners: np.ndarray
     skinned: bool
 
@@ -52,10 +54,11 @@ def surface_of(model: Model) -> Surface:
     corner = smooth_corners(rest, visible.triangles)
     source = corner_values(corner, visible.triangles.astype(np.int64))
     outside = np.concatenate([body.mesh.surface_vertices + body.vertices.start for body in model.bodies])
-    pins = _spaced(model.rest, np.intersect1d(outside, model.pinned))
+    marked, free = np.intersect1d(outside, model.pinned), model.free
+    pins = _spaced(model.rest, marked[np.argsort(free[marked], kind="stable")])
     _, nearest = cKDTree(rest[source]).query(model.rest[pins])
     skinned = any(body.skin for body in model.bodies)
-    return Surface(visible, source, corner, pins, np.asarray(nearest), skinned)
+    return Surface(visible, source, corner, pins, free[pins], np.asarray(nearest), skinned)
 
 
 def _spaced(points: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -86,10 +86,11 @@ class Renderer:
 
     def _add_pins(self, axes: Any, drawing: Drawing, camera: Camera, seen: np.ndarray) -> None:
         """Those that are not behind the surface, or hardly: the nearest of its corners is seen."""
-        if not len(drawing.pins):
-            return
-        gap, _ = cKDTree(seen).query(drawing.pins)
-        size = np.linalg.norm(np.ptp(drawing.points, axis=0))
-        places, _ = camera.project(drawing.pins[gap < 1e-3 * size])
-        style = {"color": self.theme.pins, "edgecolors": self.theme.rim}
-        axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, **style)
+        tones = self.theme.pins, self.theme.rim
+        for points, (colour, rim) in ((drawing.pins, tones), (drawing.rollers, tones[::-1])):
+            if not len(points):
+                continue
+            gap, _ = cKDTree(seen).query(points)
+            size = np.linalg.norm(np.ptp(drawing.points, axis=0))
+            places, _ = camera.project(points[gap < 1e-3 * size])
+            axes.scatter(*places.T, s=5, linewidths=0.4, zorder=3, color=colour, edgecolors=rim)

@@ -41,7 +41,8 @@ class Renderer:
             self._show_shadow(drawing.shadow)
         self._show_surface(drawing, camera)
         self._show_links(drawing.links, camera)
-        self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins)
+        self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
+        self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
         self._place(camera)
         self._plotter.render()
         return np.asarray(self._plotter.screenshot(return_img=True))
@@ -101,9 +102,11 @@ class Renderer:
         points = _nearer(links.reshape(-1, 3), camera, 0.002)
         mesh = pyvista.PolyData(points, lines=_segments(len(links)))
         self._show("links", mesh, color=self.theme.links, line_width=2)
-        self._show_dots("link", links[:, 0], camera, 6, self.theme.links)
+        self._show_dots("link", links[:, 0], camera, 6, self.theme.links, self.theme.rim)
 
-    def _show_dots(self, name: str, points: np.ndarray, camera: Camera, width: float, colour: str) -> None:
+    def _show_dots(
+        self, name: str, points: np.ndarray, camera: Camera, width: float, colour: str, rim: str
+    ) -> None:
         """Dots with a rim, slightly in front of the surface, which would half hide them."""
         import pyvista
 
@@ -111,7 +114,7 @@ class Renderer:
             return
         dots = width * self.size[1] / 1200
         for part, tone, across, nearer in (
-            ("rim", self.theme.rim, dots, 0.003),
+            ("rim", rim, dots, 0.003),
             ("dot", colour, 0.68 * dots, 0.004),
         ):
             self._show(

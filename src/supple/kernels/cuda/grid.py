@@ -25,8 +25,9 @@ class Grid(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """The same for several copies of the state. active (k,): those to work on, which the rows of a
-    two-dimensional grid divide among them; records: how many each has."""
+    """All threads of a cooperative launch for several copies of the state, otherwise as in `Grid`. active
+    (k,): those to work on, which the rows of a two-dimensional grid divide among them; records: how many each
+    has."""
 
     records: Any
     arrivals: Any

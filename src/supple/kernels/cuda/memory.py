@@ -179,10 +179,10 @@ class Mirror:
         if entry is not None and array.nbytes:
             check(driver.cuMemcpyDtoH(array.ctypes.data, entry[0].pointer, array.nbytes))
 
-    def push(self, array: np.ndarray) -> None:
-        entry = self._copies.get(id(array))
-        if entry is not None and array.nbytes:
-            check(driver.cuMemcpyHtoD(entry[0].pointer, array.ctypes.data, array.nbytes))
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        entry, part = self._copies.get(id(array)), array[:rows]
+        if entry is not None and part.nbytes:
+            check(driver.cuMemcpyHtoD(entry[0].pointer, part.ctypes.data, part.nbytes))
 
     def assign(self, target: np.ndarray, source: np.ndarray, first: int, last: int) -> None:
         """target[first:last] = source[first:last] on the device."""

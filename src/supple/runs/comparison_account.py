@@ -13,14 +13,14 @@ from supple.compare import Comparison, Trial
 from supple.compute import Compute
 from supple.io import ResultsError
 from supple.report import Report
-from supple.runs.record import circumstances, report_of, restore_infinities, scene_facts
+from supple.runs.account import circumstances, report_of, restore_infinities, scene_facts
 from supple.scene import SceneFile
 from supple.solvers import SOLVERS
 from supple.solvers.options import plain_options
 from supple.stop import Stop
 
 
-def new_record(
+def new_account(
     file: SceneFile,
     comparison: Comparison,
     stop: Stop,
@@ -69,19 +69,19 @@ def picture_name(label: str) -> str:
 
 
 def read_comparison(folder: Path) -> dict[str, Any]:
-    """The record in a results folder of `supple compare`."""
+    """The account in a results folder of `supple compare`."""
     path = folder / "comparison.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        record["scene"], record["trials"]
+        account = json.loads(path.read_text(encoding="utf-8"))
+        account["scene"], account["trials"]
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path} is not a comparison of supple; `supple compare` writes one.") from error
-    ran = [entry for entry in record["trials"] if entry["error"] is None]
+    ran = [entry for entry in account["trials"] if entry["error"] is None]
     restore_infinities(ran)
     for entry in ran:
         for values in entry["history"].values():
             values[:] = [math.inf if value is None else value for value in values]
-    return record
+    return account
 
 
 def trial_of(entry: dict[str, Any]) -> Trial:

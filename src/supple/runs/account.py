@@ -18,8 +18,8 @@ from supple.words import counted
 FIGURES = ("imbalance", "reduction", "residual", "energy")
 
 
-def new_record(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """The record of a run before its first frame. frames: how many there will be. settings: solver, options
+def new_account(file: SceneFile, frames: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """The account of a run before its first frame. frames: how many there will be. settings: solver, options
     and limits, which a resumed run must have in common with the interrupted one."""
     return {
         "scene": {**scene_facts(file), "frames": frames},
@@ -80,15 +80,15 @@ class Looks:
             values.append(value)
 
 
-def add_frame(record: dict[str, Any], frame: Frame, looks: Looks) -> None:
-    record["frames"].append({"index": frame.index, "time": frame.time, **frame.report.to_dict()})
-    record["looks"] = looks.seen
-    set_totals(record)
+def add_frame(account: dict[str, Any], frame: Frame, looks: Looks) -> None:
+    account["frames"].append({"index": frame.index, "time": frame.time, **frame.report.to_dict()})
+    account["looks"] = looks.seen
+    set_totals(account)
 
 
-def set_totals(record: dict[str, Any]) -> None:
-    frames = record["frames"]
-    record["totals"] = {
+def set_totals(account: dict[str, Any]) -> None:
+    frames = account["frames"]
+    account["totals"] = {
         "frames": len(frames),
         "ok": all(frame["ok"] for frame in frames),
         "frames_not_ok": [frame["index"] for frame in frames if not frame["ok"]],
@@ -103,19 +103,19 @@ def set_totals(record: dict[str, Any]) -> None:
 
 
 def complete_frames(
-    folder: ResultsFolder, record: dict[str, Any], note: Callable[[str], None]
+    folder: ResultsFolder, account: dict[str, Any], note: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """The frames that are whole in a folder, whose looks go into the record; refuses to mix those of another
+    """The frames that are whole in a folder, whose looks go into the account; refuses to mix those of another
     scene or other settings. note: called with a sentence where a frame is damaged."""
     old = folder.read_report()
-    if old["scene"]["sha256"] != record["scene"]["sha256"]:
+    if old["scene"]["sha256"] != account["scene"]["sha256"]:
         raise ResultsError(
-            f"{folder.path} cannot be continued: {record['scene']['file']}, or a mesh that it reads, is not "
+            f"{folder.path} cannot be continued: {account['scene']['file']}, or a mesh that it reads, is not "
             "what it was when the run began. Undo the change, or start again with --overwrite."
         )
     changed = [
         f"{name} was {old['solver'].get(name)} and is now {value}"
-        for name, value in record["solver"].items()
+        for name, value in account["solver"].items()
         if old["solver"].get(name) != value
     ]
     if changed:
@@ -123,16 +123,16 @@ def complete_frames(
             f"{folder.path} cannot be continued with other settings: {'; '.join(changed)}. "
             "Give the same options again, or start again with --overwrite."
         )
-    frames, damage = folder.whole(old, record["scene"]["vertices"])
+    frames, damage = folder.whole(old, account["scene"]["vertices"])
     if damage is not None:
         note(f"{damage} Going on after frame {len(frames)}.")
-    wanted = record["scene"]["frames"]
+    wanted = account["scene"]["frames"]
     if len(frames) > wanted:
         raise ResultsError(
             f"{folder.path} has {counted(len(frames), 'frame')} already, more than the {wanted} asked for."
         )
     restore_infinities(frames)
-    record["looks"] = old.get("looks")
+    account["looks"] = old.get("looks")
     return frames
 
 

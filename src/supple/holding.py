@@ -1,88 +1,17 @@
-"""What pins hold: along which directions, and where several of them meet at a vertex, all of these."""
+"""What pins hold together: where several of them meet at a vertex, all directions of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-
-from supple.scene.checks import array, shown
-from supple.scene.errors import SceneError
-
-AXES = "xyz"
 
 PARALLEL = 1e-6
 """Directions that differ by less than this angle [rad] count as the same."""
 
 AGREEING = 1e-9
 """How far apart, in parts of the size of what is held, pins may want a vertex that they both hold."""
-
-
-def held_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.ndarray | None:
-    """Orthonormal directions (d, 3), or (k, d, 3) for each of the vertices, that a pin holds; None for all.
-
-    axes: some of x, y and z. normal: the only direction that is held. along: the only one that is free."""
-    given = {"axes": axes, "along": along, "normal": normal}
-    said = [name for name, value in given.items() if value is not None]
-    if len(said) > 1:
-        raise SceneError(
-            f"A pin holds axes, or all but the direction along=..., or the direction normal=... only; "
-            f"it has {' and '.join(said)}."
-        )
-    if axes is not None:
-        numbers = _axes(axes)
-        return None if len(numbers) == 3 else np.eye(3)[numbers]
-    if normal is not None:
-        return _units(normal, "normal", vertices)[..., None, :]
-    if along is not None:
-        return _across(_units(along, "along", vertices))
-    return None
-
-
-def _axes(axes: Any) -> list[int]:
-    names = list(axes) if isinstance(axes, str | tuple | list) else []
-    numbers = {AXES.index(name) for name in names if isinstance(name, str) and name in tuple(AXES)}
-    if not names or len(numbers) < len(names):
-        raise SceneError(
-            f"axes must name some of x, y and z, each once, for example 'xy'; got {shown(axes)}."
-        )
-    return sorted(numbers)
-
-
-def _units(value: Any, what: str, vertices: int) -> np.ndarray:
-    """Directions (3,) or (k, 3) of length 1."""
-    numbers = array(value, what)
-    if numbers.shape not in ((3,), (vertices, 3)):
-        raise SceneError(
-            f"{what} must be three numbers (x, y, z), or three for each of the {vertices} vertices; "
-            f"got {shown(value)}."
-        )
-    length = np.linalg.norm(numbers, axis=-1, keepdims=True)
-    if not np.all(length > 0):
-        raise SceneError(f"{what} must not be the zero vector, got {shown(value)}.")
-    return numbers / length
-
-
-def holds(directions: np.ndarray | None) -> Any:
-    """What a pin holds, in short: "xyz" or some of these, or its directions (d, 3), or, where each vertex has
-    its own, how many."""
-    if directions is None:
-        return AXES
-    if directions.ndim > 2:
-        return f"{directions.shape[1]} of each vertex"
-    if np.all(np.isin(directions, (0.0, 1.0))):
-        return "".join(AXES[i] for i in range(3) if directions[:, i].any())
-    return directions.tolist()
-
-
-def _across(direction: np.ndarray) -> np.ndarray:
-    """Two directions (..., 2, 3) at right angles to one (..., 3) and to each other; axes where it is one."""
-    axis = np.eye(3)[np.abs(direction).argmin(axis=-1)]
-    first = axis - direction * (axis * direction).sum(axis=-1, keepdims=True)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([first, np.cross(direction, first)], axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +81,21 @@ class Holding:
                 x[place[first]] = target[first]
         return x
 
+    def shares(self, forces: np.ndarray) -> list[np.ndarray]:
+        """What each part does of the forces (k, 3) at the vertices that hold them where they are: λ n along
+        each of its directions, with Σ λ n the whole force at a vertex. Where several parts hold along the
+        same direction it is the first, or one that holds wholly. The last direction has r to itself, so that
+        λ = r·f/|r|², and what is left of the force is up to those before it."""
+        left, found = forces.copy(), {}
+        for number, place, lifts in reversed(self._steps):
+            share = np.zeros((len(place), 3))
+            for n, lift in reversed(lifts):
+                along = n * np.einsum("ki,ki->k", lift, left[place])[:, None]
+                left[place] -= along
+                share += along
+            found[number] = share
+        return [found[number] for number in range(len(self.parts))]
+
     def _first(self, number: int) -> np.ndarray:
         """(k,) bool: which vertices of a part that holds them wholly no such part before it has."""
         before = [part.vertices for part in self.parts[:number] if part.directions is None]
@@ -165,7 +109,7 @@ class Holding:
         if not np.abs(gap).max(initial=0.0) > AGREEING * size:
             return
         worst = int(np.abs(gap).argmax())
-        raise SceneError(
+        raise ValueError(
             f"Pins of {part.name!r} contradict each other: {when} the vertex that is at "
             f"{self._rest[place[worst]].tolist()} at rest is to be in two places, "
             f"{abs(gap[worst]):.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "

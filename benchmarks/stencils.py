@@ -1,0 +1,100 @@
+"""What it costs to let springs come and go, beside a sweep: python benchmarks/stencils.py
+
+Blocks on one thread in float32, with springs between vertices anywhere in them, which is the worst case: each
+refresh exchanges all of them for others. Times are those of the processor. Writes
+benchmarks/results/stencils.json; figures_in_docs.py shows it in docs/design/changing_stencils.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+import supple
+from supple.io.machine import machine
+from supple.model import Model
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.terms import Springs
+
+RESULTS = Path(__file__).parent / "results" / "stencils.json"
+CELLS = (20, 31)
+PARTS = (0.001, 0.01, 0.05)
+"""Of all vertices, how many are at the ends of springs."""
+
+
+def block(cells: int) -> Model:
+    scene = supple.Scene(gravity=(0, -1, 0))
+    body = scene.add_solid(supple.block(cells), supple.Corotated(young=1e3, poisson=0.3), density=10)
+    scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
+    return build_model(scene, quasistatic=True)
+
+
+def springs(model: Model, count: int, seed: int, capacity: int | None = None) -> Springs:
+    random = np.random.default_rng(seed)
+    pairs = random.permutation(model.vertices)[: 2 * count].reshape(-1, 2).astype(np.int32)
+    return Springs(pairs, np.full(count, 50.0), np.full((count, 1), 0.1), model.rest, capacity)
+
+
+def least(action: Callable[[int], None], times: int) -> float:
+    """Milliseconds that this thread works for the quickest of several."""
+    seconds = []
+    for k in range(times):
+        begin = thread_time()
+        action(k)
+        seconds.append(thread_time() - begin)
+    return 1e3 * min(seconds)
+
+
+def sweep(problem: Problem) -> float:
+    run = supple.PBNG("none").begin(problem)
+    run.advance(1)
+    return least(lambda k: run.advance(5), 10) / 5
+
+
+def measure(cells: int) -> dict[str, Any]:
+    model = block(cells)
+    plain = Problem(model, "float32", 1)
+    figures: dict[str, Any] = {
+        "vertices": model.vertices,
+        "tets": len(model.tets),
+        "sweep_ms": sweep(plain),
+        "set_up_ms": least(lambda k: Problem(model, "float32", 1), 3),
+        "springs": [],
+    }
+    for part in PARTS:
+        count = int(0.5 * part * model.vertices)
+        empty = replace(model, terms=(*model.terms, springs(model, 0, 0, capacity=count)))
+        problem = Problem(empty, "float32", 1)
+        without = sweep(problem)
+        refresh = least(lambda k: problem.refresh(1, springs(model, count, k)), 20)  # noqa: B023
+        figures["springs"].append(
+            {
+                "part": part,
+                "count": count,
+                "moved": len(problem.layout.room.moved),
+                "colours": [plain.layout.colours, problem.layout.colours],
+                "growths": problem.layout.growths,
+                "sweep_without_ms": without,
+                "sweep_with_ms": sweep(problem),
+                "refresh_ms": refresh,
+            }
+        )
+    return figures
+
+
+def main() -> None:
+    results = {"date": str(date.today()), "machine": machine(), "blocks": [measure(c) for c in CELLS]}
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    print(json.dumps(results["blocks"], indent=1))
+
+
+if __name__ == "__main__":
+    main()

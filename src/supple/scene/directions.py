@@ -1,0 +1,77 @@
+"""Which directions a pin holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.scene.checks import array, shown
+from supple.scene.errors import SceneError
+
+AXES = "xyz"
+
+
+def held_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.ndarray | None:
+    """Orthonormal directions (d, 3), or (k, d, 3) for each of the vertices, that a pin holds; None for all.
+
+    axes: some of x, y and z. normal: the only direction that is held. along: the only one that is free."""
+    given = {"axes": axes, "along": along, "normal": normal}
+    said = [name for name, value in given.items() if value is not None]
+    if len(said) > 1:
+        raise SceneError(
+            f"A pin holds axes, or all but the direction along=..., or the direction normal=... only; "
+            f"it has {' and '.join(said)}."
+        )
+    if axes is not None:
+        numbers = _axes(axes)
+        return None if len(numbers) == 3 else np.eye(3)[numbers]
+    if normal is not None:
+        return _units(normal, "normal", vertices)[..., None, :]
+    if along is not None:
+        return _across(_units(along, "along", vertices))
+    return None
+
+
+def _axes(axes: Any) -> list[int]:
+    names = list(axes) if isinstance(axes, str | tuple | list) else []
+    numbers = {AXES.index(name) for name in names if isinstance(name, str) and name in tuple(AXES)}
+    if not names or len(numbers) < len(names):
+        raise SceneError(
+            f"axes must name some of x, y and z, each once, for example 'xy'; got {shown(axes)}."
+        )
+    return sorted(numbers)
+
+
+def _units(value: Any, what: str, vertices: int) -> np.ndarray:
+    """Directions (3,) or (k, 3) of length 1."""
+    numbers = array(value, what)
+    if numbers.shape not in ((3,), (vertices, 3)):
+        raise SceneError(
+            f"{what} must be three numbers (x, y, z), or three for each of the {vertices} vertices; "
+            f"got {shown(value)}."
+        )
+    length = np.linalg.norm(numbers, axis=-1, keepdims=True)
+    if not np.all(length > 0):
+        raise SceneError(f"{what} must not be the zero vector, got {shown(value)}.")
+    return numbers / length
+
+
+def holds(directions: np.ndarray | None) -> Any:
+    """What a pin holds, in short: "xyz" or some of these, or its directions (d, 3), or, where each vertex has
+    its own, how many."""
+    if directions is None:
+        return AXES
+    if directions.ndim > 2:
+        return f"{directions.shape[1]} of each vertex"
+    if np.all(np.isin(directions, (0.0, 1.0))):
+        return "".join(AXES[i] for i in range(3) if directions[:, i].any())
+    return directions.tolist()
+
+
+def _across(direction: np.ndarray) -> np.ndarray:
+    """Two directions (..., 2, 3) at right angles to one (..., 3) and to each other; axes where it is one."""
+    axis = np.eye(3)[np.abs(direction).argmin(axis=-1)]
+    first = axis - direction * (axis * direction).sum(axis=-1, keepdims=True)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([first, np.cross(direction, first)], axis=-2)

@@ -1,0 +1,121 @@
+"""How far a state is from the equilibrium: one Newton step says it, beside what stiffness hides in forces.
+
+With the net forces r and the Hessian H there, d with H d = r is how far the equilibrium is, and ½ d · r how
+much lower its energy: to second order, which near the equilibrium is all there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from supple.problem import Problem
+from supple.solvers.linearisation import Direction, Linearisation
+from supple.solvers.twin import exact_twin
+
+ACCURACY = 1e-2
+"""Of d, in the norm of the energy."""
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Of one body to its equilibrium: position, the largest distance of a vertex [m]; energy, what is left to
+    be released [J]; size: its largest extent at rest [m]; displacement: the largest of its vertices [m]."""
+
+    body: str
+    position: float
+    energy: float
+    size: float
+    displacement: float
+
+    @property
+    def of_size(self) -> float:
+        """position / size."""
+        return self.position / self.size if self.size else 0.0
+
+    @property
+    def of_displacement(self) -> float:
+        """position / displacement; infinite where only the equilibrium is displaced."""
+        return (
+            self.position / self.displacement if self.displacement else float(np.inf if self.position else 0)
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The distance of every body, in the order of the scene. stable: whether the energy is convex there in
+    all directions that were looked at. curvature: the smallest that was seen, p · H p / |p|² [N/m], where
+    that is known. seconds: what it took to find out."""
+
+    bodies: tuple[Distance, ...]
+    stable: bool
+    curvature: float | None
+    seconds: float
+
+    @property
+    def worst(self) -> Distance:
+        """Of the body that is farthest off for its size."""
+        return max(self.bodies, key=lambda body: body.of_size)
+
+    @property
+    def energy(self) -> float:
+        """What is left to be released [J]."""
+        return sum(body.energy for body in self.bodies)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "bodies": [
+                {**vars(body), "of_size": body.of_size, "of_displacement": body.of_displacement}
+                for body in self.bodies
+            ],
+            "stable": self.stable,
+            "curvature": self.curvature,
+            "energy": self.energy,
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        worst = self.worst
+        named = f"{worst.body}: " if len(self.bodies) > 1 and worst.body else ""
+        text = (
+            f"distance to the equilibrium {worst.of_size:.1e} of the size ({named}{worst.position:.2e} m, "
+            f"{worst.of_displacement:.1e} of the displacement), {self.energy:.1e} J"
+        )
+        return text if self.stable else f"{text}; not stable: in some direction the energy falls"
+
+
+def certify(problem: Problem) -> Certificate:
+    """The certificate of a problem's u."""
+    began = perf_counter()
+    twin = exact_twin(problem)
+    balance = twin.balance()
+    linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
+    direction = AT_REST if balance.at_rest else linear.direction(ACCURACY, 0.0, probe=True)
+    bodies = _distances(direction, linear)
+    return Certificate(bodies, not direction.filtered, direction.curvature, perf_counter() - began)
+
+
+AT_REST = Direction(np.zeros(3), False, None, 0.0, None)
+"""What is known without a solve where no force stands out from rounding."""
+
+
+def _distances(direction: Direction, linear: Linearisation) -> tuple[Distance, ...]:
+    """What a Newton direction at the problem's u says of every body."""
+    problem, model = linear.problem, linear.problem.model
+    d, work = np.zeros((model.vertices, 3)), np.zeros(model.vertices)
+    d[linear.free] = direction.d
+    work[linear.free] = 0.5 * (direction.d * linear.force()).sum(axis=1)
+    length, moved = np.linalg.norm(d, axis=1), np.linalg.norm(problem.u[:-1, :3], axis=1)
+    return tuple(
+        Distance(
+            name,
+            float(length[own].max(initial=0)),
+            float(work[own].sum()),
+            float(np.ptp(model.rest[own], axis=0).max(initial=0)),
+            float(moved[own].max(initial=0)),
+        )
+        for name, own in model.body_vertices
+    )

@@ -1,0 +1,285 @@
+"""Descent: sweeps while they pay, then Newton's method with a multilevel solver, in steps that turn elements.
+
+    phase 1  PBNG-Anderson sweeps, while the rate of the imbalance promises to arrive soon
+    phase 2  H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
+             negative curvature p  →  H = the positive part of every element, M and d anew
+             x(t) from x along d, turning elements;  t: Armijo on E, doubled where the model was too stiff
+             p known: go down along x(t) from x along ±p, too
+             no good t: the positive part instead, then sweeps, kept where E falls
+
+E never rises. Long waves, which sweeps hardly move, are what the multilevel solver is for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from supple.checks import check_iterations, one_number, one_of, whole_number
+from supple.model import Model
+from supple.problem import Balance, Problem
+from supple.solvers.forecast import Forecast
+from supple.solvers.line_search import Move, Reached, Start, backtrack, expand
+from supple.solvers.linearisation import Direction, Linearisation
+from supple.solvers.pbng import PBNG
+from supple.solvers.rotation_path import RotationPath
+from supple.solvers.solver import Run, Solver
+from supple.solvers.twin import bring_back, exact_twin
+from supple.words import counted
+
+LOOSEST, TIGHTEST = 0.1, 1e-4
+"""Bounds of the accuracy of a linear solve, relative."""
+
+STIFF_MODEL = 1.4, 4.0
+"""Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
+
+POOR = 0.1
+"""A step below this part of the first one tried calls for rescue."""
+
+RESCUE_SWEEPS = 10
+
+CURVATURE_TRIALS = 6
+
+CURVATURE_TURN = 1.0
+"""How far elements turn [rad] in the first step that is tried along negative curvature."""
+
+
+@dataclass(frozen=True)
+class Descent(Solver):
+    """Descent to a local minimum of the energy: sweeps while they pay, then Newton steps.
+
+    ahead: sweeps end when more than so many further ones are predicted; 0 begins with Newton. turn: how far
+    nearly all elements may turn in one Newton step [rad]. path: "rotation" follows turning elements,
+    "straight" the line. iterations: sweeps and Newton steps per time step when a call sets no other limit.
+    """
+
+    name: ClassVar[str] = "descent"
+    batches: ClassVar[bool] = True
+
+    ahead: int = 250
+    turn: float = 2.0
+    path: Literal["rotation", "straight"] = "rotation"
+    iterations: int | None = None
+
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {"turn": ("path", "rotation")}
+
+    def __post_init__(self) -> None:
+        whole_number("ahead", self.ahead, at_least=0)
+        one_number("turn", self.turn, above=0)
+        one_of("path", self.path, ("rotation", "straight"))
+        check_iterations(self.iterations)
+
+    def begin(self, problem: Problem) -> Run:
+        """Several states at once are swept, and no more than that."""
+        return DescentRun(self, problem) if problem.copies == 1 else PBNG().begin(problem)
+
+    def memory(self, model: Model, number: int) -> int:
+        return PBNG().memory(model, number)
+
+
+class DescentRun(Run):
+    """Descent at work on one problem; in its second phase on the problem's twin in float64."""
+
+    guarded = True
+
+    def __init__(self, options: Descent, problem: Problem) -> None:
+        self.options, self.problem = options, problem
+        self._sweeping = PBNG().begin(problem)
+        self.check_every, self.patience = self._sweeping.check_every, self._sweeping.patience
+        self._forecast = Forecast(1e-4)
+        self._sweeps = 0
+        self._newton: NewtonPCG | None = None
+        self._sweeps_only = True
+        self._version = problem.layout.version
+        if options.ahead == 0:
+            self._turn_to_newton()
+
+    def aim(self, tolerance: float | None, max_iterations: int | None) -> None:
+        """Iterations that are asked for without a tolerance are sweeps, and so are those of who does not
+        ask."""
+        self._sweeps_only = tolerance is None and max_iterations is not None and self.options.ahead > 0
+        self._forecast.aim = tolerance or 1e-8
+        if self._newton is not None:
+            self._newton.tolerance = self._forecast.aim
+
+    def go_on(self, imbalance: float) -> None:
+        """By Newton steps: long waves hardly show in the imbalance, and the first direction is known, since
+        it was what told the distance."""
+        self._forecast.aim = imbalance
+        if self._newton is None:
+            self._turn_to_newton()
+        else:
+            self._newton.tolerance = imbalance
+
+    @property
+    def colours(self) -> int:
+        return self._sweeping.colours
+
+    def rejected(self) -> list[int]:
+        return self._sweeping.rejected()
+
+    def notes(self, copy: int = 0) -> list[str]:
+        if self._newton is None:
+            return self._sweeping.notes(copy)
+        steps, *others = self._newton.notes()
+        return [f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
+
+    def advance(self, iterations: int) -> None:
+        if self.problem.layout.version != self._version:
+            self._see_stencils()
+        if self._newton is None:
+            self._sweeping.advance(iterations)
+            self._sweeps += iterations
+            return
+        for _ in range(iterations):
+            self._newton.step()
+        bring_back(self._newton.problem, self.problem)
+
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
+        """Sweep on as long as that promises to arrive soon."""
+        if self._newton is not None:
+            return False
+        moved = self._sweeping.observe(balance, copy)
+        self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
+        if self._forecast.remaining > self.options.ahead and not self._sweeps_only:
+            self._turn_to_newton()
+        return moved
+
+    def _see_stencils(self) -> None:
+        """Go on where stencils were exchanged: what was known is of other forces."""
+        self._version = self.problem.layout.version
+        self._forecast = Forecast(self._forecast.aim)
+        if self._newton is not None:
+            self._turn_to_newton()
+
+    def _turn_to_newton(self) -> None:
+        self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
+        self.check_every, self.patience = 1, 3
+
+
+class NewtonPCG:
+    """The second phase, on a problem in float64. tolerance: the imbalance to reach."""
+
+    def __init__(self, options: Descent, problem: Problem, tolerance: float) -> None:
+        self.options, self.problem, self.tolerance = options, problem, tolerance
+        self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
+        free, turning = self.linear.free, options.path == "rotation"
+        self._paths: RotationPath | None = (
+            problem.shared("rotation path", lambda: RotationPath(problem, free)) if turning else None
+        )
+        self._edge = problem.model.mean_edge or 1.0
+        self._steps = self._rescues = 0
+        self._before = self.linear.iterations, self.linear.filtered
+        self._residual: float | None = None
+        self._stuck = False
+
+    def notes(self) -> list[str]:
+        iterations, filtered = (
+            self.linear.iterations - self._before[0],
+            self.linear.filtered - self._before[1],
+        )
+        notes = [f"{counted(self._steps, 'Newton step')} with {counted(iterations, 'linear iteration')}"]
+        if filtered:
+            notes.append(f"negative curvature was met in {counted(filtered, 'step')}")
+        if self._rescues:
+            notes.append(f"{counted(self._rescues, 'step')} needed rescue by sweeps")
+        return notes
+
+    def step(self) -> None:
+        """From x to a state of lower energy, unless there is none to be found."""
+        balance = self.problem.balance()
+        if self._stuck or not balance.residual > 0 or not balance.finite:
+            return
+        begin, start = self._present(), Start.of(self.problem, balance.residual)
+        accuracy, floor = self._accuracy(balance), 0.3 * self.tolerance * balance.smallest_scale
+        direction = self.linear.direction(accuracy, floor)
+        reached, whole = self._go(direction, start)
+        if reached is None or reached.t < POOR * whole:
+            reached = self._rescue(direction, begin, start, reached, accuracy, floor)
+        if direction.concave is not None:
+            reached = self._leave_saddle(direction.concave, start, reached)
+        self._steps += 1
+        self._residual, self._stuck = balance.residual, reached is None
+
+    def _accuracy(self, balance: Balance) -> float:
+        """Of the linear solve, to suit how fast the forces vanish [Eisenstat and Walker 1996]."""
+        if self._residual is None:
+            return LOOSEST
+        return min(LOOSEST, max(0.9 * (balance.residual / self._residual) ** 2, TIGHTEST))
+
+    def _put(self, u: np.ndarray) -> None:
+        self.problem.u[self.linear.free, :3] = u
+
+    def _present(self) -> np.ndarray:
+        return self.problem.u[self.linear.free, :3].copy()
+
+    def _path(self, d: np.ndarray) -> tuple[Move, float]:
+        """Moves along d from the problem's u, and how far elements turn by t = 1 [rad]."""
+        if self._paths is None:
+            begin = self._present()
+            return lambda t: self._put(begin + t * d), 0.0
+        path, unheld = self._paths.along(d), self.linear.unheld
+        return lambda t: self._put(path.start + unheld(path.at(t) - path.start)), path.turn
+
+    def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
+        """As far along d as the energy falls well, or back to where it began; and the first t tried."""
+        begin, slope = self._present(), direction.slope
+        move, turn = self._path(direction.d)
+        whole = min(1.0, self.options.turn / max(turn, 1e-9))
+        reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
+        if reached is None:
+            self._put(begin)
+            return None, whole
+        predicted = reached.t * slope * (1 - 0.5 * reached.t)
+        low, high = STIFF_MODEL
+        if reached.t == 1.0 and low * predicted < start.energy - reached.energy < high * predicted:
+            reached = expand(self.problem, move, start, reached)
+        return reached, whole
+
+    def _rescue(
+        self, direction: Direction, begin: np.ndarray, start: Start, reached: Reached | None,
+        accuracy: float, floor: float,
+    ) -> Reached | None:  # fmt: skip
+        """Along the convex part's d from where the step began, if that goes deeper; then sweeps."""
+        self._rescues += 1
+        here = self._present()
+        if not direction.filtered:
+            self._put(begin)
+            self.problem.balance()
+            deeper, _ = self._go(self.linear.convex(accuracy, floor), start)
+            if deeper is not None and (reached is None or deeper.energy < reached.energy):
+                here, reached = self._present(), deeper
+        self._put(here)
+        PBNG().begin(self.problem).advance(RESCUE_SWEEPS)
+        swept = Reached(math.nan, self.problem.energy())
+        if self._falls(swept, start, reached):
+            return swept
+        self._put(here)
+        return reached
+
+    def _falls(self, swept: Reached, start: Start, reached: Reached | None) -> bool:
+        """Whether u is at lower energy than what was reached, or, as far as rounding lets one tell, at the
+        same with smaller forces."""
+        change = swept.energy - (start.energy if reached is None else reached.energy)
+        if change < -start.rounding:
+            return True
+        return change <= start.rounding and self.problem.balance().residual < start.residual
+
+    def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
+        """Also down along ±p, from where the step has led."""
+        here, energy = self._present(), start.energy if reached is None else reached.energy
+        self.problem.balance()
+        downhill = 1.0 if float((self.linear.force() * p).sum()) >= 0 else -1.0
+        move, turn = self._path(downhill * self._edge / np.abs(p).max() * p)
+        t = CURVATURE_TURN / turn if turn > 0 else 1.0
+        for _ in range(CURVATURE_TRIALS):
+            move(t)
+            lower = self.problem.energy()
+            if lower < energy - start.rounding:
+                return Reached(t, lower)
+            t *= 0.25
+        self._put(here)
+        return reached

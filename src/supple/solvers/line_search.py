@@ -1,0 +1,76 @@
+"""How far to go along a path that begins downhill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from supple.problem import Problem
+
+ARMIJO = 1e-4
+"""Part of the decrease that the slope promises which a step must have."""
+
+SMALLEST_STEP = 1e-6
+"""Part of the first step below which none is tried."""
+
+WORTHWHILE = 1.3
+"""A step is doubled where that gains so many times as much."""
+
+LONGEST = 64.0
+"""Largest t of a step that is doubled."""
+
+Move = Callable[[float], None]
+"""Takes the problem's u to t on a path."""
+
+
+class Start(NamedTuple):
+    """Where a path begins: energy E [J], what rounding may have changed in it [J], residual |r| [N]."""
+
+    energy: float
+    rounding: float
+    residual: float
+
+    @staticmethod
+    def of(problem: Problem, residual: float) -> Start:
+        """At the problem's u."""
+        energy = problem.energy()
+        return Start(energy, problem.measures.energy_rounding(), residual)
+
+
+class Reached(NamedTuple):
+    """How far a step went and the energy [J] there."""
+
+    t: float
+    energy: float
+
+
+def backtrack(
+    problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = SMALLEST_STEP
+) -> Reached | None:
+    """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966], slope = r · x'(0) [J]; where the decrease drowns
+    in rounding, until the residual decreases instead. u is then at t; None where no t will do. Energies that
+    are infinite or NaN are no decrease."""
+    least = smallest * t
+    while t >= least:
+        move(t)
+        energy = problem.energy()
+        change = energy - start.energy
+        if change <= -ARMIJO * t * slope and change < -start.rounding:
+            return Reached(t, energy)
+        if abs(change) <= start.rounding and problem.balance().residual < start.residual:
+            return Reached(t, energy)
+        t *= 0.5
+    return None
+
+
+def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reached:
+    """Double t while that gains much more: the quadratic model was too stiff. u is then at t."""
+    while reached.t < LONGEST:
+        move(2 * reached.t)
+        further = Reached(2 * reached.t, problem.energy())
+        gain, before = start.energy - further.energy, start.energy - reached.energy
+        if not gain > WORTHWHILE * before + start.rounding:
+            move(reached.t)
+            break
+        reached = further
+    return reached

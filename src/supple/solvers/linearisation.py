@@ -1,0 +1,110 @@
+"""The system H d = r of a problem at its present u, solved as far as H allows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from supple.linear import Assembly, Multilevel, NotPositive, pcg
+from supple.problem import Problem
+
+LINEAR_ITERATIONS = 1000
+"""Allowed to one linear solve."""
+
+PROBED = 1e-2
+"""How far a random right-hand side is followed to find negative curvature."""
+
+
+class Direction(NamedTuple):
+    """d (f, 3) [m] with H d = r; filtered: whether H had directions along which the energy is concave, so
+    that the positive part of every element stands for it; concave (f, 3): such a direction p where one was
+    seen; slope = r · d [J]; curvature: the smallest seen, p · H p / |p|² [N/m] of p or d, where that was
+    asked for; None where H was refused for what it has on its diagonal or on a coarse level."""
+
+    d: np.ndarray
+    filtered: bool
+    concave: np.ndarray | None
+    slope: float
+    curvature: float | None
+
+
+class Linearisation:
+    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
+        self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
+        self.free = self.assembly.free
+        self.iterations = self.filtered = 0
+        self._known: tuple[tuple[np.ndarray, ...], float, Direction] | None = None
+
+    def force(self) -> np.ndarray:
+        """The net forces r (f, 3) [N] that the problem evaluated last."""
+        return self.problem.states.net[self.free, :3].astype(float)
+
+    def unheld(self, moves: np.ndarray) -> np.ndarray:
+        """Moves (f, 3) without what they have along directions in which vertices are held."""
+        return self.assembly.unheld(moves.ravel()).reshape(-1, 3)
+
+    def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
+        """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
+        definite as far as can be seen, else with its filtered one. accuracy: relative, in the norm of the
+        energy; floor [N]: a residual that is small enough in any case. probe: look for negative curvature
+        also where r does not lead. What a probe has found for the same system is taken
+        where it is accurate enough."""
+        if self._known is not None and not probe:
+            system, known, direction = self._known
+            if known <= accuracy and all(map(np.array_equal, system, self._system())):
+                return direction
+        direction = self._direction(accuracy, floor, probe)
+        self._known = (tuple(map(np.copy, self._system())), accuracy, direction) if probe else None
+        return direction
+
+    def _system(self) -> tuple[np.ndarray, ...]:
+        """What H and r depend on: displacements, net forces and inertia."""
+        return self.problem.u, self.problem.states.net, self.problem.loads.inertia
+
+    def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
+        concave = curvature = None
+        try:
+            exact = self._solve("exact", accuracy, floor, probe)
+            if exact.concave is None:
+                return exact
+            concave, curvature = exact.concave, exact.curvature
+        except NotPositive:
+            pass
+        self.filtered += 1
+        return self.convex(accuracy, floor)._replace(concave=concave, curvature=curvature)
+
+    def convex(self, accuracy: float, floor: float) -> Direction:
+        """The same with the positive semi-definite part of every element; that may be singular, and then with
+        the bound that sweeps have."""
+        try:
+            found = self._solve("projected", accuracy, floor)
+            if found.concave is None and found.slope > 0:
+                return found._replace(filtered=True)
+        except NotPositive:
+            pass
+        return self._solve("bound", accuracy, floor)._replace(filtered=True, concave=None)
+
+    def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
+        H = self.assembly.hessian(kind)
+        r = self.force().ravel()
+        M = self._hierarchy.at(H, self.assembly.positions)
+        found = pcg(H, r, M, accuracy, floor, LINEAR_ITERATIONS)
+        self.iterations += found.iterations
+        d, concave = self.assembly.unheld(found.x), found.negative
+        if probe and concave is None:
+            noise = np.random.default_rng(0).normal(size=r.shape)
+            concave = pcg(H, noise, M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+        seen = d if concave is None else concave
+        curvature = _dot(seen, H @ seen) / max(_dot(seen, seen), 1e-300) if probe else None
+        p = None if concave is None else self.assembly.unheld(concave).reshape(-1, 3)
+        return Direction(d.reshape(-1, 3), False, p, _dot(r, d), curvature)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """a · b without BLAS, whose threads stall on a busy machine."""
+    return float((a * b).sum())

@@ -1,0 +1,64 @@
+"""The page has a control for each declared parameter, and shows those of the material of a body."""
+
+from dataclasses import replace
+
+import pytest
+from fibres import Fibres
+from live_scenes import scene_file
+from test_live_controls import Gui
+
+import supple
+from supple.live.choices import MaterialFolder
+from supple.live.saving import scene_table
+from supple.live.settings import as_given, file_settings
+from supple.live.simulation import Simulation
+from supple.materials import MATERIALS
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    supple.register_material("fibres", Fibres)
+    yield
+    del MATERIALS["fibres"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return scene_file(tmp_path)
+
+
+def test_controls_are_those_that_the_material_declares(file):
+    gui, settings = Gui(), file_settings(file)
+    folder = MaterialFolder(gui, ["block"])
+    folder.show(settings)
+    labels = {p.label for kind in MATERIALS.values() for p in kind.parameters}
+    assert labels <= set(gui.controls)
+    assert {label for label in labels if gui[label].visible} == {"E [Pa]", "ν"}
+    gui["Material"].value = "fibres"
+    settings = folder.read(settings)
+    assert settings.materials == (Fibres.example(),)
+    folder.show(settings)
+    assert {label for label in labels if gui[label].visible} == {p.label for p in Fibres.parameters}
+    assert folder.read(settings) is settings
+    gui["fibre"].value = "0, 2 0"
+    gui["α"].value = 0.25
+    gui["μ [Pa]"].value = "2e3"
+    settings = folder.read(settings)
+    assert settings.materials == (Fibres.example(fibre=(0, 1, 0), activation=0.25, shear=2e3),)
+    for wrong, sentence in (
+        ("0, 1", "is 3 numbers"),
+        ("0, 0, 0", "must not be zero"),
+        ("up", "must be a number"),
+    ):
+        gui["fibre"].value = wrong
+        with pytest.raises(ValueError, match=sentence):
+            folder.read(settings)
+
+
+def test_such_a_material_is_saved_as_a_scene_file_has_it(file, tmp_path):
+    simulation = Simulation(file)
+    made = Fibres.example(fibre=(0, 3, 4), activation=0.25)
+    simulation.change(replace(simulation.settings, materials=(made,)))
+    saved = scene_table(simulation, tmp_path)["solid"][0]["material"]
+    assert saved == {"fibres": {**made.given(), "fibre": [0.0, 0.6, 0.8]}}
+    assert as_given(made) == made.given()

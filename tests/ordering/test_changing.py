@@ -1,0 +1,152 @@
+"""Colours and batches while stencils come and go: valid, and the same whatever there was before."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import cantilever, material, tied_blocks
+
+from supple.ordering import ChangingBatches, batch_vertices, colour_vertices, row_arrays
+from supple.ordering.recolouring import lasting_colours, recolour
+from supple.scene import build_model
+from supple.terms import Springs
+
+MODELS = {
+    "cantilever": build_model(cantilever(material("corotated"), cells=3)),
+    "tied": build_model(tied_blocks(material("corotated"), material("neo_hookean"))),
+}
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+def stencils(n, corners):
+    """Any number of tuples of different vertices."""
+    tuples = st.lists(st.integers(0, n - 1), min_size=corners, max_size=corners, unique=True)
+    return st.lists(tuples, max_size=30).map(lambda found: np.array(found, np.int32).reshape(-1, corners))
+
+
+def springs(model, pairs, capacity=None):
+    pairs = np.asarray(pairs, np.int32).reshape(-1, 2)
+    stiffness = 10.0 + np.arange(len(pairs))
+    return Springs(pairs, stiffness, 0.1 + 0 * stiffness[:, None], model.rest, capacity)
+
+
+def lasting(model):
+    known = [term.vertices for term in model.terms]
+    return lasting_colours(colour_vertices(known, np.flatnonzero(model.free), model.vertices), known)
+
+
+@EVERY
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_colours_stay_valid_while_stencils_come_and_go(name, data):
+    """Of springs, contacts of four vertices, and obstacles against one, in any sequence."""
+    model = MODELS[name]
+    before = lasting(model)
+    for _ in range(3):
+        new = [data.draw(stencils(model.vertices, corners)) for corners in (1, 2, 4)]
+        colour = recolour(before, new)
+        np.testing.assert_array_equal(colour >= 0, model.free)
+        for stencil in [s for table in (*new, *(t.vertices for t in model.terms)) for s in table]:
+            colours = colour[np.unique(stencil)]
+            colours = colours[colours >= 0]
+            assert len(set(colours.tolist())) == len(colours)
+        untouched = np.setdiff1d(np.arange(model.vertices), np.concatenate([s.ravel() for s in new]))
+        np.testing.assert_array_equal(colour[untouched], before.colour[untouched])
+        shuffled = [table[::-1] for table in new]
+        np.testing.assert_array_equal(recolour(before, shuffled), colour)
+
+
+def test_a_vertex_keeps_its_colour_or_takes_the_least_that_is_free():
+    """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes colour 2, the other stays."""
+    path = np.column_stack([np.arange(4), np.arange(1, 5)])
+    before = lasting_colours(colour_vertices([path], np.arange(5), 5), [path])
+    np.testing.assert_array_equal(recolour(before, [np.array([[0, 1]])]), before.colour)
+    colour = recolour(before, [np.array([[0, 4]])])
+    assert sorted(colour[[0, 4]].tolist()) == [0, 2]
+    np.testing.assert_array_equal(colour[1:4], [1, 0, 1])
+
+
+def test_what_does_not_move_needs_no_colour():
+    path = np.column_stack([np.arange(4), np.arange(1, 5)])
+    before = lasting_colours(colour_vertices([path], np.arange(3), 5), [path])
+    np.testing.assert_array_equal(recolour(before, [np.array([[0, 4], [2, 4]])]), [0, 1, 0, -1, -1])
+
+
+def visits_of(own, width, rows, n):
+    """What every vertex finds in its lanes, sorted: the numbers of all arrays of the rows; but for rows that
+    hold nothing but ids."""
+    found = {v: [] for v in range(n + 1)}
+    arrays = [a.astype(float) for a in row_arrays(rows)]
+    for batch, wide in enumerate(width):
+        for row in range(rows.start[batch], rows.start[batch + 1]):
+            for lane in range(own.shape[2]):
+                v = int(own[batch, 0, lane % wide])
+                values = np.concatenate([a[row, :, lane] for a in arrays])
+                if values[rows.others.shape[1] :].any():
+                    found[v].append(tuple(values.tolist()))
+    return {v: sorted(values) for v, values in found.items()}
+
+
+@EVERY
+@pytest.mark.parametrize("at_once", [None, 4.0], ids=["packs", "shared lanes"])
+def test_vertices_take_their_visits_along(name, at_once):
+    """As if they had been batched there in the first place; and everything is as at first when the stencils
+    are gone."""
+    model, lanes, dtype = MODELS[name], 32 if at_once else 8, np.dtype("float64")
+    n, random = model.vertices, np.random.default_rng(0)
+    terms = (*model.terms, springs(model, [], capacity=40))
+    layout = ChangingBatches(terms, model.free, dtype, lanes, at_once)
+    begun = [[a.copy() for a in row_arrays(rows)] for rows in layout.batches.terms[:-1]]
+    for count in (12, 40, 1, 0):
+        pairs = random.permutation(n)[: 2 * min(count, n // 2)].reshape(-1, 2)
+        terms = (*model.terms, springs(model, pairs, capacity=40))
+        done = layout.take(terms)
+        for rows, groups in zip(layout.batches.terms[:-1], done.moves, strict=True):
+            for row, lane, new_row, new_lane in (move for group in groups for move in group):
+                for array in row_arrays(rows):
+                    array[new_row, :, new_lane] = array[row, :, lane]
+        fresh = batch_vertices(terms, model.free, dtype, lanes, at_once)
+        own, width = layout.batches.own, layout.batches.width
+        ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
+        np.testing.assert_array_equal(np.sort(ids[ids < n]), np.flatnonzero(model.free))
+        for rows, expected in zip(layout.batches.terms, fresh.terms, strict=True):
+            found = visits_of(own, width, rows, n)
+            assert found == visits_of(fresh.own, fresh.width, expected, n)
+            assert not found[n]
+            assert sum(map(len, found.values())) > 0 or not count
+    for rows, before in zip(layout.batches.terms[:-1], begun, strict=True):
+        for array, values in zip(row_arrays(rows), before, strict=True):
+            np.testing.assert_array_equal(array, values)
+
+
+def test_colours_list_every_batch_that_has_vertices_once():
+    model = MODELS["cantilever"]
+    n, random = model.vertices, np.random.default_rng(1)
+    layout = ChangingBatches(
+        (*model.terms, springs(model, [], capacity=20)), model.free, np.dtype("float32"), 16
+    )
+    pairs = random.permutation(n)[:40].reshape(-1, 2)
+    layout.take((*model.terms, springs(model, pairs, capacity=20)))
+    count, start, order = layout.colours
+    listed = order[: start[count]]
+    used = np.flatnonzero((layout.own < n).any(axis=(1, 2)))
+    assert len(set(listed.tolist())) == len(listed)
+    assert set(used.tolist()) <= set(listed.tolist())
+    for c in range(count):
+        ids = np.unique(layout.own[order[start[c] : start[c + 1]]])
+        ids = ids[ids < n]
+        for term in (*model.terms, springs(model, pairs)):
+            assert np.isin(term.vertices, ids).sum(axis=1).max() <= 1
+
+
+def test_what_does_not_fit_changes_nothing():
+    """So that the caller can make more room."""
+    model = MODELS["cantilever"]
+    layout = ChangingBatches(
+        (*model.terms, springs(model, [], capacity=1)), model.free, np.dtype("float64"), 8
+    )
+    own, order = layout.own.copy(), layout.colours.order.copy()
+    clique = np.array([(a, b) for a in range(60) for b in range(a)])
+    assert layout.take((*model.terms, springs(model, clique, capacity=1))) is None
+    np.testing.assert_array_equal(layout.own, own)
+    np.testing.assert_array_equal(layout.colours.order, order)

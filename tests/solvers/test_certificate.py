@@ -1,0 +1,200 @@
+"""How far states are from the equilibrium, as reports say, against how far they are."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from problems import cantilever, face, material, membrane, net, tied_blocks, twisted
+
+import supple
+from supple import PBNG, Newton, Outcome, Stop
+from supple.materials import MATERIALS
+from supple.scene import build_model
+from supple.solvers import Descent
+from supple.solvers.certificate import certify
+from supple.solving import solve
+
+
+def bar(cells=(20, 2, 2), young=1e8, gravity=9.8):
+    """A cantilever of 10:1:1 that bends little, [m]."""
+    scene = supple.Scene(gravity=(0, -gravity, 0))
+    kind = material("corotated", young=young)
+    body = scene.add_solid(supple.block(cells, (2, 0.2, 0.2)), kind, density=1000)
+    scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+def wrung(gravity=0.0):
+    """A bar whose end is turned by two radians."""
+    scene = supple.Scene(gravity=(0, -gravity, 0))
+    body = scene.add_solid(
+        supple.block((10, 2, 2), (1, 0.2, 0.2)), material("corotated", young=1e5), density=1000
+    )
+    scene.pin(body.where(face(0, 0)))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=2.0)
+    scene.pin(body.where(face(0, 1)), motion=turn)
+    return scene
+
+
+def soft_beside_stiff():
+    """Two bodies that have nothing to do with each other; the forces in one are ten thousand times larger."""
+    scene = supple.Scene(gravity=(0, -0.1, 0))
+    stiff = scene.add_solid(supple.block(3), material("corotated", young=1e8), density=1000, name="stiff")
+    scene.pin(stiff.where(face(0, 0)))
+    scene.pin(stiff.where(face(0, 1)), motion=supple.Translate((0.5, 0, 0)))
+    mesh = supple.block((8, 2, 2), (2, 0.3, 0.3), origin=(0, 0, 5))
+    soft = scene.add_solid(mesh, material("corotated", young=1e4), density=1000, name="soft")
+    scene.pin(soft.where(face(0, 0)))
+    return scene
+
+
+def missing(scene, result, **options):
+    """The largest distance of a vertex from where it belongs [m], and the energy that is left [J]."""
+    truth = supple.equilibrium(scene, Descent(ahead=0), stop=Stop(tolerance=1e-11), **options)
+    off = np.linalg.norm(result.positions - truth.positions, axis=1).max()
+    return off, result.report.energy - truth.report.energy
+
+
+CASES = {
+    "cantilever": bar,
+    "wrung": wrung,
+    "soft beside stiff": soft_beside_stiff,
+    "tied": lambda: tied_blocks(material("corotated"), material("neo_hookean"), stiffness=1e6),
+    "twisted": lambda: twisted(material("stable_neo_hookean")),
+    "membrane": membrane,
+    "net": net,
+    **{f"{name} block": lambda name=name: cantilever(material(name), gravity=5) for name in MATERIALS},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_distances_are_true_within_a_factor_of_two(name):
+    """Some sweeps before the end, where forces say little."""
+    scene = CASES[name]()
+    before = supple.equilibrium(scene, PBNG(), stop=Stop(tolerance=1e-3, distance=0.9))
+    off, energy = missing(scene, before)
+    certificate = before.report.certificate
+    assert certificate.stable
+    assert certificate.worst.position == pytest.approx(off, rel=0.5)
+    if energy > 1e-9 * abs(before.report.energy):
+        assert certificate.energy == pytest.approx(energy, rel=0.5)
+
+
+def test_refined_cantilevers_converge_by_imbalance_and_are_far_off():
+    """5 % and more of the displacement is missing at 1e-4; the default goes on until it is there."""
+    scene = bar((40, 4, 4))
+    by_forces = supple.equilibrium(scene, PBNG(), stop=Stop(tolerance=1e-4))
+    off, _ = missing(scene, by_forces)
+    assert by_forces.report.outcome is Outcome.CONVERGED
+    assert off > 0.02 * np.abs(by_forces.positions - by_forces.model.rest).max()
+    for result in (supple.equilibrium(scene, Descent()), supple.equilibrium(scene, PBNG())):
+        off, _ = missing(scene, result)
+        assert result.report.outcome is Outcome.CONVERGED
+        assert off < 2e-4 * 2.0
+        assert result.report.certificate.worst.of_size <= 1e-4
+
+
+def test_a_warm_start_with_gravity_added():
+    """The imbalance is below 1e-4 from the start, and yet all of the new displacement is missing."""
+    begin = supple.equilibrium(wrung(), Descent(), tolerance=1e-8).positions
+    scene = wrung(gravity=0.02)
+    idle = supple.equilibrium(scene, stop=Stop(tolerance=1e-4), start=begin)
+    assert idle.report.iterations == 0
+    off, _ = missing(scene, idle, start=begin)
+    result = supple.equilibrium(scene, Descent(), start=begin, distance=1e-5)
+    assert result.report.iterations > 0
+    assert missing(scene, result, start=begin)[0] < 0.1 * off
+
+
+def test_a_soft_body_beside_a_stretched_stiff_one():
+    """Each is judged by its own forces."""
+    scene = soft_beside_stiff()
+    for solver in (PBNG(), Descent()):
+        result = supple.equilibrium(scene, solver)
+        assert result.report.outcome is Outcome.CONVERGED
+        assert missing(scene, result)[0] < 2e-4 * 2.0
+    names = [body.body for body in result.report.certificate.bodies]
+    assert names == ["stiff", "soft"]
+
+
+def test_bodies_that_rest_beside_one_that_is_far_away():
+    """In float32, the rounding of a body that moves by a kilometre is not that of another."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    far = scene.add_solid(supple.block(2), material("corotated", young=1e5), density=1)
+    scene.pin(far.where(face(0, 0)), motion=supple.Translate((1000, 0, 0)))
+    near = scene.add_solid(supple.block(2, origin=(0, 0, 5)), material("corotated", young=1e3), density=1)
+    scene.pin(near.where(face(0, 0)))
+    scene.pin(near.where(face(0, 1)), motion=supple.Translate((1e-4, 0, 0)))
+    model = build_model(scene, True)
+    start = model.rest.copy()
+    start[far.vertices] += [1000, 0, 0]
+    result = supple.equilibrium(model, PBNG(), start=start, precision="float32", stop=Stop(tolerance=1e-3))
+    stretched = result.positions[near.vertices] - near.points
+    middle = np.abs(near.points[:, 0] - 0.5) < 1e-9
+    np.testing.assert_allclose(stretched[middle, 0], 5e-5, rtol=0.1)
+
+
+def test_unstable_equilibria_are_told():
+    """A column that is pressed on straight, which keeps it from seeing that it would rather buckle."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))
+    scene.pin(body.where(face(1, 0)))
+    scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.15, 0)))
+    straight = build_model(scene, True).rest * [1, 0.85, 1]
+    result = supple.equilibrium(
+        scene, Newton(hessian="bound"), start=straight, stop=Stop(tolerance=1e-6, distance=0.9)
+    )
+    assert not result.report.certificate.stable
+    assert "not stable" in str(result.report)
+
+
+def test_distances_at_rest_and_of_bodies_that_nothing_holds():
+    """There is nothing to solve where no force stands out."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    scene.add_solid(supple.block(2), material("corotated"))
+    report = supple.equilibrium(scene).report
+    assert report.certificate.worst.position == 0
+    assert report.certificate.stable
+
+
+def test_who_asks_for_no_distance_gets_none():
+    scene = cantilever(material("corotated"))
+    assert supple.equilibrium(scene, distance=None).report.certificate is None
+    assert supple.equilibrium(scene, max_iterations=10, tolerance=None).report.certificate is None
+    assert next(supple.simulate(scene, quasistatic=False, frames=1)).report.certificate is None
+    assert next(supple.simulate(scene, quasistatic=True, frames=1)).report.certificate is not None
+
+
+def test_limits_come_first():
+    """A solve that may not go on ends there, and says how far off it is."""
+    report = supple.equilibrium(bar(), PBNG(), max_iterations=30).report
+    assert report.outcome is Outcome.BUDGET_ITERATIONS
+    assert report.certificate.worst.of_size > 1e-4
+    timed = supple.equilibrium(bar(), PBNG(), time_budget=1e-3).report
+    assert timed.outcome is Outcome.BUDGET_TIME
+    assert timed.certificate is None
+
+
+def test_reports_are_plain():
+    report = supple.equilibrium(soft_beside_stiff()).report
+    told = json.loads(json.dumps(report.to_dict()))["certificate"]
+    assert [body["body"] for body in told["bodies"]] == ["stiff", "soft"]
+    assert told["bodies"][1]["of_size"] == pytest.approx(told["bodies"][1]["position"] / 2.0)
+    assert "distance to the equilibrium" in str(report)
+
+
+def test_distances_relative_to_nothing():
+    """Where nothing is displaced yet, all of the displacement is missing."""
+    problem = supple.solving.make_problem(bar(), True, supple.Compute())
+    solve(problem, PBNG(), Stop(max_iterations=1))
+    problem.positions = problem.model.rest
+    certificate = certify(problem)
+    assert certificate.worst.of_displacement == math.inf
+    assert certificate.worst.position > 0
+
+
+@pytest.mark.parametrize("distance", [0, -1, 1, math.nan, "near"])
+def test_distances_are_checked(distance):
+    with pytest.raises((ValueError, TypeError), match="distance"):
+        Stop(distance=distance)

@@ -1,0 +1,228 @@
+"""Descent arrives: at the tolerance, without ever going up, no higher than Newton."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from problems import (
+    FINITE,
+    cantilever,
+    face,
+    flattened,
+    material,
+    membrane,
+    net,
+    scrambled,
+    tied_blocks,
+    twisted,
+)
+
+import supple
+from supple import PBNG, Newton, Outcome
+from supple.materials import MATERIALS
+from supple.scene import build_model
+from supple.solvers import Descent
+from supple.solvers.forecast import Forecast
+
+
+def slender(kind, gravity=0.1):
+    """A bar of 16:1:1 that bends far down."""
+    scene = supple.Scene(gravity=(0, -gravity, 0))
+    body = scene.add_solid(supple.block((16, 2, 2), (4, 0.25, 0.25)), kind, density=10)
+    scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+def two_bodies(kind):
+    """Far from each other, one a thousand times as stiff."""
+    scene = slender(kind)
+    other = type(kind)(young=1e3 * kind.young, poisson=kind.poisson)
+    body = scene.add_solid(supple.block((3, 3, 3), (1, 1, 1), origin=(0, 0, 50)), other, density=10)
+    scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+SCENES = {
+    "slender": slender,
+    "block": lambda kind: cantilever(kind, gravity=20),
+    "twisted": lambda kind: twisted(kind, angle=1.0),
+    "tied": lambda kind: tied_blocks(kind, kind, stiffness=1e8),
+    "two bodies": two_bodies,
+}
+STARTS = {"scrambled": scrambled, "flattened": flattened}
+ANY = pytest.mark.parametrize("name", MATERIALS)
+
+
+def descend(scene, tolerance=1e-8, **options):
+    """The report of Newton steps alone; from one to the next the energy never rises."""
+    solver = Descent(ahead=0)
+    report = supple.equilibrium(scene, solver, tolerance=tolerance, history=True, **options).report
+    noise = 1e-9 * max(map(abs, report.history.energy))
+    assert all(b <= a + noise for a, b in pairwise(report.history.energy))
+    return report
+
+
+@ANY
+@pytest.mark.parametrize("scene", SCENES)
+def test_it_arrives(name, scene):
+    """To 1e-8 in few steps; lower than Newton, or as low."""
+    made = SCENES[scene](material(name))
+    report = descend(made)
+    assert report.outcome is Outcome.CONVERGED, report
+    assert report.iterations <= 40
+    newton = supple.equilibrium(made, Newton(), tolerance=1e-6, max_iterations=300).report
+    assert report.energy <= newton.energy + 1e-6 * abs(newton.energy)
+
+
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("start", STARTS)
+def test_it_arrives_from_anywhere(name, start):
+    model = build_model(cantilever(material(name), gravity=1.0), True)
+    begin = STARTS[start](model)
+    swept = supple.equilibrium(model, Descent(), tolerance=1e-8, start=begin).report
+    for report in (descend(model, start=begin), swept):
+        assert report.outcome is Outcome.CONVERGED, report
+
+
+@pytest.mark.parametrize("make", [membrane, net])
+def test_elements_of_other_kinds(make):
+    report = descend(make())
+    assert report.outcome is Outcome.CONVERGED, report
+
+
+def test_nearly_incompressible():
+    report = descend(slender(material("stable_neo_hookean", poisson=0.4995)))
+    assert report.outcome is Outcome.CONVERGED, report
+
+
+def test_easy_scenes_end_in_sweeps():
+    """As many, and the same, as PBNG's."""
+    scene = twisted(material("corotated"))
+    sweeps = supple.equilibrium(scene, PBNG(), tolerance=1e-4)
+    descent = supple.equilibrium(scene, Descent(), tolerance=1e-4)
+    assert descent.report.iterations == sweeps.report.iterations
+    np.testing.assert_array_equal(descent.positions, sweeps.positions)
+
+
+def test_hard_scenes_leave_sweeps_soon():
+    scene = slender(material("corotated"))
+    report = supple.equilibrium(scene, Descent(), tolerance=1e-8).report
+    assert report.outcome is Outcome.CONVERGED
+    assert report.iterations < 100
+    assert any("Newton step" in note for note in report.notes)
+
+
+def test_iterations_that_are_asked_for_are_sweeps():
+    """A budget of iterations without a tolerance is PBNG's."""
+    scene = slender(material("corotated"))
+    for solver in (Descent(), Descent(iterations=60)):
+        limit = {"max_iterations": 60} if solver.iterations is None else {}
+        a = supple.equilibrium(scene, solver, tolerance=None, **limit)
+        b = supple.equilibrium(scene, PBNG(), tolerance=None, max_iterations=60)
+        np.testing.assert_array_equal(a.positions, b.positions)
+
+
+@pytest.mark.parametrize("name", ["corotated", "neo_hookean"])
+def test_float32_goes_to_its_rounding_limit_and_says_so(name):
+    scene = slender(material(name))
+    report = supple.equilibrium(scene, Descent(), tolerance=1e-10, precision="float32").report
+    reference = supple.equilibrium(scene, Descent(), tolerance=1e-10).report
+    assert report.outcome is Outcome.PRECISION, report
+    assert any("float64" in note for note in report.notes)
+    assert report.energy == pytest.approx(reference.energy, rel=1e-4)
+
+
+def test_steps_of_time_are_those_of_newton():
+    """Backward Euler with long steps, where sweeps alone would take hundreds."""
+    scene = slender(material("corotated", young=1e5), gravity=1.0)
+    frames = [
+        [
+            frame.positions
+            for frame in supple.simulate(scene, solver, dt=0.5, frames=4, quasistatic=False, tolerance=1e-8)
+        ]
+        for solver in (Descent(ahead=0), Newton())
+    ]
+    for a, b in zip(*frames, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_bodies_in_flight():
+    """Nothing holds them but inertia."""
+    scene = supple.Scene(gravity=(0, -10, 0), quasistatic=False)
+    scene.add_solid(supple.block((6, 2, 2), (3, 1, 1)), material("stable_neo_hookean"), density=10)
+    *_, last = supple.simulate(scene, Descent(ahead=0), dt=0.1, frames=3, tolerance=1e-8)
+    assert last.report.ok
+    fall = last.positions - last.model.rest
+    np.testing.assert_allclose(fall, np.broadcast_to([0, -10 * 0.01 * 6, 0], fall.shape), atol=1e-6)
+
+
+def test_saddles_are_left():
+    """A column that is pressed on straight is at a saddle; pushed a little aside, it buckles all the way."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))
+    scene.pin(body.where(face(1, 0)))
+    scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.1, 0)))
+    model = build_model(scene, True)
+    push = np.zeros_like(model.rest)
+    push[:, 0] = 1e-6 * np.sin(np.pi * model.rest[:, 1])
+    report = descend(model, start=model.rest + push)
+    straight = supple.equilibrium(model, Newton(hessian="bound"), tolerance=1e-6).report
+    assert report.outcome is Outcome.CONVERGED
+    assert report.energy < 0.8 * straight.energy
+
+
+def test_barriers_are_not_crossed():
+    """Steps that would invert elements of infinite energy are shortened."""
+    scene = twisted(material("log_neo_hookean"), angle=1.2, stretch=-0.2)
+    report = descend(scene)
+    assert report.outcome is Outcome.CONVERGED
+    assert report.inverted == 0
+
+
+def test_nothing_to_do():
+    """A body at rest without loads stays there."""
+    report = descend(cantilever(material("corotated"), gravity=0))
+    assert report.outcome is Outcome.CONVERGED
+    assert report.iterations == 0
+
+
+def test_straight_paths():
+    """They arrive, too, if later."""
+    scene = slender(material("corotated"))
+    turning, straight = (
+        supple.equilibrium(scene, Descent(ahead=0, path=path), tolerance=1e-8).report
+        for path in ("rotation", "straight")
+    )
+    assert straight.ok
+    assert straight.energy == pytest.approx(turning.energy, rel=1e-9)
+    assert turning.iterations < straight.iterations
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ahead": -1}, "ahead"),
+        ({"turn": 0}, "turn"),
+        ({"path": "curved"}, "path"),
+        ({"iterations": 0}, "iterations"),
+    ],
+)
+def test_options_are_checked(options, said):
+    with pytest.raises(ValueError, match=said):
+        Descent(**options)
+
+
+def test_forecasts():
+    """A steady rate is carried on; without one there is no end."""
+    steady, stuck, short = Forecast(1e-8), Forecast(1e-8), Forecast(1e-8)
+    for k in range(5):
+        steady.see(10 * k, 10.0**-k)
+        stuck.see(10 * k, 0.5)
+    short.see(10, 0.1)
+    assert steady.remaining == pytest.approx(40)
+    assert stuck.remaining == math.inf
+    assert short.remaining == 0
+    before = steady.remaining
+    steady.see(50, math.inf)
+    assert before < steady.remaining < math.inf

@@ -1,0 +1,68 @@
+"""Laplace problems against a dense solution."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, diags_array
+
+import supple
+from supple.solvers.laplace import Laplace, aggregates
+
+
+def graph(cells, held=True):
+    """The Laplacian of the edges of a block, with weights of many sizes."""
+    mesh = supple.block(cells)
+    edges = np.concatenate([mesh.tets[:, [a, b]] for a in range(4) for b in range(a)])
+    weight = 10 ** np.random.default_rng(0).uniform(-1, 1, len(edges))
+    n = mesh.n_vertices
+    i, j = edges.T
+    A = csr_array((np.r_[weight, weight], (np.r_[i, j], np.r_[j, i])), shape=(n, n))
+    held_at = (mesh.points[:, 0] == 0) * 100.0 if held else np.zeros(n)
+    return csr_array(diags_array(A.sum(axis=1) + held_at) - A)
+
+
+@pytest.mark.parametrize("cells", [(2, 2, 2), (9, 9, 9), (60, 3, 3)])
+def test_solutions(cells):
+    L = graph(cells)
+    B = np.random.default_rng(1).normal(size=(L.shape[0], 3))
+    laplace, exact = Laplace(L), np.linalg.solve(L.toarray(), B)
+    np.testing.assert_allclose(laplace.solve(B, 1e-10), np.linalg.solve(laplace.L.toarray(), B), atol=1e-7)
+    np.testing.assert_allclose(laplace.solve(B, 1e-10), exact, rtol=0, atol=1e-4 * np.abs(exact).max())
+
+
+def test_iterations_hardly_grow_with_size():
+    """A hundred times as many unknowns take at most three times as many iterations."""
+
+    def iterations(cells):
+        L = graph(cells)
+        B = np.random.default_rng(1).normal(size=(L.shape[0], 3))
+        laplace = Laplace(L)
+        enough = 1e-2 * np.linalg.norm(B)
+        return next(k for k in range(1, 100) if np.linalg.norm(B - L @ laplace.solve(B, 0, k)) < enough)
+
+    assert iterations((24, 24, 24)) <= 3 * iterations((5, 5, 5)) <= 30
+
+
+def test_bodies_that_nothing_holds_and_columns_of_zeros():
+    """What L cannot tell is left out; the rest is as it should be."""
+    L = graph((4, 4, 4), held=False)
+    B = np.random.default_rng(2).normal(size=(L.shape[0], 3))
+    B -= B.mean(axis=0)
+    B[:, 1] = 0
+    Y = Laplace(L).solve(B, 1e-8)
+    assert not Y[:, 1].any()
+    np.testing.assert_allclose(L @ Y, B, atol=1e-6)
+
+
+def test_groups_cover_everything_once():
+    L = graph((6, 6, 6))
+    groups = aggregates(L)
+    assert np.array_equal(groups.sum(axis=1), np.ones(L.shape[0]))
+    assert (groups.sum(axis=0) >= 1).all()
+    assert groups.shape[1] < L.shape[0] / 4
+
+
+def test_nothing_coupled():
+    """A diagonal of any size is solved too."""
+    L = csr_array(diags_array(np.arange(1.0, 2001)))
+    B = np.ones((2000, 3))
+    np.testing.assert_allclose(Laplace(L).solve(B, 1e-12), B / np.arange(1.0, 2001)[:, None], rtol=1e-6)

@@ -1,0 +1,131 @@
+"""Paths on which elements turn."""
+
+import numpy as np
+import pytest
+from problems import (
+    cantilever,
+    flattened,
+    material,
+    membrane,
+    net,
+    perturbed,
+    rotations,
+    scrambled,
+    tied_blocks,
+)
+from scipy.linalg import expm
+
+import supple
+from supple.materials import MATERIALS
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers.rotation_path import RotationPath, turned_by
+
+MODELS = {
+    "block": lambda: build_model(cantilever(material("corotated")), True),
+    "two materials, tied": lambda: build_model(
+        tied_blocks(material("corotated"), material("stvk"), 1e7), True
+    ),
+    "linear": lambda: build_model(cantilever(material("linear_elastic")), True),
+    "membrane": membrane,
+    "net": net,
+}
+ANY = pytest.mark.parametrize("name", MODELS)
+
+
+def directions(problem, seed=1):
+    """Moves of the free vertices at random."""
+    return np.random.default_rng(seed).normal(size=(problem.model.free.sum(), 3)) * 0.1
+
+
+def spin(w):
+    """[w]×."""
+    return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-6, 0.1, 1.0, 3.0, 7.0])
+def test_rotations_are_exponentials(angle):
+    w = angle * np.array([2, -1, 2]) / 3
+    np.testing.assert_allclose(np.reshape(turned_by(tuple(w)), (3, 3)), expm(spin(w)), atol=2e-11)
+
+
+@ANY
+@pytest.mark.parametrize("start", ["near rest", "scrambled", "flattened"])
+def test_it_begins_along_d(name, start):
+    problem = perturbed(Problem(MODELS[name](), "float64"), 0.05)
+    if start != "near rest":
+        problem.positions = {"scrambled": scrambled, "flattened": flattened}[start](problem.model)
+    d = directions(problem)
+    begin = problem.u[:-1][problem.model.free, :3].copy()
+    path = RotationPath(problem).along(d)
+    np.testing.assert_allclose(path.at(0.0), begin, atol=1e-12)
+    off = [np.abs((path.at(t) - begin) / t - d).max() for t in (1e-2, 1e-3)]
+    assert off[1] <= 0.2 * off[0] + 1e-12  # x(t) - x - t d is of second order
+
+
+def free_block(kind):
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False)
+    scene.add_solid(supple.block(3), kind, density=10)
+    return Problem(build_model(scene, False), "float64")
+
+
+@pytest.mark.parametrize("name", [name for name, kind in MATERIALS.items() if kind.objective])
+def test_rigid_rotations_cost_no_energy_on_the_way(name):
+    """A deformed block whose vertices all set out on a rotation about an axis keeps its energy."""
+    problem = perturbed(free_block(material(name)), 0.02)
+    energy, w, x = problem.energy(), np.array([0.3, -0.5, 0.2]), problem.positions
+    path = RotationPath(problem).along((x - 0.5) @ spin(w).T)
+    assert path.turn == pytest.approx(np.linalg.norm(w), rel=1e-6)
+    for t in (0.5, 1.0, 4.0):
+        end = problem.model.rest + path.at(t)
+        expected = (x - 0.5) @ expm(t * spin(w)).T
+        shift = (end - expected).mean(axis=0)
+        np.testing.assert_allclose(end - shift, expected, atol=2e-2 * t)
+        problem.u[:-1, :3] = path.at(t)
+        straight = problem.u.copy()
+        straight[:-1, :3] = path.start + t * path.d
+        turned = problem.energy()
+        problem.u[:] = straight
+        assert abs(turned - energy) < 1e-2 * (problem.energy() - energy) + 1e-9 * energy
+
+
+def test_materials_that_resist_turning_go_straight():
+    problem = perturbed(Problem(MODELS["linear"](), "float64"), 0.05)
+    d = 3 * directions(problem)
+    path = RotationPath(problem).along(d)
+    np.testing.assert_array_equal(path.at(0.7), path.start + 0.7 * d)
+
+
+def test_ties_hold_on_the_way():
+    """Bodies that a stiff attachment ties stay together while both turn, though nothing else says so."""
+    problem = Problem(MODELS["two materials, tied"](), "float64")
+    free = problem.model.free
+    centre = np.array([0.5, 1.0, 0.5])
+    d = ((problem.model.rest - centre) @ spin([0, 0, 0.8]).T)[free]
+    problem.u[:-1][free, :3] = RotationPath(problem).along(d).at(1.0)
+    elastic, gaps = (
+        problem.measures.stored_energies()[0][:-1].sum(),
+        problem.measures.stored_energies()[0][-1],
+    )
+    assert gaps < 1e-2 * elastic
+
+
+def test_inertia_holds_what_nothing_else_does():
+    """With heavy vertices the path is the straight line, whatever the elements would like."""
+    problem = perturbed(free_block(material("corotated")), 0.02)
+    d = (problem.positions - 0.5) @ spin([0, 0, 0.5]).T
+    paths = RotationPath(problem)
+    bent = np.abs(paths.along(d).at(1.0) - paths.along(d).start - d).max()
+    problem.loads.set_time_step(1e-6)
+    straight = np.abs(paths.along(d).at(1.0) - paths.along(d).start - d).max()
+    assert bent > 0.01
+    assert straight < 1e-6 * bent
+
+
+def test_flying_bodies_turn_as_one():
+    """The spin of every element of a body that turns rigidly is that of the body, however it is turned."""
+    problem = free_block(material("corotated"))
+    for Q in rotations(5):
+        problem.positions = problem.model.rest @ Q.T + 3.0
+        path = RotationPath(problem).along((problem.positions - 3.0) @ spin([0.1, 0.2, -0.3]).T)
+        assert path.turn == pytest.approx(np.linalg.norm([0.1, 0.2, -0.3]), rel=1e-9)
