@@ -1,8 +1,8 @@
 """What it costs to let springs come and go, beside a sweep: python benchmarks/stencils.py
 
 Blocks on one thread in float32, with springs between vertices anywhere in them, which is the worst case: each
-refresh exchanges all of them for others. Writes benchmarks/results/stencils.json; figures_in_docs.py shows it
-in docs/design/changing_stencils.md. Times mean little while other programs run.
+refresh exchanges all of them for others. Times are those of the processor. Writes
+benchmarks/results/stencils.json; figures_in_docs.py shows it in docs/design/changing_stencils.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,12 @@ def springs(model: Model, count: int, seed: int, capacity: int | None = None) ->
 
 
 def least(action: Callable[[int], None], times: int) -> float:
-    """Milliseconds of the quickest of several."""
+    """Milliseconds that this thread works for the quickest of several."""
     seconds = []
     for k in range(times):
-        begin = perf_counter()
+        begin = thread_time()
         action(k)
-        seconds.append(perf_counter() - begin)
+        seconds.append(thread_time() - begin)
     return 1e3 * min(seconds)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +14,23 @@ from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
 
+FIGURES: dict[str, Any] = {
+    "energy": 0,
+    "volume_ratio": 1,
+    "von_mises": 2,
+    "pressure": 3,
+    "principal_stresses": slice(4, 7),
+    "principal_stretches": slice(7, 10),
+}
+"""Where they are among the figures of an element."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Deformations:
     """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
-    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; linear (m,): whether their
-    material is one for small deformations, which has one stress only.
+    gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; figures (m, 10): what follows
+    from these, see the properties; linear (m,): whether their material is one for small deformations, which
+    has one stress only.
 
     Triangles have the F that keeps their thickness, and with it a stress across their plane.
     """
@@ -28,6 +40,7 @@ class Deformations:
     element_energy: np.ndarray
     deformation_gradient: np.ndarray
     piola: np.ndarray
+    figures: np.ndarray
     linear: np.ndarray
 
     @cached_property
@@ -35,10 +48,10 @@ class Deformations:
         """ψ (m,) [J/m³]: energy per volume at rest."""
         return self.element_energy / self.rest_volume
 
-    @cached_property
+    @property
     def volume_ratio(self) -> np.ndarray:
         """J = det F (m,), negative where an element is inverted."""
-        return np.linalg.det(self.deformation_gradient)
+        return self._figure("volume_ratio")
 
     @cached_property
     def cauchy(self) -> np.ndarray:
@@ -50,36 +63,29 @@ class Deformations:
             )
         return np.where(self.linear[:, None, None], self.piola, true)
 
-    @cached_property
+    @property
     def pressure(self) -> np.ndarray:
         """-tr(σ)/3 (m,) [Pa], positive in compression."""
-        return -np.trace(self.cauchy, axis1=1, axis2=2) / 3
+        return self._figure("pressure")
 
-    @cached_property
+    @property
     def von_mises(self) -> np.ndarray:
         """√(3/2 s:s) (m,) [Pa] with s = σ - tr(σ)/3 I."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            deviator = self.cauchy + self.pressure[:, None, None] * np.eye(3)
-            return np.sqrt(1.5 * np.square(deviator).sum(axis=(1, 2)))
+        return self._figure("von_mises")
 
-    @cached_property
+    @property
     def principal_stresses(self) -> np.ndarray:
         """Eigenvalues of σ (m, 3) [Pa], the largest first, which is tension where it is positive."""
-        values = np.full((len(self.cauchy), 3), np.nan)
-        there = np.isfinite(self.cauchy).all(axis=(1, 2))
-        symmetric = 0.5 * (self.cauchy + self.cauchy.transpose(0, 2, 1))[there]
-        values[there] = np.linalg.eigvalsh(symmetric)[:, ::-1]
-        return values
+        return self._figure("principal_stresses")
 
-    @cached_property
+    @property
     def principal_stretches(self) -> np.ndarray:
         """Singular values of F (m, 3), the largest first; the last is negative where an element is
         inverted."""
-        values = np.full((len(self.deformation_gradient), 3), np.nan)
-        there = np.isfinite(self.deformation_gradient).all(axis=(1, 2))
-        values[there] = np.linalg.svd(self.deformation_gradient[there], compute_uv=False)
-        values[:, 2] = np.copysign(values[:, 2], self.volume_ratio)
-        return values
+        return self._figure("principal_stretches")
+
+    def _figure(self, name: str) -> np.ndarray:
+        return self.figures[:, FIGURES[name]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -83,7 +83,9 @@ def eighth():
     return supple.equilibrium(pulled(material("corotated"), (0, 1, 2)), Newton(), tolerance=1e-11).positions
 
 
-@pytest.mark.parametrize("solver", [*PBNGS.values(), *NEWTONS.values(), supple.FPXPBD()], ids=str)
+@pytest.mark.parametrize(
+    "solver", [*PBNGS.values(), *NEWTONS.values(), supple.Descent(), supple.FPXPBD()], ids=str
+)
 @IN_PRECISION
 def test_solvers_find_the_equilibrium(solver, precision, eighth):
     if solver.name == "newton" and (precision == "float32" or solver.linear_solver == "amg"):

@@ -175,7 +175,7 @@ def test_batches_of_every_solver_agree_with_single_solves(name):
     pair, solver = hanging_pair(), SOLVERS[name]()
     chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
     batch, single = (
-        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=23))
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
         for device in ("cuda", "cpu")
     )
     for a, b in zip(batch, single, strict=True):
@@ -241,6 +241,25 @@ def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
     assert tensor.is_cuda
     assert torch.is_tensor(tensor)
     np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)
+
+
+@on_a_card
+@pytest.mark.parametrize("block", [falling_block, rolling_block])
+@pytest.mark.parametrize("solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.XPBD()], ids=str)
+def test_springs_come_and_go_on_a_card(solver, block):
+    """More of them than there is room for at first."""
+    options = {"max_iterations": 8, "springs": 10}
+    sims = [
+        supple.Stepper(block("neo_hookean"), 0.01, solver, device=device, **options)
+        for device in ("cpu", "cuda")
+    ]
+    for count in (6, 40, 0, 25):
+        pairs = np.random.default_rng(count).permutation(125)[: 2 * count].reshape(-1, 2)
+        found = []
+        for sim in sims:
+            sim.set_springs(pairs, 40.0, 0.3)
+            found.append(sim.step().positions)
+        np.testing.assert_allclose(*found, atol=1e-9)
 
 
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")

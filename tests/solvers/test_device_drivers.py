@@ -35,7 +35,7 @@ def test_batches_belong_to_every_solver_that_can(name):
     pair, solver = hanging_pair(), SOLVERS[name]()
     chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
     batch, single = (
-        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=23))
+        list(supple.equilibria(pair[0], chosen, solver, device=device, max_iterations=13))
         for device in ("cuda", "cpu")
     )
     assert any("solved together" in note for note in batch[0].report.notes)

@@ -19,6 +19,7 @@ from problems import (
 )
 
 import supple
+from supple.model import Conditions
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import SOLVERS
@@ -43,10 +44,21 @@ MODELS = {
     "cantilever": build_model(cantilever(material("corotated"), cells=3)),
     "tied": build_model(tied_blocks(material("neo_hookean"), material("corotated"), stiffness=1e5)),
 }
+
+
+def rolling():
+    """A cantilever with a face that can move in an oblique plane only."""
+    scene = cantilever(material("corotated"), cells=3)
+    scene.pin(scene.bodies[0].where(face(1, 0)), normal=(1, 2, -3))
+    return build_model(scene)
+
+
+MODELS["rolling"] = rolling()
 ELEMENTWISE = ["xpbd", "block_xpbd", "bpxpbd", "gpbd", "pbd"]
 METHODS = {
     **{f"pbng-{name}": solver for name, solver in PBNGS.items()},
     **{name: SOLVERS[name]() for name in [*ELEMENTWISE, "newton"]},
+    "descent": supple.Descent(ahead=0),
 }
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS)
 DT = 0.02
@@ -119,9 +131,10 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
 
 
 @EVERY_METHOD
-def test_what_was_before_changes_nothing(method):
+@pytest.mark.parametrize("name", ["cantilever", "rolling"])
+def test_what_was_before_changes_nothing(method, name):
     """Steps with springs, bit by bit those of a problem that never had others; also when room has run out."""
-    model = MODELS["cantilever"]
+    model = MODELS[name]
     problem = changing(model, capacity=8)
     assert problem.layout.growths == 0
     start = model.rest
@@ -136,7 +149,7 @@ def test_what_was_before_changes_nothing(method):
     assert problem.layout.growths > 0
 
 
-@pytest.mark.parametrize("name", ["pbng-none", "pbng-anderson", "pbng-chebyshev", "newton"])
+@pytest.mark.parametrize("name", ["pbng-none", "pbng-anderson", "pbng-chebyshev", "newton", "descent"])
 @pytest.mark.parametrize("model", MODELS)
 def test_springs_may_change_between_sweeps(name, model):
     """The equilibrium is that of the last, found from scratch."""
@@ -158,9 +171,10 @@ def test_springs_may_change_between_sweeps(name, model):
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
-def test_element_wise_methods_begin_a_step_again_with_other_springs(name):
+@pytest.mark.parametrize("model", ["cantilever", "rolling"])
+def test_element_wise_methods_begin_a_step_again_with_other_springs(name, model):
     """What is gone has no part in where the step leads, bit by bit."""
-    model, solver = MODELS["cantilever"], SOLVERS[name]()
+    model, solver = MODELS[model], SOLVERS[name]()
     problem = changing(model)
     begin_step(problem, model.rest)
     run = solver.begin(problem)
@@ -188,6 +202,28 @@ def test_a_net_may_consist_of_nothing_else():
     assert solve(problem, supple.PBNG(), Stop(1e-8)).ok
     expected = supple.equilibrium(whole, tolerance=1e-8, start=whole.rest * [1.1, 1.1, 1])
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
+
+
+def test_other_materials_reach_vertices_that_are_not_at_home():
+    """Parameters that differ by element are written where the elements are, before and after moves."""
+    model = MODELS["graded"]
+    problem = changing(model, capacity=12)
+    problem.refresh(1, springs(model, 12))
+    assert len(problem.layout.room.moved)
+    softer = material("neo_hookean", young=np.linspace(900, 300, len(model.tets)))
+    assert problem.take([Conditions(model.rest[model.pinned], model.force, (softer,))])
+    perturbed(problem, 0.02)
+    for count in (12, 5, 30):
+        problem.refresh(1, springs(model, count))
+        solid = replace(model.terms[0], material=softer)
+        expected = Problem(replace(model, terms=(solid, springs(model, count))), "float64")
+        expected.u[:] = problem.u
+        expected.states.pin(model.rest[model.pinned])
+        problem.states.pin(model.rest[model.pinned])
+        assert problem.energy() == pytest.approx(expected.energy(), rel=1e-12)
+        problem.balance(), expected.balance()
+        scale = np.abs(expected.states.net).max()
+        np.testing.assert_allclose(problem.states.net, expected.states.net, atol=1e-12 * scale)
 
 
 def test_threads_change_nothing():

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import each, enter, gather, generic, inside, kernel, leave, proceed, store
+from supple.algebra.matrix3 import det, matmul, scaled, transpose
+from supple.algebra.svd import rotation_svd, symmetric_eigen
+from supple.algebra.symmetric import symmetric_part
+from supple.kernels import (
+    chosen_by_type,
+    each,
+    enter,
+    gather,
+    generic,
+    inside,
+    kernel,
+    leave,
+    physics,
+    proceed,
+    store,
+)
 from supple.materials import stress
 from supple.problem.problem import Problem
 from supple.terms import energy, vertex_force
 from supple.terms.elastic import deformation_at, material_at, measure
 
 
+class Stored(NamedTuple):
+    """Energy [J] of elements."""
+
+    term: Any
+
+
+class Figures(NamedTuple):
+    """Energy [J] of elements of a material, and what there is to say of their deformation F and of their
+    Cauchy stress σ [Pa] in single numbers, see `figures`."""
+
+    term: Any
+
+
 class Deformed(NamedTuple):
-    """Energy [J], deformation gradient F and first Piola-Kirchhoff stress P [Pa] of elements."""
+    """What `Figures` are, then F, and the first Piola-Kirchhoff stress P [Pa]."""
 
     term: Any
 
@@ -25,8 +54,41 @@ class Pulling(NamedTuple):
     term: Any
 
 
-FIELDS = {Deformed: 19, Pulling: 4}
+COUNT: dict[Any, int] = {Stored: 1, Figures: 10, Deformed: 28, Pulling: 4}
 """How many numbers each of them is."""
+
+
+def cauchy(material: Any, F: Any, P: Any, J: Any) -> Any:
+    """σ = P Fᵀ/J, a 9-tuple; P itself for materials of small deformations, which have one stress only."""
+
+
+@chosen_by_type(cauchy)
+def _cauchy(material, F, P, J):
+    if getattr(material.instance_class, "objective", True):
+        return lambda material, F, P, J: scaled(1.0 / J, matmul(P, transpose(F)))
+    return lambda material, F, P, J: P
+
+
+@physics
+def ordered(a, b, c):
+    """The largest first."""
+    high, low = max(a, b), min(a, b)
+    return max(high, c), max(low, min(high, c)), min(low, c)
+
+
+@physics
+def figures(material, F, P):
+    """J, von Mises' √(3/2 s:s) of the deviator s of σ, the pressure -tr(σ)/3, the eigenvalues of σ and the
+    singular values of F, the last of which is negative where J is."""
+    J = det(F)
+    S = symmetric_part(cauchy(material, F, P, J))
+    pressure = -(S[0] + S[1] + S[2]) / 3.0
+    x, y, z = S[0] + pressure, S[1] + pressure, S[2] + pressure
+    shear = S[3] * S[3] + S[4] * S[4] + S[5] * S[5]
+    von_mises = math.sqrt(1.5 * (x * x + y * y + z * z) + 3.0 * shear)
+    (a, b, c), _ = symmetric_eigen(x, y, z, S[3], S[4], S[5])
+    _, stretches, _ = rotation_svd(F)
+    return (J, von_mises, pressure) + ordered(a - pressure, b - pressure, c - pressure) + stretches  # noqa: RUF005
 
 
 @generic
@@ -34,11 +96,24 @@ def numbers_of(quantity, row, u, ui):
     """The numbers of the elements in one row, a tuple."""
 
 
+@numbers_of.of(Stored)
+def _stored(quantity, row, u, ui):
+    return (energy(quantity.term, row, u, ui),)
+
+
+@numbers_of.of(Figures)
+def _figures(quantity, row, u, ui):
+    F = deformation_at(quantity.term, row, u, ui)
+    material = material_at(quantity.term, row)
+    return (energy(quantity.term, row, u, ui),) + figures(material, F, stress(material, F))  # noqa: RUF005
+
+
 @numbers_of.of(Deformed)
 def _deformed(quantity, row, u, ui):
     F = deformation_at(quantity.term, row, u, ui)
-    P = stress(material_at(quantity.term, row), F)
-    return (energy(quantity.term, row, u, ui),) + F + P  # noqa: RUF005
+    material = material_at(quantity.term, row)
+    P = stress(material, F)
+    return (energy(quantity.term, row, u, ui),) + figures(material, F, P) + F + P  # noqa: RUF005
 
 
 @numbers_of.of(Pulling)
@@ -66,13 +141,12 @@ def is_deformed(problem: Problem, term: int) -> bool:
     return measure.known(type(problem.layout.elements[term].rows))
 
 
-def element_values(problem: Problem, term: int) -> np.ndarray:
-    """(m, 19 or 4) float64: the numbers of every element of a term where the problem is, see `Deformed` and
-    `Pulling`."""
+def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
+    """(m, numbers) float64: what every element of a term has of a quantity where the problem is."""
     elements, count = problem.layout.elements[term], len(problem.model.terms[term].vertices)
-    quantity = Deformed if is_deformed(problem, term) else Pulling
-    shape = 1, len(elements.own), FIELDS[quantity], problem.device.lanes
-    values = problem.shared(f"numbers of the elements of term {term}", lambda: problem.zeros(shape))
+    shape = 1, len(elements.own), COUNT[quantity], problem.device.lanes
+    name = f"{quantity.__name__} of the elements of term {term}"
+    values = problem.shared(name, lambda: problem.zeros(shape))
     problem.device.run(evaluate_numbers, 1, quantity(elements.rows), elements.own, problem.u, values)
     problem.device.pull(values)
-    return np.moveaxis(values[0], 1, 2).reshape(-1, FIELDS[quantity])[:count].astype(float)
+    return np.moveaxis(values[0], 1, 2).reshape(-1, COUNT[quantity])[:count].astype(float)

@@ -163,10 +163,9 @@ class Problem:
         between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
         refresh(self, index, term)
 
-    def forget(self, *names: str) -> None:
-        """Let go of what solvers have prepared by these names."""
-        for name in names:
-            self._shared.pop(name, None)
+    def forget_but(self, *beginnings: str) -> None:
+        """Let go of what solvers have prepared, but for names that begin so."""
+        self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Memory for numbers in the working precision."""

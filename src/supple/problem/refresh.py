@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from supple.problem.problem import Problem
     from supple.terms import Term
 
-STALE = ("links", "rows of links", "assembly")
-"""What solvers have prepared for all steps, and must prepare again for other stencils."""
+LASTING = ("workplaces of element-wise methods", "elements of term", "Anderson history", "no links")
+"""What solvers have prepared that serves other stencils too: names that begin so."""
 
-BY_BATCH = ("rejected",)
-"""What has to do with how many batches there are."""
+BY_BATCH = "rejected"
+"""The same, as long as the batches stay."""
 
 
 def refresh(problem: Problem, index: int, term: Term) -> None:
@@ -79,7 +79,7 @@ def take_stencils(problem: Problem) -> None:
         device.push(array, rows)
     problem.loads.follow(done.batches)
     problem.measures.forget_stiffness()
-    problem.forget(*STALE)
+    problem.forget_but(*LASTING, BY_BATCH)
 
 
 def _grow(problem: Problem, times: int) -> None:
@@ -89,7 +89,7 @@ def _grow(problem: Problem, times: int) -> None:
     loads.lay_out(layout.vertices, len(loads.rows.force))
     loads.hold_at(problem.states.held_at)
     problem.measures.forget()
-    problem.forget(*BY_BATCH)
+    problem.forget_but(*LASTING)
 
 
 def _move_visits(problem: Problem, done: Changes) -> None:
@@ -100,7 +100,8 @@ def _move_visits(problem: Problem, done: Changes) -> None:
     active, device.active = device.active, np.zeros(1, np.int32)  # all copies of the state share the rows
     for rows, groups in zip(lasting, done.moves, strict=True):
         if groups:
-            bounds, moves = np.cumsum([0, *map(len, groups)]), np.concatenate(groups)
+            bounds = np.cumsum([0, *map(len, groups)])
+            moves = np.ascontiguousarray(np.concatenate(groups))
             device.run(move_visits, len(groups), row_arrays(rows), moves, bounds)
     device.active = active
 

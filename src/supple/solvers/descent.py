@@ -93,6 +93,7 @@ class DescentRun(Run):
         self._sweeps = 0
         self._newton: NewtonPCG | None = None
         self._sweeps_only = True
+        self._version = problem.layout.version
         if options.ahead == 0:
             self._turn_to_newton()
 
@@ -127,6 +128,8 @@ class DescentRun(Run):
         return [f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
+        if self.problem.layout.version != self._version:
+            self._see_stencils()
         if self._newton is None:
             self._sweeping.advance(iterations)
             self._sweeps += iterations
@@ -144,6 +147,13 @@ class DescentRun(Run):
         if self._forecast.remaining > self.options.ahead and not self._sweeps_only:
             self._turn_to_newton()
         return moved
+
+    def _see_stencils(self) -> None:
+        """Go on where stencils were exchanged: what was known is of other forces."""
+        self._version = self.problem.layout.version
+        self._forecast = Forecast(self._forecast.aim)
+        if self._newton is not None:
+            self._turn_to_newton()
 
     def _turn_to_newton(self) -> None:
         self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)

@@ -109,7 +109,7 @@ class NewtonRun(Run):
         if residual == 0 or not math.isfinite(residual):
             return
         self._first_residual = self._first_residual or residual
-        accuracy = min(1e-2, 0.1 * math.sqrt(residual / self._first_residual))
+        accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
         force = self.assembly.restrict(self.problem.states.net)
         step = self._descent(force, self.options.hessian, accuracy)
         if self.options.line_search:

@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, matmul, scaled
 from supple.checks import one_number, whole_number
-from supple.kernels import load, physics, store
+from supple.kernels import copy_of, load, physics, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
@@ -47,7 +47,8 @@ from supple.terms.elastic import ElasticRows, load_matrix, measure
 
 class BlendedProjection(Projection):
     """memory: λ (rows, 2, lanes), and (rows, 6 k, lanes) the displacement that each of the two constraints
-    has given the k corners so far [m]. options: ζ, how much of XPBD's update is kept."""
+    has given the k corners so far [m]. options: ζ, how much of XPBD's update is kept, (1,)
+    or one for each copy of the state."""
 
     __slots__ = ()
 
@@ -69,7 +70,8 @@ class BlendedSingleProjection(Projection):
 def _blend(x, W, gradient, C, k, projection, row, slot):
     """One visit of a constraint [PXPBD Algorithm 1]: Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp with
     Δx_fp = (λ + Δλ) W ∇C - Δx_total [PXPBD eq. 19, 22]."""
-    (multipliers, totals), (zeta,) = projection.memory, projection.options
+    (multipliers, totals), (of_copies,) = projection.memory, projection.options
+    zeta = of_copies[copy_of(row) if len(of_copies) > 1 else 0]
     lam = load(multipliers, row, slot)
     step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient))
     first = 3 * len(x) * slot
@@ -198,16 +200,18 @@ def _blended(method: BPXPBD, term: Term, places: Places) -> list:
 
 @projects(BPXPBD, ConstraintRows)
 def _blended_single(method: BPXPBD, term: Term, places: Places) -> list:
-    zeta = 0.5 if method.zeta is None else method.zeta
+    zeta = np.array([0.5 if method.zeta is None else method.zeta])
     return [BlendedSingleProjection(places, new_memory(places, 1, 3 * places.weights.shape[1]), (zeta,))]
 
 
-def _zeta(method: BPXPBD, places: Places) -> float:
-    return safe_zeta(places.rows, places.weights) if method.zeta is None else method.zeta
+def _zeta(method: BPXPBD, places: Places) -> np.ndarray:
+    if method.zeta is not None:
+        return np.array([method.zeta], float)
+    return safe_zeta(places.rows, places.weights)
 
 
-def safe_zeta(rows: Any, weights: np.ndarray) -> float:
-    """ζ = 1 - min(½, 2/q), q = max V 2μ tr Γ.
+def safe_zeta(rows: Any, weights: np.ndarray) -> np.ndarray:
+    """ζ = 1 - min(½, 2/q), q = max V 2μ tr Γ, for each copy of the state that has its own materials.
 
     The fixed-point part treats the stiffness across a constraint's gradient, about 2μ, explicitly, so it is
     stable only while (1 - ζ) q stays below a bound, which lies between 2 and 4 on a clamped falling block.
@@ -216,7 +220,8 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> float:
     gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
     mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
     stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]
-    return 1 - min(0.5, 2.0 / max(float((stiffness[..., 0, :] * mobility).max()), 1e-30))
+    q = (stiffness[..., 0, :] * mobility).reshape(-1, mobility.size).max(axis=1)
+    return 1 - np.minimum(0.5, 2.0 / np.maximum(q, 1e-30)).astype(float)
 
 
 @dataclass(frozen=True)

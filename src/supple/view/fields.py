@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.evaluating import evaluation_of
-from supple.evaluation import Evaluation
+from supple.evaluating import means_of, net_force_of
 from supple.meshes.measures import volumes
 from supple.model import Model, Step
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
@@ -98,36 +97,37 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
-    return _mean(model, positions, lambda found: found.energy_density)
+    return means_of(model, positions, "energy")
 
 
 def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the tetrahedra around each
     vertex."""
-    return _mean(model, positions, lambda found: found.von_mises)
+    return means_of(model, positions, "von_mises")
 
 
 def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """-tr(σ)/3 [Pa], the mean over the tetrahedra around each vertex."""
-    return _mean(model, positions, lambda found: found.pressure)
+    return means_of(model, positions, "pressure")
 
 
 def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The largest eigenvalue of the Cauchy stress [Pa], the mean over the tetrahedra around each vertex."""
-    return _mean(model, positions, lambda found: found.principal_stresses[:, 0])
+    return means_of(model, positions, "principal_stresses")[:, 0]
 
 
 def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The largest principal stretch, the mean over the tetrahedra around each vertex."""
-    return _mean(model, positions, lambda found: found.principal_stretches[:, 0])
+    return means_of(model, positions, "principal_stretches")[:, 0]
 
 
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """|r| [N]: what the forces on each vertex, with inertia where a step is given, add up to; NaN where it is
     pinned."""
-    if step is not None and step.anchor is None:
+    step = step or Step(np.inf, positions)
+    if step.anchor is None:
         raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
-    net_force = evaluation_of(model, positions, step).net_force
+    net_force = net_force_of(model, positions, step)
     return np.where(model.free, np.linalg.norm(net_force, axis=1), np.nan)
 
 
@@ -175,12 +175,6 @@ def field_named(name: str) -> Field:
 def _around(model: Model, values: np.ndarray) -> np.ndarray:
     """Sums (n,) over the tetrahedra around each vertex of a value for each of them (m,)."""
     return np.bincount(model.tets.ravel(), np.repeat(values, 4), model.vertices)
-
-
-def _mean(model: Model, positions: np.ndarray, chosen: Callable[[Evaluation], np.ndarray]) -> np.ndarray:
-    """(n,) means over the tetrahedra around each vertex, weighted by their volumes at rest."""
-    found = evaluation_of(model, positions)
-    return found.at_vertices(chosen(found))
 
 
 @lru_cache(maxsize=2)
