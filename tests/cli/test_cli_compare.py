@@ -64,7 +64,8 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
     assert written["scene"]["vertices"] == 125
-    assert written["stop"] == {"tolerance": None, "max_iterations": None, "time_budget": None}
+    assert set(written["stop"].values()) == {None}
+    assert written["stop"].keys() == {"tolerance", "max_iterations", "time_budget", "distance"}
     assert written["warmup"] == {"frames": 0, "ok": True}
     assert written["plots"].keys() == {
         f"{quantity}_{against}"
