@@ -34,7 +34,8 @@ def motions(folder: Path) -> None:
 def live(folder: Path) -> None:
     path = folder / "scene.toml"
     path.write_text(
-        "[[solid]]\nmesh = { block = { cells = [4, 4, 4] } }\nmaterial = { corotated = { young = 1e4, poisson = 0.3 } }\n"
+        "[[solid]]\nmesh = { block = { cells = [4, 4, 4] } }\n"
+        "material = { corotated = { young = 1e4, poisson = 0.3 } }\n"
         "[[pin]]\nwhere = { side = 'x-' }\n"
     )
     code = code_of("live.md")
