@@ -1,4 +1,4 @@
-"""How large files, classes and functions may be, and what has types."""
+"""How large files, classes and functions may be, so that a reader can hold them in mind; what has types."""
 
 import ast
 import re

@@ -33,8 +33,8 @@ class Stepper:
     """A scene that moves on by dt [s] whenever it is told to:
 
         sim = supple.Stepper(scene, dt=0.01)
-        while running:
-            frame = sim.step(forces=..., pins=...)
+        for _ in range(10):
+            frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
             frame.positions, frame.velocities, frame.report
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
