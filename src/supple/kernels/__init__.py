@@ -26,14 +26,13 @@ from supple.kernels.blocks import (
     three_sum,
 )
 from supple.kernels.compile import chosen_by_type, generic, kernel, like, ordered, physics
+from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
     Threads,
     copy_of,
     divide,
-    enter,
-    inside,
     lane_most,
     lane_range,
     lane_total,
@@ -42,7 +41,6 @@ from supple.kernels.team import (
     leave,
     number,
     offset_of,
-    proceed,
     records,
     records_at_once,
     renumbered,
@@ -76,14 +74,14 @@ __all__ = [
     "counters_for",
     "default_threads",
     "divide",
+    "do",
     "each",
+    "each_item",
     "eight_at",
-    "enter",
     "finish_chunk",
     "four_at",
     "gather",
     "generic",
-    "inside",
     "kernel",
     "lane_most",
     "lane_range",
@@ -104,7 +102,6 @@ __all__ = [
     "pack_of_six",
     "pack_of_three",
     "physics",
-    "proceed",
     "put_number",
     "put_numbers",
     "put_pack",
@@ -125,6 +122,7 @@ __all__ = [
     "strides",
     "sum_shares",
     "take_chunk",
+    "take_part",
     "threads_for",
     "three_sum",
     "together",
