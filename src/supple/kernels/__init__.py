@@ -25,7 +25,16 @@ from supple.kernels.blocks import (
     six_sum,
     three_sum,
 )
-from supple.kernels.compile import chosen_by_type, generic, kernel, like, ordered, physics
+from supple.kernels.compile import (
+    chosen_by_type,
+    generic,
+    kernel,
+    leads_by_type,
+    like,
+    ordered,
+    passage,
+    physics,
+)
 from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
@@ -89,6 +98,7 @@ __all__ = [
     "lane_total",
     "lanes_of",
     "leads",
+    "leads_by_type",
     "least_share",
     "leave",
     "like",
@@ -101,6 +111,7 @@ __all__ = [
     "pack_like",
     "pack_of_six",
     "pack_of_three",
+    "passage",
     "physics",
     "put_number",
     "put_numbers",

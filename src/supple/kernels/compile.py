@@ -15,7 +15,7 @@ from numba.extending import intrinsic, overload
 
 from supple.kernels.announcing import announce
 from supple.kernels.identity import tables
-from supple.kernels.inlining import IngredientCompiler, KernelCompiler
+from supple.kernels.inlining import IngredientCompiler, KernelCompiler, PassageCompiler
 from supple.kernels.keeping import cache_directory, can_keep, keep_in_files
 from supple.kernels.pack import FAST_FLAGS
 
@@ -47,17 +47,28 @@ def ordered(function: Callable) -> Any:
     return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
 
 
-def _ingredient(function: Callable, options: dict[str, Any]) -> Any:
-    dispatcher = njit(pipeline_class=IngredientCompiler, **options)(function)
+def passage(function: Callable) -> Any:
+    """One that only leads to the work of others, such as a loop around it."""
+    return _ingredient(function, INLINED, PassageCompiler)
+
+
+def _ingredient(function: Callable, options: dict[str, Any], compiler: type = IngredientCompiler) -> Any:
+    dispatcher = njit(pipeline_class=compiler, **options)(function)
     if _is_compiled(dispatcher):
         dispatcher.__class__ = _Ingredient
     return dispatcher
 
 
-def let_choose(function: Callable, choose: Callable, options: Any = INLINED, strict: bool = False) -> None:
+def let_choose(
+    function: Callable,
+    choose: Callable,
+    options: Any = INLINED,
+    strict: bool = False,
+    compiler: type = IngredientCompiler,
+) -> None:
     """Let `choose` give the implementation of a function in kernels of every target."""
     overload(function, jit_options=options, strict=strict)(choose)
-    options = {"pipeline_class": IngredientCompiler, **options}
+    options = {"pipeline_class": compiler, **options}
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
@@ -110,6 +121,17 @@ def chosen_by_type(function: Callable) -> Any:
     def decorate(choose: Callable) -> Callable:
         function.chosen_by = choose  # type: ignore[attr-defined]
         let_choose(function, choose, {"forceinline": True}, True)
+        return choose
+
+    return decorate
+
+
+def leads_by_type(function: Callable) -> Any:
+    """The same for a `passage`."""
+
+    def decorate(choose: Callable) -> Callable:
+        function.chosen_by = choose  # type: ignore[attr-defined]
+        let_choose(function, choose, {"forceinline": True}, True, PassageCompiler)
         return choose
 
     return decorate

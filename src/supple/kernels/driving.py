@@ -5,7 +5,7 @@ A piece of work is a NamedTuple of what it needs, and `@do.of(ItsClass)` says wh
 
 from __future__ import annotations
 
-from supple.kernels.compile import generic, physics
+from supple.kernels.compile import generic, passage
 from supple.kernels.team import enter, inside, leave, proceed
 
 
@@ -14,7 +14,7 @@ def do(work, place):
     """Do a piece of work at a place."""
 
 
-@physics
+@passage
 def take_part(team, phase, first, last, work):
     """Do this thread's part of the work at items first, ..., last - 1, and do not wait for others."""
     place = enter(team, phase, first, last)
@@ -23,7 +23,7 @@ def take_part(team, phase, first, last, work):
         place = proceed(team, phase, place, first, last)
 
 
-@physics
+@passage
 def each_item(team, phase, first, last, work):
     """Do the work at items first, ..., last - 1 in one phase; return when the whole team is done."""
     take_part(team, phase, first, last, work)

@@ -15,6 +15,7 @@ from supple.kernels import (
     four_at,
     pack_of_six,
     pack_of_three,
+    passage,
     physics,
     put_pack,
 )
@@ -286,7 +287,7 @@ def _begin_fine(work, row):
     _begin_three(work.fine, row, work.gain)
 
 
-@physics
+@passage
 def _each_row_of(team, phase, A, level, work):
     """Do the work at the rows of a coarse level."""
     each_row(team, phase, A.start[level], A.start[level + 1], work)

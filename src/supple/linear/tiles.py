@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from supple.kernels import do, each_item, number, physics, strides
+from supple.kernels import do, each_item, number, passage, physics, strides
 
 TILE = 32
 """Rows of an item of work."""
@@ -39,7 +39,7 @@ def _tile(tiled, place):
         row += step
 
 
-@physics
+@passage
 def each_row(team, phase, first, last, work):
     """Do the work at rows first, ..., last - 1 in one phase."""
     each_item(team, phase, 0, tiles(last - first), Tiled(first, last, work))

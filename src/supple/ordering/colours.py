@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from supple.kernels import chosen_by_type, do, leave, number, physics, renumbered, take_part
+from supple.kernels import chosen_by_type, do, leave, number, passage, renumbered, take_part
 
 
 class ListedColours(NamedTuple):
@@ -53,38 +53,38 @@ def _colour_bounds(colours, colour):
     return lambda colours, colour: (colours[colour], colours[min(colour + 1, colour_count(colours))])
 
 
-def batch_at(colours: Any, place: Any) -> Any:
-    """The place of the batch that an item of a colour is."""
-    return colours.order[place] if isinstance(colours, ListedColours) else place
+class Listed(NamedTuple):
+    """Work at the batches of a list."""
 
-
-@chosen_by_type(batch_at)
-def _batch_at(colours, place):
-    if isinstance(colours, types.BaseTuple):
-        return lambda colours, place: renumbered(place, colours.order[number(place)])
-    return lambda colours, place: place
-
-
-class AtBatches(NamedTuple):
-    """Work that is done at the batches which the items of colours are."""
-
-    colours: Any
+    order: Any
     work: Any
 
 
-@do.of(AtBatches)
-def _at_batch(at, place):
-    do(at.work, batch_at(at.colours, place))
+@do.of(Listed)
+def _do_listed(listed, place):
+    do(listed.work, renumbered(place, listed.order[number(place)]))
 
 
-@physics
+def at_batches(colours: Any, work: Any) -> Any:
+    """Work at the batches that the items of colours are."""
+    return Listed(colours.order, work) if isinstance(colours, ListedColours) else work
+
+
+@chosen_by_type(at_batches)
+def _at_batches(colours, work):
+    if isinstance(colours, types.BaseTuple):
+        return lambda colours, work: Listed(colours.order, work)
+    return lambda colours, work: work
+
+
+@passage
 def each_colour(team, phase, colours, bounds, work):
     """Do work at all batches, colour after colour, a phase for each; returns the phase that follows. bounds:
     `colour_bounds` of the first colour, which a kernel of many sweeps reads once."""
     first, last = bounds
     count = colour_count(colours)
     for colour in range(count):
-        take_part(team, phase + colour, first, last, AtBatches(colours, work))
+        take_part(team, phase + colour, first, last, at_batches(colours, work))
         following = colour_bounds(colours, colour + 1)  # read while others still work
         leave(team, phase + colour, first, last)
         first, last = following
