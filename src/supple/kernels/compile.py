@@ -48,7 +48,8 @@ def ordered(function: Callable) -> Any:
 
 
 def passage(function: Callable) -> Any:
-    """One that only leads to the work of others, such as a loop around it."""
+    """A function that only leads to what others do, such as a loop around it: always inlined, and optimised
+    with its kernel only."""
     return _ingredient(function, INLINED, PassageCompiler)
 
 
@@ -113,25 +114,15 @@ def generic(declaration: Callable) -> Any:
     return call
 
 
-def chosen_by_type(function: Callable) -> Any:
+def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
     """Decorates what gives the implementation of a function in kernels for the types of its arguments. It is
     always inlined: a process that compiles a kernel would call it, one that finds the kernel on disk would
-    have it inlined, and the two would round differently."""
+    have it inlined, and the two would round differently. leads_on: whether it is a `passage`."""
+    compiler = PassageCompiler if leads_on else IngredientCompiler
 
     def decorate(choose: Callable) -> Callable:
         function.chosen_by = choose  # type: ignore[attr-defined]
-        let_choose(function, choose, {"forceinline": True}, True)
-        return choose
-
-    return decorate
-
-
-def leads_by_type(function: Callable) -> Any:
-    """The same for a `passage`."""
-
-    def decorate(choose: Callable) -> Callable:
-        function.chosen_by = choose  # type: ignore[attr-defined]
-        let_choose(function, choose, {"forceinline": True}, True, PassageCompiler)
+        let_choose(function, choose, {"forceinline": True}, True, compiler)
         return choose
 
     return decorate
