@@ -1,5 +1,5 @@
-"""Jacobi sweeps: all elements step from the same positions, then every vertex moves by the sum of its elements'
-steps."""
+"""Jacobi sweeps: all elements step from the same positions, then every vertex moves by the sum of its
+elements' steps."""
 
 from __future__ import annotations
 

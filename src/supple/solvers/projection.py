@@ -18,7 +18,6 @@ from supple.kernels import (
     generic,
     kernel,
     lane_range,
-    leads_by_type,
     load,
     number,
     physics,
@@ -212,7 +211,7 @@ def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
     return phase
 
 
-@leads_by_type(sweep_projections)
+@chosen_by_type(sweep_projections, leads_on=True)
 def _sweep_projections(projections, team, phase, u):
     if len(projections) == 0:
         return lambda projections, team, phase, u: phase
