@@ -62,7 +62,7 @@ ORDER = [
     {"linear"},
     {"solvers"},
     {"scene", "embedding"},
-    {"solving", "certifying", "stop", "stepping", "asking", "report", "magnitudes"},
+    {"solving", "certifying", "stop", "stepping", "asking", "continuation", "report", "magnitudes"},
     {"simulate", "evaluating", "equilibria", "stepper", "compare", "bench", "inspection", "interop"},
     {"io"},
     {"view"},

@@ -128,6 +128,7 @@ def solve_copies(
                 outcome = _outcome(latest[copy], stop, iteration, limit, clock, problem, run, certifying)
                 if outcome is None and stop.tolerance is not None:
                     outcome = progress[copy].outcome(problem, copy, latest[copy], stop, run, iteration)
+                    outcome = certifying.judged(outcome, latest[copy], run)
                 if outcome is not None:
                     ended[copy] = outcome, iteration, clock
             if len(ended) == problem.copies:

@@ -12,7 +12,7 @@ from typing import Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import Options, request, takes_options
+from supple.asking import Options, arriving, request, takes_options
 from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
 from supple.equilibria import bytes_per_copy
 from supple.magnitudes import refuse_beyond
@@ -127,6 +127,8 @@ class Stepper:
             problem = _motions(self.model, compute.precision, self.copies, solver)
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
+        if pace.quasistatic and not together:
+            stop = arriving(stop, options)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         self._states: list[State] = []
         self._steps: list[Step | None] = []
