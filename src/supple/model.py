@@ -168,5 +168,5 @@ class Conditions:
 
     pinned: np.ndarray
     force: np.ndarray
-    materials: tuple | None = None
+    materials: tuple[Any, ...] | None = None
     start: np.ndarray | None = None
