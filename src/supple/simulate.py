@@ -20,6 +20,7 @@ from supple.asking import (
     takes_options,
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
+from supple.continuation import grow, in_all
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.report import Report
@@ -39,7 +40,8 @@ class Result:
     """What a solve found: positions (n, 3) [m] of all bodies' vertices in the order they were added.
 
     It can be pickled and copied, without what is on a device. state: what `start` takes to go on from here
-    exactly. step: what led here, for pictures of the residual.
+    exactly. step: what led here, for pictures of the residual. stages: the equilibria on the way here, where
+    loads and motions grew in steps.
     """
 
     positions: np.ndarray
@@ -48,6 +50,7 @@ class Result:
     velocities: np.ndarray | None = None
     state: State | None = field(default=None, repr=False, kw_only=True)
     step: Step | None = field(default=None, repr=False, kw_only=True)
+    stages: tuple[Result, ...] = field(default=(), repr=False, kw_only=True)
     on_device: Any = field(default=None, repr=False, kw_only=True)
 
     def of(self, body: Body) -> np.ndarray:
@@ -112,6 +115,7 @@ def equilibrium(
     solver: Solver | str | None = None,
     *,
     start: np.ndarray | State | None = None,
+    steps: int = 1,
     history: bool = False,
     watch: Watcher | None = None,
     **options: Unpack[Options],
@@ -119,7 +123,9 @@ def equilibrium(
     """The positions at which all forces balance, with every motion and every load at its end.
 
     solver: one with its options, or a name such as "newton". start: positions (n, 3) or a state to begin
-    from; the rest positions by default. stop: a `Stop`, or its tolerance (on the imbalance), max_iterations,
+    from; the rest positions by default. steps: in how many loads and motions grow, each from where the last
+    has led; `stages` of the result keeps these. More are made where the forces would be infinite otherwise.
+    stop: a `Stop`, or its tolerance (on the imbalance), max_iterations,
     time_budget [s] and distance (of every body to the equilibrium, relative to its size) one by one; then
     tolerance and distance are 1e-4 unless given, also beside the others, and None for none. A scene file says
     all of these where the call does not. compute: a `Compute`, or its device, precision and threads one by
@@ -130,11 +136,17 @@ def equilibrium(
     check_watching(history, watch)
     problem = make_problem(asked.scene, True, asked.compute)
     place(problem, asked, start)
-    problem.begin_step(np.inf)
+    stages, model = [], problem.model
+    for _, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
+        acting = Step(np.inf, problem.positions, problem.loads.force)
+        stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
-    step = Step(np.inf, problem.positions, problem.loads.force) if problem.model.varying else None
-    there = problem.states.on_device()
-    return Result(problem.positions, report, problem.model, state=problem.state, step=step, on_device=there)
+    report = in_all(report, [stage.report for stage in stages], steps)
+    step = Step(np.inf, problem.positions, problem.loads.force) if model.varying else None
+    there, state = problem.states.on_device(), problem.state
+    return Result(
+        problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
+    )
 
 
 @takes_options

@@ -132,6 +132,7 @@ class _Solving:
             outcome = _outcome(latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying)
             if outcome is None and stop.tolerance is not None:
                 outcome = self.progress[copy].outcome(problem, copy, latest, stop, run, iteration)
+                outcome = self.certifying.judged(outcome, latest, run)
             if outcome is not None:
                 self.ended[copy] = outcome, iteration, self.clock
         going = [copy for copy in self.copies if copy not in self.ended]

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.asking import Options, request, takes_options
+from supple.asking import Options, arriving, request, takes_options
 from supple.checks import LONGEST, whole_number
 from supple.copies import MOST_COPIES, Frames, OneByOne, Together, of_copy, problem_of_copies
 from supple.driving import Driving, Forces, Pins
@@ -79,6 +79,8 @@ class Stepper:
             problem = problem_of_copies(self.model, compute.precision, copies, solver)
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
+        if pace.quasistatic and not together:
+            stop = arriving(stop, options)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         kind = Together if copies is None or at_once else OneByOne
         self._copies: Together | OneByOne = kind(self._stepping)

@@ -226,3 +226,19 @@ def test_forecasts():
     before = steady.remaining
     steady.see(50, math.inf)
     assert before < steady.remaining < math.inf
+
+
+@pytest.mark.parametrize("name", ["corotated", "neo_hookean", "stable_neo_hookean"])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_balances_that_are_not_stable_are_left(name, tolerance):
+    """Straight and pressed on, forces balance to the last digit, and sweeps find nothing to do."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material(name, young=1e5))
+    scene.pin(body.where(face(1, 0)))
+    scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.1, 0)))
+    start = supple.equilibrium(scene, PBNG(), stop=supple.Stop(1e-10)).positions
+    for precision in ("float64", "float32"):
+        report = supple.equilibrium(scene, tolerance=tolerance, start=start, precision=precision).report
+        assert report.certificate.stable, report
+        assert report.energy < 4.5
+        assert report.outcome is Outcome.CONVERGED or precision == "float32"

@@ -79,7 +79,7 @@ class _Graph:
     def coarser(self) -> _Graph:
         n = self.rows
         owner, most = np.full(n, -1, np.int32), np.zeros(n, np.float32)
-        count = _aggregate(self.indptr, self.indices, self.weight, most, STRONG**2, owner)
+        count = _aggregate(self.indptr, self.indices, self.weight, most, STRONG**2, owner, owner.copy())
         child_start = np.zeros(count + 1, np.int32)
         np.cumsum(np.bincount(owner, minlength=count), out=child_start[1:])
         child = np.argsort(owner, kind="stable").astype(np.int32)
@@ -132,7 +132,7 @@ def _joined(graphs: list[_Graph]) -> Levels:
 
 
 @kernel
-def _aggregate(indptr, indices, weight, most, strong, owner):
+def _aggregate(indptr, indices, weight, most, strong, owner, joined):
     """Greedily: a row whose strong neighbours are all free makes an aggregate with them; what is left over
     joins the aggregate it is connected with most; what has no such neighbour makes aggregates of its own."""
     n = len(owner)
@@ -157,8 +157,8 @@ def _aggregate(indptr, indices, weight, most, strong, owner):
                     owner[j] = count
             owner[i] = count
             count += 1
-    joined = owner.copy()
     for i in range(n):
+        joined[i] = owner[i]
         if owner[i] >= 0:
             continue
         best = np.float32(0.0)
@@ -167,7 +167,8 @@ def _aggregate(indptr, indices, weight, most, strong, owner):
             near = weight[k] * weight[k] >= strong * most[i] * most[j]
             if j != i and owner[j] >= 0 and near and weight[k] > best:
                 best, joined[i] = weight[k], owner[j]
-    owner[:] = joined
+    for i in range(n):
+        owner[i] = joined[i]
     for i in range(n):
         if owner[i] >= 0:
             continue

@@ -14,6 +14,7 @@ from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.motions import Motion
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
 from supple.scene.support import all_tets, refuse_falling
@@ -93,7 +94,16 @@ def assembled(scene: Scene) -> Model:
         velocities=_velocities(scene.bodies),
         supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
         held=held,
+        duration=_duration(scene),
     )
+
+
+def _duration(scene: Scene) -> float:
+    """When all motions and ramps have ended [s]; 1 where nothing says."""
+    ramps = [scene.gravity_ramp, *(load.ramp for load in scene.loads)]
+    ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
+    ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
+    return max(ends, default=1.0)
 
 
 def _check(scene: Scene) -> None:

@@ -29,6 +29,11 @@ class Motion(ABC):
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
         """The positions (k, 3) [m] after a fraction of the motion: 0 is rest, 1 the whole."""
 
+    @property
+    def end(self) -> float:
+        """When the motion is over [s]; what says nothing takes a second."""
+        return 1.0
+
     def __add__(self, other: Motion) -> Compose:
         if not isinstance(other, Motion):
             return NotImplemented
@@ -40,6 +45,10 @@ class Compose(Motion):
     """Several motions, the first one first; written `a + b`."""
 
     motions: tuple[Motion, ...]
+
+    @property
+    def end(self) -> float:
+        return max(motion.end for motion in self.motions)
 
     def __call__(self, points: np.ndarray, t: float) -> np.ndarray:
         for motion in self.motions:
@@ -69,6 +78,10 @@ class _Timed(Motion):
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    @property
+    def end(self) -> float:
+        return self.start + self.duration
 
     def __call__(self, points: np.ndarray, t: float) -> np.ndarray:
         if t >= self.start + self.duration:
@@ -186,6 +199,10 @@ class Keyframes(Motion):
         return Compose(
             tuple(Keyframes(Translate(tuple(unit[i])), times, rows[:, i].tolist()) for i in range(3))
         )
+
+    @property
+    def end(self) -> float:
+        return float(self.times[-1])
 
     def __call__(self, points: np.ndarray, t: float) -> np.ndarray:
         return self.part(points, float(np.interp(t, self.times, self.fractions)))

@@ -7,7 +7,8 @@
              p known: go down along x(t) from x along ±p, too
              no good t: the positive part instead, then sweeps, kept where E falls
 
-E never rises. Long waves, which sweeps hardly move, are what the multilevel solver is for.
+A balance that is not stable is left along p, too. E never rises in phase 2. Long waves, which sweeps hardly
+move, are what the multilevel solver is for.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.forecast import Forecast
 from supple.solvers.line_search import Move, Reached, Start, backtrack, expand
-from supple.solvers.linearisation import Direction, Linearisation
+from supple.solvers.linearisation import PROBED, Direction, Linearisation
 from supple.solvers.pbng import PBNG
 from supple.solvers.rotation_path import RotationPath
 from supple.solvers.solver import Run, Solver
@@ -114,6 +115,11 @@ class DescentRun(Run):
         else:
             self._newton.tolerance = imbalance
 
+    def leave_saddle(self) -> bool:
+        newton = self._newton or self._turn_to_newton()
+        newton.at_saddle = True
+        return True
+
     @property
     def colours(self) -> int:
         return self._sweeping.colours
@@ -155,9 +161,10 @@ class DescentRun(Run):
         if self._newton is not None:
             self._turn_to_newton()
 
-    def _turn_to_newton(self) -> None:
+    def _turn_to_newton(self) -> NewtonPCG:
         self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
         self.check_every, self.patience = 1, 3
+        return self._newton
 
 
 class NewtonPCG:
@@ -174,7 +181,7 @@ class NewtonPCG:
         self._steps = self._rescues = 0
         self._before = self.linear.iterations, self.linear.filtered
         self._residual: float | None = None
-        self._stuck = False
+        self._stuck = self.at_saddle = False
 
     def notes(self) -> list[str]:
         iterations, filtered = (
@@ -191,6 +198,9 @@ class NewtonPCG:
     def step(self) -> None:
         """From x to a state of lower energy, unless there is none to be found."""
         balance = self.problem.balance()
+        if self.at_saddle:
+            self._leave_balance(balance)
+            return
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
         begin, start = self._present(), Start.of(self.problem, balance.residual)
@@ -267,6 +277,14 @@ class NewtonPCG:
         if change < -start.rounding:
             return True
         return change <= start.rounding and self.problem.balance().residual < start.residual
+
+    def _leave_balance(self, balance: Balance) -> None:
+        """Down along negative curvature, where nothing else moves the vertices."""
+        p = self.linear.direction(PROBED, 0.0, probe=True).concave
+        if p is not None:
+            self._leave_saddle(p, Start.of(self.problem, balance.residual), None)
+        self.at_saddle = self._stuck = False
+        self._residual = None
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
         """Also down along ±p, from where the step has led."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import bsr_matrix
 
 from supple.linear import Assembly, Multilevel, NotPositive, pcg
 from supple.problem import Problem
@@ -74,9 +75,27 @@ class Linearisation:
                 return exact
             concave, curvature = exact.concave, exact.curvature
         except NotPositive:
-            pass
+            if probe:
+                concave, curvature = self._concave()
         self.filtered += 1
         return self.convex(accuracy, floor)._replace(concave=concave, curvature=curvature)
+
+    def _concave(self) -> tuple[np.ndarray | None, float | None]:
+        """A direction p along which the energy is concave, and its curvature, where no preconditioner of H is
+        to be had: found with that of its positive part."""
+        H = self.assembly.hessian("exact")
+        for kind in ("projected", "bound"):
+            try:
+                M = self._hierarchy.at(self.assembly.hessian(kind), self.assembly.positions)
+            except NotPositive:
+                continue
+            p = pcg(H, _noise(H.shape[0]), M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+            return (None, None) if p is None else (self._moves(p), _curvature(H, p))
+        return None, None
+
+    def _moves(self, x: np.ndarray) -> np.ndarray:
+        """A vector of the system as moves (f, 3) that vertices can make."""
+        return self.assembly.unheld(x).reshape(-1, 3)
 
     def convex(self, accuracy: float, floor: float) -> Direction:
         """The same with the positive semi-definite part of every element; that may be singular, and then with
@@ -97,12 +116,20 @@ class Linearisation:
         self.iterations += found.iterations
         d, concave = self.assembly.unheld(found.x), found.negative
         if probe and concave is None:
-            noise = np.random.default_rng(0).normal(size=r.shape)
-            concave = pcg(H, noise, M, PROBED, 0.0, LINEAR_ITERATIONS).negative
-        seen = d if concave is None else concave
-        curvature = _dot(seen, H @ seen) / max(_dot(seen, seen), 1e-300) if probe else None
-        p = None if concave is None else self.assembly.unheld(concave).reshape(-1, 3)
+            concave = pcg(H, _noise(len(r)), M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+        curvature = _curvature(H, d if concave is None else concave) if probe else None
+        p = None if concave is None else self._moves(concave)
         return Direction(d.reshape(-1, 3), False, p, _dot(r, d), curvature)
+
+
+def _noise(size: int) -> np.ndarray:
+    """A right-hand side that has something of every direction, always the same."""
+    return np.random.default_rng(0).normal(size=size)
+
+
+def _curvature(H: bsr_matrix, p: np.ndarray) -> float:
+    """p · H p / |p|² [N/m]."""
+    return _dot(p, H @ p) / max(_dot(p, p), 1e-300)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> float:

@@ -114,6 +114,11 @@ class Run(ABC):
         """Know that the imbalance has been reached, but not yet the distance to the equilibrium, for which
         this imbalance may do."""
 
+    def leave_saddle(self) -> bool:
+        """Know that the forces balance here, but that in some direction the energy falls; True where the
+        method will go there."""
+        return False
+
     @abstractmethod
     def advance(self, iterations: int) -> None:
         """Do that many iterations."""

@@ -1,0 +1,79 @@
+"""Loads and motions that grow in steps."""
+
+import numpy as np
+import pytest
+from problems import cantilever, face, material
+
+import supple
+from supple import Outcome
+from supple.materials import MATERIALS
+
+
+def squeezed(name, by, cells=(8, 2, 2)):
+    """A bar that is pressed together; at once, that turns its last layer inside out."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(cells, (1, 0.5, 0.5)), material(name, young=1e5))
+    scene.pin(body.where(face(0, 0)))
+    scene.pin(body.where(face(0, 1)), motion=supple.Translate((-by, 0, 0), duration=3, start=1))
+    return scene
+
+
+def wrung(turns):
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block((12, 2, 2), (1, 0.2, 0.2)), material("corotated", young=1e5))
+    scene.pin(body.where(face(0, 0)))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=2 * np.pi * turns)
+    scene.pin(body.where(face(0, 1)), motion=turn)
+    return scene
+
+
+def test_turns_are_followed():
+    """At their end, two whole turns look like none."""
+    at_once, in_steps = (supple.equilibrium(wrung(2), steps=steps) for steps in (1, 20))
+    assert at_once.report.energy == pytest.approx(0, abs=1e-9)
+    assert in_steps.report.ok
+    assert in_steps.report.energy > 1
+    assert len(in_steps.stages) == 19
+    energies = [stage.report.energy for stage in in_steps.stages[:5]]
+    assert energies == sorted(energies)  # later it writhes, which releases some
+
+
+def test_stages_are_equilibria_under_a_part_of_the_loads():
+    """Those of half of the gravity; their forces are evaluated with what acted."""
+    whole, half = (cantilever(material("corotated"), gravity=g) for g in (2.0, 1.0))
+    (stage,) = supple.equilibrium(whole, steps=2, tolerance=1e-8).stages
+    expected = supple.equilibrium(half, tolerance=1e-8)
+    np.testing.assert_allclose(stage.positions, expected.positions, atol=1e-6)
+    loads = [result.evaluate().net_force for result in (stage, expected)]
+    np.testing.assert_allclose(*loads, atol=1e-6 * np.abs(loads).max())
+
+
+@pytest.mark.parametrize("by", [0.2, 0.6])
+def test_barriers_make_steps_of_their_own(by):
+    scene = squeezed("log_neo_hookean", by)
+    result = supple.equilibrium(scene, tolerance=1e-8)
+    assert result.report.outcome is Outcome.CONVERGED, result.report
+    assert result.report.inverted == 0
+    assert result.stages
+    assert any("grew in" in note for note in result.report.notes)
+
+
+@pytest.mark.parametrize("name", [name for name in MATERIALS if name != "log_neo_hookean"])
+def test_no_steps_where_none_are_needed(name):
+    result = supple.equilibrium(squeezed(name, 0.2))
+    assert result.report.ok
+    assert not result.stages
+
+
+def test_starts_of_infinite_energy_still_fail():
+    """No part of the loads would help."""
+    scene = cantilever(material("log_neo_hookean"), gravity=1.0)
+    start = np.concatenate([body.points for body in scene.bodies]) * [1, -1, 1]
+    result = supple.equilibrium(scene, start=start)
+    assert result.report.outcome is Outcome.FAILED
+    assert not result.stages
+
+
+def test_steps_are_checked():
+    with pytest.raises(ValueError, match="steps"):
+        supple.equilibrium(squeezed("corotated", 0.1), steps=0)
