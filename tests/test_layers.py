@@ -67,6 +67,7 @@ ORDER = [
         "simulate",
         "evaluating",
         "equilibria",
+        "precompile",
         "copies",
         "driving",
         "stepper",
