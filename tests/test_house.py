@@ -23,7 +23,6 @@ LONGER = {
     "kernels/access.py": "one table: how arrays of every kind are read and written by lanes",
     "kernels/team.py": "the team on the CPU beside the same on a device",
     "linear/cycle.py": "the steps of one V-cycle, which one launch shares",
-    "solvers/gpbd.py": "the method, and its projections of every kind of element",
     "solvers/projection.py": "the projections that all element-wise methods share",
 }
 """Files that may have more lines, and why."""

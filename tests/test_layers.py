@@ -77,6 +77,7 @@ ORDER = [
         "simulate",
         "evaluating",
         "equilibria",
+        "precompile",
         "copies",
         "driving",
         "stepper",
