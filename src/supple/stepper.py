@@ -79,7 +79,7 @@ class Stepper:
             problem = problem_of_copies(self.model, compute.precision, copies, solver)
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
-        if pace.quasistatic and not together:
+        if pace.quasistatic and (copies is None or not at_once):
             stop = arriving(stop, options)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         kind = Together if copies is None or at_once else OneByOne
