@@ -1,4 +1,4 @@
-"""How large files, classes and functions may be, so that a reader can hold them in mind, and what has types."""
+"""How large files, classes and functions may be, so that a reader can hold them in mind; what has types."""
 
 import ast
 import re
@@ -31,7 +31,17 @@ LONGER = {
 KERNEL_ROOMS = ("algebra", "kernels", "linear", "materials", "ordering", "problem", "solvers", "terms")
 """Where pyproject.toml lets functions have no types, which are kernels."""
 
-KERNEL_MARKS = {"physics", "kernel", "generic", "ordered", "chosen_by_type", "of", "njit", "intrinsic"}
+KERNEL_MARKS = {
+    "physics",
+    "passage",
+    "kernel",
+    "generic",
+    "ordered",
+    "chosen_by_type",
+    "of",
+    "njit",
+    "intrinsic",
+}
 """Decorators of functions that Numba compiles; of: an implementation of a generic one."""
 
 

@@ -61,7 +61,7 @@ ORDER = [
     {"problem"},
     {"linear"},
     {"solvers"},
-    {"scene", "embedding"},
+    {"scene", "embedding", "springs", "solver_text"},
     {
         "solving",
         "progress",
@@ -84,10 +84,12 @@ ORDER = [
         "bench",
         "inspection",
         "interop",
+        "precompile",
     },
     {"io"},
     {"view"},
     {"runs"},
+    {"showing"},
     {"live"},
     {"cli"},
 ]
@@ -98,6 +100,12 @@ def room(name):
     """The place in the order of a module such as supple.kernels.pack; None for what is not in it."""
     part = name.split(".")[1] if name.startswith("supple.") else None
     return next((k for k, rooms in enumerate(ORDER) if part in rooms), None)
+
+
+def test_everything_has_its_place():
+    parts = {path.relative_to(ROOT).with_suffix("").parts[0] for path in ROOT.rglob("*.py")}
+    without = {part for part in parts if room(f"supple.{part}") is None}
+    assert without == {"__init__", "public"}, "which have all that is public"
 
 
 def test_nothing_imports_what_is_to_its_right():

@@ -33,8 +33,8 @@ class Stepper:
     """A scene that moves on by dt [s] whenever it is told to:
 
         sim = supple.Stepper(scene, dt=0.01)
-        while running:
-            frame = sim.step(forces=..., pins=...)
+        for _ in range(10):
+            frame = sim.step(forces={body: (0, 2, 0)})  # and pins={vertices: positions}
             frame.positions, frame.velocities, frame.report
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
@@ -79,7 +79,7 @@ class Stepper:
             problem = problem_of_copies(self.model, compute.precision, copies, solver)
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
-        if pace.quasistatic and (copies is None or not at_once):
+        if pace.quasistatic and not (copies is not None and at_once):
             stop = arriving(stop, options)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
         kind = Together if copies is None or at_once else OneByOne

@@ -64,7 +64,8 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
     assert written["scene"]["vertices"] == 125
-    assert written["stop"] == {"tolerance": None, "max_iterations": None, "time_budget": None}
+    assert set(written["stop"].values()) == {None}
+    assert written["stop"].keys() == {"tolerance", "max_iterations", "time_budget", "distance"}
     assert written["warmup"] == {"frames": 0, "ok": True}
     assert written["plots"].keys() == {
         f"{quantity}_{against}"
@@ -164,7 +165,7 @@ def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
     options = ("compare", scene, "--solvers", "newton", "--no-pictures")
     found = supple_json(*options)
     (called,) = library.compare(library.load_scene(scene), "newton").trials
-    assert found["stop"] == {"tolerance": 1e-3, "max_iterations": 9, "time_budget": None}
+    assert found["stop"] == {"tolerance": 1e-3, "max_iterations": 9, "time_budget": None, "distance": None}
     assert found["trials"][0]["outcome"] == "converged"
     assert found["trials"][0]["iterations"] == called.report.iterations
     finer = supple_json(*options, "--tolerance", "1e-9", "--overwrite")

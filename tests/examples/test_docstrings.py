@@ -1,9 +1,13 @@
 """Every piece of code in the docstrings of public names runs as it stands there."""
 
 import ast
+import doctest
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -61,3 +65,37 @@ def test_example(code, tmp_path, monkeypatch):
     known |= {"mesh": body.mesh.with_data(cell_data={"region": np.arange(5) % 3})}
     known |= {"b": supple.Scale(2.0)}
     assert eval(code, known) is not None
+
+
+def passages() -> list[str]:
+    """What is indented and is code of several lines."""
+    found = [dedent(part) for text in documented() for part in re.findall(r"\n\n((?: {4}.*\n?)+)", text)]
+    return [part for part in found if "supple." in part]
+
+
+def test_there_are_passages():
+    assert len(passages()) >= 2
+
+
+@pytest.mark.parametrize("code", passages())
+def test_passage(code):
+    scene = supple.Scene(quasistatic=False)
+    body = scene.add_solid(supple.block(2), material("corotated"))
+    scene.pin(body.where(face(0, 0)))
+    names = {"supple": supple, "scene": scene, "body": body}
+    exec(code, names)
+    assert np.isfinite(names["sim"].positions).all()
+    assert names["sim"].index > 0
+
+
+ROOT = Path(supple.__file__).parent
+PROMPTS = [path for path in ROOT.rglob("*.py") if ">>>" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda path: path.stem)
+def test_prompts(path):
+    """What stands behind >>> gives what stands below."""
+    module = import_module(".".join(("supple", *path.relative_to(ROOT).with_suffix("").parts)))
+    failed, tried = doctest.testmod(module)
+    assert tried > 0
+    assert failed == 0

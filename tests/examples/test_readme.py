@@ -29,12 +29,3 @@ def test_scene_file(tmp_path):
     file = supple.load_scene(path)
     assert [body.name for body in file.scene.bodies] == ["bar"]
     assert file.stop.tolerance == 1e-4
-
-
-def test_motions():
-    """What docs/motions.md shows."""
-    page = (Path(__file__).resolve().parents[2] / "docs" / "motions.md").read_text()
-    names: dict = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
-    assert names["frame"].report.ok
-    assert names["sim"].time == 0

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from live_scenes import scene_file
+from live_scenes import BLOCK, scene_file
 
 import supple
 from supple.live import Session
@@ -65,7 +65,7 @@ class Gui:
 @pytest.fixture
 def session(tmp_path):
     """It obeys nothing until it is started."""
-    made = Session(scene_file(tmp_path))
+    made = Session(scene_file(tmp_path, BLOCK + '[solver]\nmethod = "pbng"\n'))
     yield made
     made.close()
 

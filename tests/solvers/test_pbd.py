@@ -13,8 +13,8 @@ import supple
 from supple import PBD, PBNG
 from supple.kernels import load, store
 from supple.materials import MATERIALS
+from supple.materials.clamping import CLAMP, clamped_energy
 from supple.problem import Problem
-from supple.solvers.pbd import CLAMP, clamped_energy
 
 PAPERS = ("stvk", "log_neo_hookean")
 """The materials of PBCM."""

@@ -203,3 +203,20 @@ def select9(condition, A, B):
         select(condition, A[7], B[7]),
         select(condition, A[8], B[8]),
     )
+
+
+@physics
+def plus9(A, B):
+    return combine(1.0, A, 1.0, B)
+
+
+@physics
+def minus9(A, B):
+    return combine(1.0, A, -1.0, B)
+
+
+@physics
+def inverse_spd(A):
+    """A⁻¹ of a symmetric positive definite 3×3 matrix."""
+    C = cofactor(A)
+    return scaled(1.0 / (A[0] * C[0] + A[1] * C[1] + A[2] * C[2]), C)

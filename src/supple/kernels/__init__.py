@@ -25,15 +25,22 @@ from supple.kernels.blocks import (
     six_sum,
     three_sum,
 )
-from supple.kernels.compile import chosen_by_type, generic, kernel, like, ordered, physics
+from supple.kernels.compile import (
+    chosen_by_type,
+    generic,
+    kernel,
+    like,
+    ordered,
+    passage,
+    physics,
+)
+from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
 from supple.kernels.team import (
     Threads,
     copy_of,
     divide,
-    enter,
-    inside,
     lane_most,
     lane_range,
     lane_total,
@@ -42,7 +49,6 @@ from supple.kernels.team import (
     leave,
     number,
     offset_of,
-    proceed,
     records,
     records_at_once,
     renumbered,
@@ -76,14 +82,14 @@ __all__ = [
     "counters_for",
     "default_threads",
     "divide",
+    "do",
     "each",
+    "each_item",
     "eight_at",
-    "enter",
     "finish_chunk",
     "four_at",
     "gather",
     "generic",
-    "inside",
     "kernel",
     "lane_most",
     "lane_range",
@@ -103,8 +109,8 @@ __all__ = [
     "pack_like",
     "pack_of_six",
     "pack_of_three",
+    "passage",
     "physics",
-    "proceed",
     "put_number",
     "put_numbers",
     "put_pack",
@@ -125,6 +131,7 @@ __all__ = [
     "strides",
     "sum_shares",
     "take_chunk",
+    "take_part",
     "threads_for",
     "three_sum",
     "together",

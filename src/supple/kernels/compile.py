@@ -15,7 +15,7 @@ from numba.extending import intrinsic, overload
 
 from supple.kernels.announcing import announce
 from supple.kernels.identity import tables
-from supple.kernels.inlining import IngredientCompiler, KernelCompiler
+from supple.kernels.inlining import IngredientCompiler, KernelCompiler, PassageCompiler
 from supple.kernels.keeping import cache_directory, can_keep, keep_in_files
 from supple.kernels.pack import FAST_FLAGS
 
@@ -47,17 +47,29 @@ def ordered(function: Callable) -> Any:
     return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
 
 
-def _ingredient(function: Callable, options: dict[str, Any]) -> Any:
-    dispatcher = njit(pipeline_class=IngredientCompiler, **options)(function)
+def passage(function: Callable) -> Any:
+    """A function that only leads to what others do, such as a loop around it: always inlined, and optimised
+    with its kernel only."""
+    return _ingredient(function, INLINED, PassageCompiler)
+
+
+def _ingredient(function: Callable, options: dict[str, Any], compiler: type = IngredientCompiler) -> Any:
+    dispatcher = njit(pipeline_class=compiler, **options)(function)
     if _is_compiled(dispatcher):
         dispatcher.__class__ = _Ingredient
     return dispatcher
 
 
-def let_choose(function: Callable, choose: Callable, options: Any = INLINED, strict: bool = False) -> None:
+def let_choose(
+    function: Callable,
+    choose: Callable,
+    options: Any = INLINED,
+    strict: bool = False,
+    compiler: type = IngredientCompiler,
+) -> None:
     """Let `choose` give the implementation of a function in kernels of every target."""
     overload(function, jit_options=options, strict=strict)(choose)
-    options = {"pipeline_class": IngredientCompiler, **options}
+    options = {"pipeline_class": compiler, **options}
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
@@ -102,14 +114,15 @@ def generic(declaration: Callable) -> Any:
     return call
 
 
-def chosen_by_type(function: Callable) -> Any:
+def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:
     """Decorates what gives the implementation of a function in kernels for the types of its arguments. It is
     always inlined: a process that compiles a kernel would call it, one that finds the kernel on disk would
-    have it inlined, and the two would round differently."""
+    have it inlined, and the two would round differently. leads_on: whether it is a `passage`."""
+    compiler = PassageCompiler if leads_on else IngredientCompiler
 
     def decorate(choose: Callable) -> Callable:
         function.chosen_by = choose  # type: ignore[attr-defined]
-        let_choose(function, choose, {"forceinline": True}, True)
+        let_choose(function, choose, {"forceinline": True}, True, compiler)
         return choose
 
     return decorate

@@ -28,14 +28,23 @@ class _Ingredient(JITCodeLibrary):
         self._finalized = True
 
 
+class _Passage(_Ingredient):
+    """Code that does nothing but call other code. It is not optimised before: what it calls is already, and
+    again with every function around it would only take time, and round differently."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerIngredient(NativeLowering):
     """To LLVM's intermediate language, without wrappers, and not to machine code."""
 
     _name = "lower_ingredient"
+    _library: type[_Ingredient] = _Ingredient
 
     def run_pass(self, state: Any) -> bool:
-        library = state.library = _Ingredient(state.targetctx.codegen(), state.func_id.func_qualname)
+        library = state.library = self._library(state.targetctx.codegen(), state.func_id.func_qualname)
         flags = state.flags
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
         super().run_pass(state)
@@ -47,6 +56,12 @@ class _LowerIngredient(NativeLowering):
         state.reload_init.extend(library._reload_init)
         state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=entry, env=lowered.env)
         return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPassage(_LowerIngredient):
+    _name = "lower_passage"
+    _library = _Passage
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -76,6 +91,13 @@ class IngredientCompiler(Compiler):
 
     def define_pipelines(self) -> list[PassManager]:
         return _pipeline(self.state, _LowerIngredient)
+
+
+class PassageCompiler(Compiler):
+    """For those of them that only lead to others."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        return _pipeline(self.state, _LowerPassage)
 
 
 @contextmanager

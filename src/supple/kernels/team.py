@@ -1,10 +1,4 @@
-"""Teams: who does the work of a phase. One loop in the kernels serves threads of the CPU and a CUDA grid.
-
-    place = enter(team, phase, first, last)
-    while inside(place, last):
-        ...                                     # the item at `place`
-        place = proceed(team, phase, place, first, last)
-    leave(team, phase, first, last)             # everybody is done
+"""Teams: who does the work of a phase. One loop, `each_item`, serves threads of the CPU and a CUDA grid.
 
 A place names an item among first, ..., last - 1: by its number where one thread does all lanes of it at
 once, by a `Place` where a thread does one of its lanes and, where several share a lane, a part of what has to

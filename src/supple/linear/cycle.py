@@ -9,17 +9,60 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from supple.kernels import enter, inside, leave, pack_of_six, physics, proceed, put_pack
-from supple.linear.rigid import tile_of, tiles
-from supple.linear.smoothing import (
-    begin_six,
-    begin_three,
-    chebyshev_start,
-    residual_of_six,
-    residual_of_three,
-    smooth_coarse,
-    smooth_fine,
+from supple.kernels import (
+    do,
+    eight_at,
+    four_at,
+    pack_of_six,
+    pack_of_three,
+    passage,
+    physics,
+    put_pack,
 )
+from supple.linear.block_rows import residual_of_six, residual_of_three, times_six, times_three
+from supple.linear.tiles import each_row
+
+SPREAD = 8.0
+"""Smoothing is for eigenvalues between the largest one, and that divided by this."""
+
+
+class Fine(NamedTuple):
+    """A matrix of 3×3 blocks, the inverses (f, 9) of its diagonal, and the motions of its rows' aggregates:
+    parent (f,), offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some numbers after them
+    that are read but do not matter; what is fourth in a vector is 0."""
+
+    indptr: Any
+    indices: Any
+    blocks: Any
+    inverse: Any
+    parent: Any
+    offset: Any
+    b: Any
+    x: Any
+    y: Any
+    d: Any
+
+
+class Coarse(NamedTuple):
+    """The same for all coarse levels, whose rows stand one after the other from start[level] on, with 6×6
+    blocks and vectors (rows, 8); child_start and child: see `Levels`; dense (n, n): the inverse of the last
+    level's matrix, or empty."""
+
+    start: Any
+    child_start: Any
+    child: Any
+    indptr: Any
+    indices: Any
+    blocks: Any
+    inverse: Any
+    parent: Any
+    offset: Any
+    scale: Any
+    b: Any
+    x: Any
+    y: Any
+    d: Any
+    dense: Any
 
 
 class Cycle(NamedTuple):
@@ -44,6 +87,74 @@ def _steps_at_the_end(degree):
     """Further steps of smoothing on the last level where that is no dense one: an even number, so that they
     end where they began."""
     return degree - 1 + (degree - 1) % 2
+
+
+class SmoothFine(NamedTuple):
+    """d = keep d + gain D⁻¹ (b - A x), y = x + d in a row."""
+
+    A: Any
+    x: Any
+    y: Any
+    keep: Any
+    gain: Any
+
+
+@do.of(SmoothFine)
+def _smooth_fine(smooth, row):
+    A, x = smooth.A, smooth.x
+    a, b, c = residual_of_three(A, row, x)
+    a, b, c = times_three(A.inverse, row, a, b, c)
+    i = 4 * row
+    d = smooth.keep * four_at(A.d, i) + smooth.gain * pack_of_three(a, b, c)
+    put_pack(A.d, i, d)
+    put_pack(smooth.y, i, four_at(x, i) + d)
+
+
+class SmoothCoarse(NamedTuple):
+    """As `SmoothFine`, in a row of a coarse level."""
+
+    A: Any
+    x: Any
+    y: Any
+    keep: Any
+    gain: Any
+
+
+@do.of(SmoothCoarse)
+def _smooth_coarse(smooth, row):
+    A, x = smooth.A, smooth.x
+    a, b, c, d, e, f = residual_of_six(A, row, x)
+    a, b, c, d, e, f = times_six(A.inverse, row, pack_of_six(a, b, c, d, e, f))
+    i = 8 * row
+    step = smooth.keep * eight_at(A.d, i) + smooth.gain * pack_of_six(a, b, c, d, e, f)
+    put_pack(A.d, i, step)
+    put_pack(smooth.y, i, eight_at(x, i) + step)
+
+
+@physics
+def chebyshev_start(radius):
+    """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]: the first step is D⁻¹ r/θ."""
+    low = radius / SPREAD
+    theta, delta = 0.5 * (radius + low), 0.5 * (radius - low)
+    return 1.0 / theta, theta / delta, delta
+
+
+@physics
+def _begin_three(A, row, gain):
+    """The first step from x = 0: x = d = gain D⁻¹ b."""
+    i = 4 * row
+    a, b, c = times_three(A.inverse, row, A.b[row, 0], A.b[row, 1], A.b[row, 2])
+    d = gain * pack_of_three(a, b, c)
+    put_pack(A.x, i, d)
+    put_pack(A.d, i, d)
+
+
+@physics
+def _begin_six(A, row, gain):
+    a, b, c, d, e, f = times_six(A.inverse, row, eight_at(A.b, 8 * row))
+    step = gain * pack_of_six(a, b, c, d, e, f)
+    put_pack(A.x, 8 * row, step)
+    put_pack(A.d, 8 * row, step)
 
 
 @physics
@@ -76,45 +187,46 @@ def _sum_six(A, i, x, v):
     )
 
 
-@physics
-def _restrict(team, phase, fine, A, level, x_fine, x_coarse, gain):
+class Restrict(NamedTuple):
     """b of a coarse level: the residuals of the finer one summed up over each aggregate; and the first step
     of smoothing there."""
-    first, last = A.start[level], A.start[level + 1]
-    count = tiles(last - first)
-    place = enter(team, phase, 0, count)
-    while inside(place, count):
-        row, end, step = tile_of(place, first, last)
-        while row < end:
-            zero = 0.0 * A.scale[row]
-            v = (zero, zero, zero, zero, zero, zero)
-            for c in range(A.child_start[row], A.child_start[row + 1]):
-                if level == 0:
-                    v = _sum_three(fine, A.child[c], x_fine, v)
-                else:
-                    v = _sum_six(A, A.child[c], x_coarse, v)
-            put_pack(A.b, 8 * row, pack_of_six(v[0], v[1], v[2], v[3], v[4], v[5]))
-            begin_six(A, row, gain)
-            row += step
-        place = proceed(team, phase, place, 0, count)
-    leave(team, phase, 0, count)
+
+    fine: Any
+    A: Any
+    level: Any
+    x_fine: Any
+    x_coarse: Any
+    gain: Any
 
 
-@physics
-def _solve_dense(team, phase, A, level):
-    """x = A⁻¹ b on the last level."""
-    n = len(A.dense)
-    place = enter(team, phase, 0, tiles(n))
-    while inside(place, tiles(n)):
-        row, end, step = tile_of(place, 0, n)
-        while row < end:
-            total = 0.0 * A.dense[row, 0]
-            for c in range(n):
-                total += A.dense[row, c] * A.b[A.start[level] + c // 6, c % 6]
-            A.x[A.start[level] + row // 6, row % 6] = total
-            row += step
-        place = proceed(team, phase, place, 0, tiles(n))
-    leave(team, phase, 0, tiles(n))
+@do.of(Restrict)
+def _restrict(work, row):
+    A = work.A
+    zero = 0.0 * A.scale[row]
+    v = (zero, zero, zero, zero, zero, zero)
+    for c in range(A.child_start[row], A.child_start[row + 1]):
+        if work.level == 0:
+            v = _sum_three(work.fine, A.child[c], work.x_fine, v)
+        else:
+            v = _sum_six(A, A.child[c], work.x_coarse, v)
+    put_pack(A.b, 8 * row, pack_of_six(v[0], v[1], v[2], v[3], v[4], v[5]))
+    _begin_six(A, row, work.gain)
+
+
+class SolveDense(NamedTuple):
+    """x = A⁻¹ b on the last level, which begins at row `first`; a row is one of the inverse here."""
+
+    A: Any
+    first: Any
+
+
+@do.of(SolveDense)
+def _solve_dense(work, row):
+    A, first = work.A, work.first
+    total = 0.0 * A.dense[row, 0]
+    for c in range(len(A.dense)):
+        total += A.dense[row, c] * A.b[first + c // 6, c % 6]
+    A.x[first + row // 6, row % 6] = total
 
 
 @physics
@@ -122,101 +234,107 @@ def _six_at(x, i):
     return x[i, 0], x[i, 1], x[i, 2], x[i, 3], x[i, 4], x[i, 5]
 
 
-@physics
-def _prolong_fine(team, phase, fine, A, x, y, over):
+class ProlongFine(NamedTuple):
     """y = x + over P e, e the solution on the first coarse level."""
-    rows = len(fine.parent)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        i, end, step = tile_of(place, 0, rows)
-        while i < end:
-            e, o = _six_at(A.x, fine.parent[i]), fine.offset
-            y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
-            y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
-            y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
-            i += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
+
+    fine: Any
+    A: Any
+    x: Any
+    y: Any
+    over: Any
 
 
-@physics
-def _prolong_coarse(team, phase, A, level, x, y, over):
-    """The same from the level after."""
-    first, last = A.start[level], A.start[level + 1]
-    count = tiles(last - first)
-    place = enter(team, phase, 0, count)
-    while inside(place, count):
-        i, end, step = tile_of(place, first, last)
-        while i < end:
-            e, o, s = _six_at(A.x, A.parent[i]), A.offset, over * A.scale[i]
-            y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
-            y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
-            y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
-            y[i, 3], y[i, 4], y[i, 5] = x[i, 3] + s * e[3], x[i, 4] + s * e[4], x[i, 5] + s * e[5]
-            i += step
-        place = proceed(team, phase, place, 0, count)
-    leave(team, phase, 0, count)
+@do.of(ProlongFine)
+def _prolong_fine(work, i):
+    x, y, over = work.x, work.y, work.over
+    e, o = _six_at(work.A.x, work.fine.parent[i]), work.fine.offset
+    y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
+    y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
+    y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
 
 
-@physics
-def begin_fine(team, phase, fine, radius, r):
+class ProlongCoarse(NamedTuple):
+    """y = x + over T e, e the solution on the level after."""
+
+    A: Any
+    x: Any
+    y: Any
+    over: Any
+
+
+@do.of(ProlongCoarse)
+def _prolong_coarse(work, i):
+    A, x, y, over = work.A, work.x, work.y, work.over
+    e, o, s = _six_at(A.x, A.parent[i]), A.offset, over * A.scale[i]
+    y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
+    y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
+    y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
+    y[i, 3], y[i, 4], y[i, 5] = x[i, 3] + s * e[3], x[i, 4] + s * e[4], x[i, 5] + s * e[5]
+
+
+class BeginFine(NamedTuple):
     """b = r, records (f, 4), and the first step of smoothing."""
-    gain = chebyshev_start(radius)[0]
-    rows = len(fine.parent)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            for c in range(3):
-                fine.b[row, c] = r[row, c]
-            begin_three(fine, row, gain)
-            row += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
+
+    fine: Any
+    r: Any
+    gain: Any
+
+
+@do.of(BeginFine)
+def _begin_fine(work, row):
+    for c in range(3):
+        work.fine.b[row, c] = work.r[row, c]
+    _begin_three(work.fine, row, work.gain)
+
+
+@passage
+def _each_row_of(team, phase, A, level, work):
+    """Do the work at the rows of a coarse level."""
+    each_row(team, phase, A.start[level], A.start[level + 1], work)
 
 
 @physics
 def apply_cycle(team, phase, cycle, r):
     """M⁻¹ r into fine.x; returns the phase that follows."""
     fine, A, degree = cycle.fine, cycle.coarse, cycle.degree
-    levels = len(A.start) - 1
+    rows, levels = len(fine.parent), len(A.start) - 1
     dense = len(A.dense) > 0
-    begin_fine(team, phase, fine, cycle.radius[0], r)
+    inverse, sigma, delta = chebyshev_start(cycle.radius[0])
+    each_row(team, phase, 0, rows, BeginFine(fine, r, inverse))
     phase += 1
-    _, sigma, delta = chebyshev_start(cycle.radius[0])
     x, y, last = fine.x, fine.y, 1.0 / sigma
     for _ in range(degree - 1):
         rho = 1.0 / (2.0 * sigma - last)
-        smooth_fine(team, phase, fine, x, y, rho * last, 2.0 * rho / delta)
+        each_row(team, phase, 0, rows, SmoothFine(fine, x, y, rho * last, 2.0 * rho / delta))
         last = rho
         x, y = y, x
         phase += 1
     u, v = A.x, A.y
     for level in range(levels):
         inverse, sigma, delta = chebyshev_start(cycle.radius[level + 1])
-        _restrict(team, phase, fine, A, level, x, u, inverse)
+        _each_row_of(team, phase, A, level, Restrict(fine, A, level, x, u, inverse))
         phase += 1
         u, v, last = A.x, A.y, 1.0 / sigma
         if level == levels - 1 and dense:
-            _solve_dense(team, phase, A, level)
+            each_row(team, phase, 0, len(A.dense), SolveDense(A, A.start[level]))
             phase += 1
         else:
             steps = degree - 1 if level < levels - 1 else _steps_at_the_end(degree)
             for _ in range(steps):
                 rho = 1.0 / (2.0 * sigma - last)
-                smooth_coarse(team, phase, A, level, u, v, rho * last, 2.0 * rho / delta)
+                _each_row_of(team, phase, A, level, SmoothCoarse(A, u, v, rho * last, 2.0 * rho / delta))
                 last = rho
                 u, v = v, u
                 phase += 1
     for level in range(levels - 2, -1, -1):
         phase = _rise_coarse(team, phase, cycle, level)
-    _prolong_fine(team, phase, fine, A, x, y, cycle.over)
+    each_row(team, phase, 0, rows, ProlongFine(fine, A, x, y, cycle.over))
     phase += 1
     x, y = y, x
     inverse, sigma, delta = chebyshev_start(cycle.radius[0])
     keep, gain, last = 0.0, inverse, 1.0 / sigma
     for _ in range(degree):
-        smooth_fine(team, phase, fine, x, y, keep, gain)
+        each_row(team, phase, 0, rows, SmoothFine(fine, x, y, keep, gain))
         rho = 1.0 / (2.0 * sigma - last)
         keep, gain, last = rho * last, 2.0 * rho / delta, rho
         x, y = y, x
@@ -230,13 +348,13 @@ def _rise_coarse(team, phase, cycle, level):
     A, degree = cycle.coarse, cycle.degree
     even = degree % 2 == 0
     u, v = (A.y, A.x) if even else (A.x, A.y)
-    _prolong_coarse(team, phase, A, level, u, v, cycle.over)
+    _each_row_of(team, phase, A, level, ProlongCoarse(A, u, v, cycle.over))
     phase += 1
     u, v = v, u
     inverse, sigma, delta = chebyshev_start(cycle.radius[level + 1])
     keep, gain, last = 0.0, inverse, 1.0 / sigma
     for _ in range(degree):
-        smooth_coarse(team, phase, A, level, u, v, keep, gain)
+        _each_row_of(team, phase, A, level, SmoothCoarse(A, u, v, keep, gain))
         rho = 1.0 / (2.0 * sigma - last)
         keep, gain, last = rho * last, 2.0 * rho / delta, rho
         u, v = v, u

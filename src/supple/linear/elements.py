@@ -12,22 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import matmul, matvec, scaled, transpose
-from supple.kernels import (
-    add_blocks,
-    enter,
-    gather,
-    generic,
-    inside,
-    kernel,
-    leave,
-    number,
-    physics,
-    proceed,
-    row_at,
-    unrolled,
-)
+from supple.kernels import add_blocks, do, gather, generic, kernel, number, physics, row_at, unrolled
 from supple.materials import hessian_bound
 from supple.materials.principal import positive, positive_symmetric, principal_frame, principal_hessian
+from supple.ordering.colours import colour_bounds, each_colour
 from supple.ordering.elements import batch_coloured_elements
 from supple.terms import Term, Visits
 from supple.terms.elastic import corners, material_at, measure, rest_volume, shape_gradients
@@ -149,22 +137,35 @@ def _pairs(n: int) -> str:
 _add_pairs = unrolled("data, slots, row, stiff, g", _pairs, _add_own, _add_pair, over="g")
 
 
+class AddElements(NamedTuple):
+    """The blocks of the elements in a batch, rows start[batch] to start[batch + 1]."""
+
+    kind: Any
+    start: Any
+    own: Any
+    rows: Any
+    slots: Any
+    u: Any
+    data: Any
+
+
+@do.of(AddElements)
+def _add_batch(work, batch):
+    rows, u = work.rows, work.u
+    for k in range(work.start[number(batch)], work.start[number(batch) + 1]):
+        row = row_at(batch, k)
+        g = shape_gradients(rows, row)
+        F = measure(rows, corners(rows, row, u, gather(u, work.own, row, 0)), g)
+        stiff = stiffness(work.kind, material_at(rows, row), F, rest_volume(rows, row))
+        _add_pairs(work.data, work.slots, row, stiff, g)
+
+
 @kernel
 def add_elements(team, kind, colour_start, start, own, rows, slots, u, data):
     """Add the blocks of all elements to data (blocks, 3, 3). Batches of one colour share no vertex, so that
     no two threads meet; slots (rows, corners², lanes): where the blocks of each element go."""
-    for colour in range(len(colour_start) - 1):
-        first, last = colour_start[colour], colour_start[colour + 1]
-        batch = enter(team, colour, first, last)
-        while inside(batch, last):
-            for k in range(start[number(batch)], start[number(batch) + 1]):
-                row = row_at(batch, k)
-                g = shape_gradients(rows, row)
-                F = measure(rows, corners(rows, row, u, gather(u, own, row, 0)), g)
-                stiff = stiffness(kind, material_at(rows, row), F, rest_volume(rows, row))
-                _add_pairs(data, slots, row, stiff, g)
-            batch = proceed(team, colour, batch, first, last)
-        leave(team, colour, first, last)
+    work = AddElements(kind, start, own, rows, slots, u, data)
+    each_colour(team, 0, colour_start, colour_bounds(colour_start, 0), work)
 
 
 BATCH = 8

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 from numba import njit
 
-from supple.kernels import enter, inside, kernel, leave, physics, proceed
-from supple.linear.rigid import FLAT, tile_of, tiles
+from supple.kernels import do, kernel, physics
+from supple.linear.rigid import FLAT
+from supple.linear.tiles import each_row
 
 
 @njit(error_model="numpy")
@@ -59,19 +61,25 @@ def _invert_three(A, k, out, row):
     return a > 0.0 and a * b - d * d > 0.0 and det > 0.0 and math.isfinite(det)
 
 
+class InvertBlock(NamedTuple):
+    """The inverse of a diagonal block."""
+
+    diagonal: Any
+    A: Any
+    out: Any
+    good: Any
+
+
+@do.of(InvertBlock)
+def _invert_block(work, row):
+    if not _invert_three(work.A, work.diagonal[row], work.out, row):
+        work.good[0] = False
+
+
 @kernel
 def invert_blocks(team, diagonal, A, out, good):
     """The inverses (f, 9) of the diagonal blocks of A."""
-    rows = len(diagonal)
-    place = enter(team, 0, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            if not _invert_three(A, diagonal[row], out, row):
-                good[0] = False
-            row += step
-        place = proceed(team, 0, place, 0, tiles(rows))
-    leave(team, 0, 0, tiles(rows))
+    each_row(team, 0, 0, len(diagonal), InvertBlock(diagonal, A, out, good))
 
 
 @physics
@@ -97,22 +105,30 @@ def _brace(moment, weight, radius, row, stiffness, out, first):
     out[first + 34] += t * yz
 
 
+class InvertCoarse(NamedTuple):
+    """The inverse of a diagonal block of a coarse matrix."""
+
+    diagonal: Any
+    A: Any
+    bodies: Any
+    out: Any
+    good: Any
+
+
+@do.of(InvertCoarse)
+def _invert_coarse(work, row):
+    A, bodies, out = work.A, work.bodies, work.out
+    k, first = work.diagonal[row], 36 * row
+    for c in range(36):
+        out[first + c] = A[k, c]
+    stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0
+    _brace(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
+    if not sweep(out, first, 6):
+        work.good[0] = False
+
+
 @kernel
 def invert_coarse(team, diagonal, A, bodies, out, good):
     """The inverses, 36 numbers each, of the diagonal blocks of coarse matrices, with turns that move nothing
     held."""
-    rows = len(diagonal)
-    place = enter(team, 0, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            k, first = diagonal[row], 36 * row
-            for c in range(36):
-                out[first + c] = A[k, c]
-            stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0
-            _brace(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
-            if not sweep(out, first, 6):
-                good[0] = False
-            row += step
-        place = proceed(team, 0, place, 0, tiles(rows))
-    leave(team, 0, 0, tiles(rows))
+    each_row(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, out, good))

@@ -9,24 +9,22 @@ from scipy.linalg import eigvalsh_tridiagonal
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import (
-    enter,
+    do,
+    each_item,
     four_at,
-    inside,
     kernel,
     lane_total,
-    leave,
     number,
     number_at,
     pack_of_three,
     physics,
-    proceed,
     put_pack,
     strides,
 )
+from supple.linear.block_rows import row_times
 from supple.linear.cycle import apply_cycle
 from supple.linear.multilevel import Preconditioner, as_records, room_after
-from supple.linear.rigid import TILE, tile_of, tiles
-from supple.linear.smoothing import row_times
+from supple.linear.tiles import TILE, each_row, tile_of, tiles
 
 BURST = 16
 """Iterations per call of the kernel."""
@@ -128,101 +126,106 @@ def _multiply_row(A, row, p, q):
     return number_at(p, i) * a + number_at(p, i + 1) * b + number_at(p, i + 2) * c
 
 
-@physics
-def _multiply(team, phase, A, vectors):
-    """q = A p, and parts of p·q."""
-    p, q, sums = vectors.p, vectors.q, vectors.sums
-    rows = len(p)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
+class Multiply(NamedTuple):
+    """q = A p in a tile of rows, and its part of p·q."""
+
+    A: Any
+    vectors: Any
+
+
+@do.of(Multiply)
+def _multiply(work, place):
+    p, q = work.vectors.p, work.vectors.q
+    total = 0.0
+    row, end, step = tile_of(place, 0, len(p))
+    while row < end:
+        total += _multiply_row(work.A, row, p, q)
+        row += step
+    work.vectors.sums[0, number(place)] = lane_total(place, total)
+
+
+class Step(NamedTuple):
+    """x += α p, r -= α q in a row."""
+
+    vectors: Any
+    alpha: Any
+
+
+@do.of(Step)
+def _step(work, row):
+    x, r, alpha, i = work.vectors.x, work.vectors.r, work.alpha, 4 * row
+    put_pack(x, i, four_at(x, i) + alpha * four_at(work.vectors.p, i))
+    put_pack(r, i, four_at(r, i) - alpha * four_at(work.vectors.q, i))
+
+
+class Measure(NamedTuple):
+    """A tile's parts of r·z and r·r."""
+
+    vectors: Any
+    z: Any
+
+
+@do.of(Measure)
+def _measure(work, place):
+    r, z, sums = work.vectors.r, work.z, work.vectors.sums
+    gain = square = 0.0
+    row, end, step = tile_of(place, 0, len(r))
+    while row < end:
+        for c in range(3):
+            gain += r[row, c] * z[row, c]
+            square += r[row, c] * r[row, c]
+        row += step
+    sums[0, number(place)], sums[1, number(place)] = lane_total(place, gain), lane_total(place, square)
+
+
+class Turn(NamedTuple):
+    """p = z + β p in a row."""
+
+    vectors: Any
+    z: Any
+    beta: Any
+
+
+@do.of(Turn)
+def _turn(work, row):
+    p = work.vectors.p
+    for c in range(3):
+        p[row, c] = work.z[row, c] + work.beta * p[row, c]
+
+
+class Total(NamedTuple):
+    """`count` of the parts summed up into figures[i, first], figures[i, first + 1]."""
+
+    sums: Any
+    count: Any
+    figures: Any
+    i: Any
+    first: Any
+
+
+@do.of(Total)
+def _total(work, place):
+    sums = work.sums
+    begin, step = strides(place)
+    for field in range(work.count):
         total = 0.0
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            total += _multiply_row(A, row, p, q)
-            row += step
-        sums[0, number(place)] = lane_total(place, total)
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
-
-
-@physics
-def _step(team, phase, vectors, alpha):
-    """x += α p, r -= α q."""
-    x, r, p, q = vectors.x, vectors.r, vectors.p, vectors.q
-    rows = len(p)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            i = 4 * row
-            put_pack(x, i, four_at(x, i) + alpha * four_at(p, i))
-            put_pack(r, i, four_at(r, i) - alpha * four_at(q, i))
-            row += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
-
-
-@physics
-def _measure(team, phase, vectors, z):
-    """Parts of r·z and r·r."""
-    r, sums = vectors.r, vectors.sums
-    rows = len(r)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        gain = square = 0.0
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            for c in range(3):
-                gain += r[row, c] * z[row, c]
-                square += r[row, c] * r[row, c]
-            row += step
-        sums[0, number(place)], sums[1, number(place)] = lane_total(place, gain), lane_total(place, square)
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
-
-
-@physics
-def _turn(team, phase, vectors, z, beta):
-    """p = z + β p."""
-    p = vectors.p
-    rows = len(p)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            for c in range(3):
-                p[row, c] = z[row, c] + beta * p[row, c]
-            row += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
-
-
-@physics
-def _total(team, phase, sums, count, figures, i, first):
-    """Sum up `count` of the parts into figures[i, first], figures[i, first + 1]."""
-    place = enter(team, phase, 0, 1)
-    while inside(place, 1):
-        begin, step = strides(place)
-        for field in range(count):
-            total = 0.0
-            k = begin
-            while k < sums.shape[1]:
-                total += sums[field, k]
-                k += step
-            total = lane_total(place, total)
-            if begin == 0:
-                figures[i, first + field] = total
-        place = proceed(team, phase, place, 0, 1)
-    leave(team, phase, 0, 1)
+        k = begin
+        while k < sums.shape[1]:
+            total += sums[field, k]
+            k += step
+        total = lane_total(place, total)
+        if begin == 0:
+            work.figures[work.i, work.first + field] = total
 
 
 @kernel
 def _begin(team, cycle, vectors, figures):
     """p = z = M r, and r·z, r·r."""
+    z, rows = cycle.fine.x, len(vectors.p)
     phase = apply_cycle(team, 0, cycle, vectors.r)
-    _measure(team, phase, vectors, cycle.fine.x)
-    _total(team, phase + 1, vectors.sums, 2, figures, 0, 1)
-    _turn(team, phase + 2, vectors, cycle.fine.x, 0.0)
+    each_item(team, phase, 0, tiles(rows), Measure(vectors, z))
+    each_item(team, phase + 1, 0, 1, Total(vectors.sums, 2, figures, 0, 1))
+    each_row(team, phase + 2, 0, rows, Turn(vectors, z, 0.0))
 
 
 @kernel
@@ -233,20 +236,21 @@ def _iterate(team, A, cycle, vectors, figures, target, taken):
     figures[i] holds p·Ap, r·z and r·r of iteration i. Each iteration has its own, so a thread that lags
     behind never reads those of a later one.
     """
+    z, rows = cycle.fine.x, len(vectors.p)
     phase = 0
     for i in range(1, len(figures)):
-        _multiply(team, phase, A, vectors)
-        _total(team, phase + 1, vectors.sums, 1, figures, i, 0)
+        each_item(team, phase, 0, tiles(rows), Multiply(A, vectors))
+        each_item(team, phase + 1, 0, 1, Total(vectors.sums, 1, figures, i, 0))
         curvature, gain = figures[i, 0], figures[i - 1, 1]
         taken[0] = i - 1
         if not curvature > FLAT * gain:
             return
-        _step(team, phase + 2, vectors, gain / curvature)
+        each_row(team, phase + 2, 0, rows, Step(vectors, gain / curvature))
         phase = apply_cycle(team, phase + 3, cycle, vectors.r)
-        _measure(team, phase, vectors, cycle.fine.x)
-        _total(team, phase + 1, vectors.sums, 2, figures, i, 1)
+        each_item(team, phase, 0, tiles(rows), Measure(vectors, z))
+        each_item(team, phase + 1, 0, 1, Total(vectors.sums, 2, figures, i, 1))
         taken[0] = i
         if not (figures[i, 1] > target.gain and figures[i, 2] > target.square):
             return
-        _turn(team, phase + 2, vectors, cycle.fine.x, figures[i, 1] / gain)
+        each_row(team, phase + 2, 0, rows, Turn(vectors, z, figures[i, 1] / gain))
         phase += 3

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from supple.kernels import (
-    enter,
-    inside,
-    kernel,
-    leave,
-    ordered,
-    pack_of_six,
-    pack_of_three,
-    physics,
-    proceed,
-    put_pack,
-)
-from supple.linear.rigid import tile_of, tiles
-from supple.linear.smoothing import residual_of_six, residual_of_three, times_six, times_three
+from typing import Any, NamedTuple
+
+from supple.kernels import do, kernel, ordered, pack_of_six, pack_of_three, put_pack
+from supple.linear.block_rows import residual_of_six, residual_of_three, times_six, times_three
+from supple.linear.tiles import each_row
 
 POWER_STEPS = 8
 """Powers of D⁻¹ A that are taken, an even number."""
@@ -32,63 +23,66 @@ def _any_number(i):
     return ((x >> 9) % 65536) / 32768.0 - 1.0
 
 
-@physics
-def _begin(team, phase, x, b, numbers):
+class Begin(NamedTuple):
     """Any x, and b = 0; `numbers` of each row are used."""
-    rows = len(x)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            for c in range(x.shape[1]):
-                b[row, c] = 0.0
-                x[row, c] = _any_number(numbers * row + c) if c < numbers else 0.0
-            row += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
+
+    x: Any
+    b: Any
+    numbers: Any
 
 
-@physics
-def _raise_fine(team, phase, A, x, y, squares, which):
-    """y = -D⁻¹ A x, and the squares of its rows."""
-    rows = len(A.parent)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            a, b, c = residual_of_three(A, row, x)
-            a, b, c = times_three(A.inverse, row, a, b, c)
-            put_pack(y, 4 * row, pack_of_three(a, b, c))
-            squares[which, row] = a * a + b * b + c * c
-            row += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
+@do.of(Begin)
+def _begin(work, row):
+    x = work.x
+    for c in range(x.shape[1]):
+        work.b[row, c] = 0.0
+        x[row, c] = _any_number(work.numbers * row + c) if c < work.numbers else 0.0
 
 
-@physics
-def _raise_coarse(team, phase, A, x, y, squares, which):
-    """The same on all coarse levels."""
-    rows = len(A.parent)
-    place = enter(team, phase, 0, tiles(rows))
-    while inside(place, tiles(rows)):
-        row, end, step = tile_of(place, 0, rows)
-        while row < end:
-            a, b, c, d, e, f = residual_of_six(A, row, x)
-            a, b, c, d, e, f = times_six(A.inverse, row, pack_of_six(a, b, c, d, e, f))
-            put_pack(y, 8 * row, pack_of_six(a, b, c, d, e, f))
-            squares[which, row] = a * a + b * b + c * c + d * d + e * e + f * f
-            row += step
-        place = proceed(team, phase, place, 0, tiles(rows))
-    leave(team, phase, 0, tiles(rows))
+class RaiseFine(NamedTuple):
+    """y = -D⁻¹ A x in a row, and its square."""
+
+    A: Any
+    x: Any
+    y: Any
+    squares: Any
+    which: Any
+
+
+@do.of(RaiseFine)
+def _raise_fine(work, row):
+    a, b, c = residual_of_three(work.A, row, work.x)
+    a, b, c = times_three(work.A.inverse, row, a, b, c)
+    put_pack(work.y, 4 * row, pack_of_three(a, b, c))
+    work.squares[work.which, row] = a * a + b * b + c * c
+
+
+class RaiseCoarse(NamedTuple):
+    """y = -D⁻¹ A x in a row of a coarse level, and its square."""
+
+    A: Any
+    x: Any
+    y: Any
+    squares: Any
+    which: Any
+
+
+@do.of(RaiseCoarse)
+def _raise_coarse(work, row):
+    a, b, c, d, e, f = residual_of_six(work.A, row, work.x)
+    a, b, c, d, e, f = times_six(work.A.inverse, row, pack_of_six(a, b, c, d, e, f))
+    put_pack(work.y, 8 * row, pack_of_six(a, b, c, d, e, f))
+    work.squares[work.which, row] = a * a + b * b + c * c + d * d + e * e + f * f
 
 
 @kernel
 def raise_powers(team, fine, coarse, fine_squares, coarse_squares):
     """Squares (2, rows) of the last two powers of D⁻¹ A applied to any vector, on all levels at once."""
-    _begin(team, 0, fine.x, fine.b, 3)
-    _begin(team, 1, coarse.x, coarse.b, 6)
     x, y, u, v = fine.x, fine.y, coarse.x, coarse.y
+    rows, coarse_rows = len(x), len(u)
+    each_row(team, 0, 0, rows, Begin(x, fine.b, 3))
+    each_row(team, 1, 0, coarse_rows, Begin(u, coarse.b, 6))
     for k in range(POWER_STEPS):
-        _raise_fine(team, 2 * k + 2, fine, x, y, fine_squares, k % 2)
-        _raise_coarse(team, 2 * k + 3, coarse, u, v, coarse_squares, k % 2)
+        each_row(team, 2 * k + 2, 0, rows, RaiseFine(fine, x, y, fine_squares, k % 2))
+        each_row(team, 2 * k + 3, 0, coarse_rows, RaiseCoarse(coarse, u, v, coarse_squares, k % 2))
         x, y, u, v = y, x, v, u

@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from supple.kernels import enter, inside, kernel, leave, number, physics, proceed, strides
-
-TILE = 32
-"""Rows of an item of work."""
+from supple.kernels import do, kernel, physics
+from supple.linear.tiles import each_row
 
 FLAT = 1e-8
 """Turns about an axis that moves vertices by less than √FLAT of the radius count as none."""
@@ -33,22 +31,20 @@ class Bodies(NamedTuple):
     scale: Any
 
 
-@physics
-def tiles(rows):
-    return -(-rows // TILE)
-
-
-@physics
-def tile_of(place, first, last):
-    """(begin, end, step): which of the rows first, ..., last - 1 are this thread's at a place."""
-    begin, step = strides(place)
-    start = first + number(place) * TILE
-    return start + begin, min(last, start + TILE), step
-
-
-@physics
-def _gather_body(row, bodies, child_start, child, positions, fine):
+class GatherBody(NamedTuple):
     """Centre, moment and radius of a row from its children: vertices, or rows before it."""
+
+    bodies: Any
+    child_start: Any
+    child: Any
+    positions: Any
+    fine: Any
+
+
+@do.of(GatherBody)
+def _gather_body(work, row):
+    bodies, positions, fine = work.bodies, work.positions, work.fine
+    child_start, child = work.child_start, work.child
     centre, weight, moment = bodies.centre, bodies.weight, bodies.moment
     x = y = z = w = 0.0
     for c in range(child_start[row], child_start[row + 1]):
@@ -100,16 +96,8 @@ def _gather_body(row, bodies, child_start, child, positions, fine):
 def place_bodies(team, start, child_start, child, positions, bodies):
     """Where all aggregates are for vertices at positions (f, 3): one phase for each level."""
     for level in range(len(start) - 1):
-        first, last = start[level], start[level + 1]
-        count = tiles(last - first)
-        place = enter(team, level, 0, count)
-        while inside(place, count):
-            row, end, step = tile_of(place, first, last)
-            while row < end:
-                _gather_body(row, bodies, child_start, child, positions, level == 0)
-                row += step
-            place = proceed(team, level, place, 0, count)
-        leave(team, level, 0, count)
+        gather = GatherBody(bodies, child_start, child, positions, level == 0)
+        each_row(team, level, start[level], start[level + 1], gather)
 
 
 @physics
@@ -197,9 +185,20 @@ class Products(NamedTuple):
     slots: Any
 
 
-@physics
-def _multiply_row(row, fine, p, bodies, A, out):
-    """Blocks of a row on and right of the diagonal."""
+class MultiplyRow(NamedTuple):
+    """Blocks of a row on and right of the diagonal; fine: whether those of A, which have 3×3 numbers, are
+    multiplied."""
+
+    fine: Any
+    products: Any
+    bodies: Any
+    A: Any
+    out: Any
+
+
+@do.of(MultiplyRow)
+def _multiply_row(work, row):
+    fine, p, bodies, A, out = work.fine, work.products, work.bodies, work.A, work.out
     for k in range(p.indptr[row], p.indptr[row + 1]):
         for c in range(36):
             out[k, c] = 0.0
@@ -217,9 +216,16 @@ def _multiply_row(row, fine, p, bodies, A, out):
                     _add_coarse_product(k, bodies.offset, bodies.scale, i, j, out, p.slots[k])
 
 
-@physics
-def _mirror_row(row, p, out):
+class MirrorRow(NamedTuple):
     """What is left of the diagonal."""
+
+    products: Any
+    out: Any
+
+
+@do.of(MirrorRow)
+def _mirror_row(work, row):
+    p, out = work.products, work.out
     for k in range(p.indptr[row], p.indptr[row + 1]):
         if p.indices[k] < row:
             q = p.mirror[k]
@@ -233,20 +239,5 @@ def multiply_levels(team, p, bodies, A, out):
     """All coarse matrices Pᵀ A P into out (blocks, 36), two phases for each level."""
     for level in range(len(p.start) - 1):
         first, last = p.start[level], p.start[level + 1]
-        count = tiles(last - first)
-        place = enter(team, 2 * level, 0, count)
-        while inside(place, count):
-            row, end, step = tile_of(place, first, last)
-            while row < end:
-                _multiply_row(row, level == 0, p, bodies, A, out)
-                row += step
-            place = proceed(team, 2 * level, place, 0, count)
-        leave(team, 2 * level, 0, count)
-        place = enter(team, 2 * level + 1, 0, count)
-        while inside(place, count):
-            row, end, step = tile_of(place, first, last)
-            while row < end:
-                _mirror_row(row, p, out)
-                row += step
-            place = proceed(team, 2 * level + 1, place, 0, count)
-        leave(team, 2 * level + 1, 0, count)
+        each_row(team, 2 * level, first, last, MultiplyRow(level == 0, p, bodies, A, out))
+        each_row(team, 2 * level + 1, first, last, MirrorRow(p, out))

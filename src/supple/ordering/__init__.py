@@ -7,9 +7,9 @@ from supple.ordering.colouring import colour_vertices, incidence
 from supple.ordering.colours import (
     Colours,
     ListedColours,
-    batch_at,
     colour_bounds,
     colour_count,
+    each_colour,
     widest_colour,
 )
 from supple.ordering.elements import ElementBatches, batch_coloured_elements, colour_elements
@@ -23,7 +23,6 @@ __all__ = [
     "Links",
     "ListedColours",
     "VertexBatches",
-    "batch_at",
     "batch_coloured_elements",
     "batch_elements",
     "batch_links",
@@ -34,6 +33,7 @@ __all__ = [
     "colour_count",
     "colour_elements",
     "colour_vertices",
+    "each_colour",
     "incidence",
     "row_arrays",
     "widest_colour",

@@ -1,4 +1,6 @@
-"""Which batches a colour has: the next ones, or, where vertices may change their colour, those of a list."""
+"""Work colour by colour.
+
+The batches of a colour are the next ones, or, where vertices may change their colour, those of a list."""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from supple.kernels import chosen_by_type, number, renumbered
+from supple.kernels import chosen_by_type, do, leave, number, passage, renumbered, take_part
 
 
 class ListedColours(NamedTuple):
@@ -36,28 +38,57 @@ def _colour_count(colours):
 
 
 def colour_bounds(colours: Any, colour: int) -> tuple[int, int]:
-    """(first, last): the items of a colour, last not among them."""
+    """(first, last): the items of a colour, last not among them; none of the colour that follows the last."""
     start = colours.start if isinstance(colours, ListedColours) else colours
-    return start[colour], start[colour + 1]
+    return start[colour], start[min(colour + 1, colour_count(colours))]
 
 
 @chosen_by_type(colour_bounds)
 def _colour_bounds(colours, colour):
     if isinstance(colours, types.BaseTuple):
-        return lambda colours, colour: (colours.start[colour], colours.start[colour + 1])
-    return lambda colours, colour: (colours[colour], colours[colour + 1])
+        return lambda colours, colour: (
+            colours.start[colour],
+            colours.start[min(colour + 1, colour_count(colours))],
+        )
+    return lambda colours, colour: (colours[colour], colours[min(colour + 1, colour_count(colours))])
 
 
-def batch_at(colours: Any, place: Any) -> Any:
-    """The place of the batch that an item of a colour is."""
-    return colours.order[place] if isinstance(colours, ListedColours) else place
+class Listed(NamedTuple):
+    """Work at the batches of a list."""
+
+    order: Any
+    work: Any
 
 
-@chosen_by_type(batch_at)
-def _batch_at(colours, place):
+@do.of(Listed)
+def _do_listed(listed, place):
+    do(listed.work, renumbered(place, listed.order[number(place)]))
+
+
+def at_batches(colours: Any, work: Any) -> Any:
+    """Work at the batches that the items of colours are."""
+    return Listed(colours.order, work) if isinstance(colours, ListedColours) else work
+
+
+@chosen_by_type(at_batches)
+def _at_batches(colours, work):
     if isinstance(colours, types.BaseTuple):
-        return lambda colours, place: renumbered(place, colours.order[number(place)])
-    return lambda colours, place: place
+        return lambda colours, work: Listed(colours.order, work)
+    return lambda colours, work: work
+
+
+@passage
+def each_colour(team, phase, colours, bounds, work):
+    """Do work at all batches, colour after colour, a phase for each; returns the phase that follows. bounds:
+    `colour_bounds` of the first colour, which a kernel of many sweeps reads once."""
+    first, last = bounds
+    count = colour_count(colours)
+    for colour in range(count):
+        take_part(team, phase + colour, first, last, at_batches(colours, work))
+        following = colour_bounds(colours, colour + 1)  # read while others still work
+        leave(team, phase + colour, first, last)
+        first, last = following
+    return phase + count
 
 
 def widest_colour(colours: Colours) -> int:

@@ -10,19 +10,7 @@ import numpy as np
 from supple.algebra.matrix3 import det, matmul, scaled, transpose
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.algebra.symmetric import symmetric_part
-from supple.kernels import (
-    chosen_by_type,
-    each,
-    enter,
-    gather,
-    generic,
-    inside,
-    kernel,
-    leave,
-    physics,
-    proceed,
-    store,
-)
+from supple.kernels import chosen_by_type, do, each, each_item, gather, generic, kernel, physics, store
 from supple.materials import stress
 from supple.problem.problem import Problem
 from supple.terms import energy, vertex_force
@@ -125,15 +113,25 @@ def _pulling(quantity, row, u, ui):
 _store_all = each("values, row, numbers", "store(values, row, i, numbers[i])", store, over="numbers")
 
 
+class Numbers(NamedTuple):
+    """The numbers of the elements in a row into values."""
+
+    quantity: Any
+    own: Any
+    u: Any
+    values: Any
+
+
+@do.of(Numbers)
+def _numbers(work, row):
+    ui = gather(work.u, work.own, row, 0)
+    _store_all(work.values, row, numbers_of(work.quantity, row, work.u, ui))
+
+
 @kernel
 def evaluate_numbers(team, quantity, own, u, values):
     """The numbers of all elements into values (copies, rows, fields, lanes)."""
-    last = len(own)
-    row = enter(team, 0, 0, last)
-    while inside(row, last):
-        _store_all(values, row, numbers_of(quantity, row, u, gather(u, own, row, 0)))
-        row = proceed(team, 0, row, 0, last)
-    leave(team, 0, 0, last)
+    each_item(team, 0, 0, len(own), Numbers(quantity, own, u, values))
 
 
 def is_deformed(problem: Problem, term: int) -> bool:

@@ -9,16 +9,14 @@ from supple.algebra.holding import free_bound, free_part
 from supple.algebra.matrix3 import dot, sub
 from supple.kernels import (
     divide,
-    enter,
+    do,
+    each_item,
     gather,
     generic,
-    inside,
     kernel,
     leads,
-    leave,
     load,
     physics,
-    proceed,
     scatter,
     store,
     sum_shares,
@@ -72,42 +70,64 @@ def load_magnitude(vertices, batch, anchor, ui):
     return math.sqrt(dot(f, f)) + load(vertices.inertia, batch, 0) * math.sqrt(dot(d, d))
 
 
+class Forces(NamedTuple):
+    """Net forces of the vertices of a batch into the records `net`, s and tr A into the records `sizes`."""
+
+    terms: Any
+    vertices: Any
+    u: Any
+    anchor: Any
+    net: Any
+    sizes: Any
+
+
+@do.of(Forces)
+def _forces(work, place):
+    vertices, u, anchor = work.vertices, work.u, work.anchor
+    batch = divide(place, vertices.width)
+    ui = gather(u, vertices.own, batch, 0)
+    r, A, s = net_force(work.terms, vertices, batch, u, anchor, ui)
+    (s,) = sum_shares(batch, (s,))
+    if leads(batch):
+        scatter(work.net, vertices.own, batch, 0, r)
+        s = s + load_magnitude(vertices, batch, anchor, ui)
+        scatter(work.sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))
+
+
 @kernel
 def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, figures):
     """Net forces into the records `net`, per vertex s and tr A into the records `sizes`, and what there is to
     say of them into figures; see `measure`."""
-    last = len(vertices.own)
-    place = enter(team, 0, 0, last)
-    while inside(place, last):
-        batch = divide(place, vertices.width)
-        ui = gather(u, vertices.own, batch, 0)
-        r, A, s = net_force(terms, vertices, batch, u, anchor, ui)
-        (s,) = sum_shares(batch, (s,))
-        if leads(batch):
-            scatter(net, vertices.own, batch, 0, r)
-            s = s + load_magnitude(vertices, batch, anchor, ui)
-            scatter(sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))
-        place = proceed(team, 0, place, 0, last)
-    leave(team, 0, 0, last)
+    each_item(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
     measure(team, 1, net, u, sizes, softness, cuts, parts, figures)
+
+
+class Potentials(NamedTuple):
+    """- f · u + ½ k |u - û|² and |f · u| of the vertices of a batch into values."""
+
+    vertices: Any
+    u: Any
+    anchor: Any
+    values: Any
+
+
+@do.of(Potentials)
+def _potentials(work, place):
+    vertices = work.vertices
+    batch = divide(place, vertices.width)
+    ui = gather(work.u, vertices.own, batch, 0)
+    f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
+    d, effort = sub(gather(work.anchor, vertices.own, batch, 0), ui), dot(f, ui)
+    if leads(batch):
+        store(work.values, batch, 0, 0.5 * load(vertices.inertia, batch, 0) * dot(d, d) - effort)
+        store(work.values, batch, 1, abs(effort))
 
 
 @kernel
 def evaluate_potential(team, vertices, u, anchor, values, parts, sums):
     """Per vertex - f · u + ½ k |u - û|², and |f · u|, into values (copies, batches, 2, lanes), and their
     sums."""
-    last = len(vertices.own)
-    place = enter(team, 0, 0, last)
-    while inside(place, last):
-        batch = divide(place, vertices.width)
-        ui = gather(u, vertices.own, batch, 0)
-        f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
-        d, work = sub(gather(anchor, vertices.own, batch, 0), ui), dot(f, ui)
-        if leads(batch):
-            store(values, batch, 0, 0.5 * load(vertices.inertia, batch, 0) * dot(d, d) - work)
-            store(values, batch, 1, abs(work))
-        place = proceed(team, 0, place, 0, last)
-    leave(team, 0, 0, last)
+    each_item(team, 0, 0, len(vertices.own), Potentials(vertices, u, anchor, values))
     add_up(team, 1, values, parts, sums)
 
 
@@ -138,13 +158,22 @@ def _inversion_at(quantity, row, u, ui):
     return inversion(quantity.term, row, u, ui)
 
 
+class Quantities(NamedTuple):
+    """A quantity of the elements in a row into values."""
+
+    quantity: Any
+    own: Any
+    u: Any
+    values: Any
+
+
+@do.of(Quantities)
+def _quantities(work, row):
+    store(work.values, row, 0, quantity_at(work.quantity, row, work.u, gather(work.u, work.own, row, 0)))
+
+
 @kernel
 def evaluate_elements(team, quantity, own, u, values, parts, sums):
     """A quantity of elements into values (copies, rows, 1, lanes), and their sums."""
-    last = len(own)
-    row = enter(team, 0, 0, last)
-    while inside(row, last):
-        store(values, row, 0, quantity_at(quantity, row, u, gather(u, own, row, 0)))
-        row = proceed(team, 0, row, 0, last)
-    leave(team, 0, 0, last)
+    each_item(team, 0, 0, len(own), Quantities(quantity, own, u, values))
     add_up(team, 1, values, parts, sums)

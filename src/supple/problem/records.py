@@ -9,16 +9,14 @@ from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import (
     chosen_by_type,
     copy_of,
-    enter,
+    do,
+    each_item,
     generic,
-    inside,
     kernel,
-    leave,
     number,
     offset_of,
     pack_like,
     physics,
-    proceed,
     put_record,
     record_at,
     records_at_once,
@@ -48,21 +46,29 @@ def _act_on(operations, counts, place, i):
     return first_then_rest
 
 
+class Acts(NamedTuple):
+    """Operations, each on as many records as its count says, in blocks of `size` records."""
+
+    operations: Any
+    counts: Any
+    size: Any
+
+
+@do.of(Acts)
+def _act_on_block(acts, block):
+    first, step = strides(block)
+    start = number(block) * acts.size
+    i, end = start + first, min(max(acts.counts), start + acts.size)
+    while i < end:
+        act_on(acts.operations, acts.counts, block, i)
+        i += step
+
+
 @physics
 def for_each(team, phase, counts, operations):
     """Do operations, each on as many records as its count says, in one phase."""
-    size, count = records_at_once(team), max(counts)
-    blocks = -(-count // size)
-    block = enter(team, phase, 0, blocks)
-    while inside(block, blocks):
-        first, step = strides(block)
-        start = number(block) * size
-        i, end = start + first, min(count, start + size)
-        while i < end:
-            act_on(operations, counts, block, i)
-            i += step
-        block = proceed(team, phase, block, 0, blocks)
-    leave(team, phase, 0, blocks)
+    size = records_at_once(team)
+    each_item(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
 
 
 @kernel

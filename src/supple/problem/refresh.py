@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import (
-    chosen_by_type,
-    enter,
-    inside,
-    kernel,
-    leave,
-    number,
-    proceed,
-    records_at_once,
-    strides,
-)
+from supple.kernels import chosen_by_type, do, each_item, kernel, number, records_at_once, strides
 from supple.model import with_term
 from supple.ordering import changes, row_arrays
 from supple.words import counted
@@ -125,20 +115,28 @@ def _copy_visit(arrays, moves, k):
     return first_then_rest
 
 
+class Moves(NamedTuple):
+    """Moves begin, ..., end - 1 of visits, in blocks of `size`."""
+
+    arrays: Any
+    moves: Any
+    begin: Any
+    end: Any
+    size: Any
+
+
+@do.of(Moves)
+def _move_block(work, block):
+    first, step = strides(block)
+    start = work.begin + number(block) * work.size
+    for k in range(start + first, min(work.end, start + work.size), step):
+        copy_visit(work.arrays, work.moves, k)
+
+
 @kernel
 def move_visits(team, arrays, moves, bounds):
     """Moves bounds[g] to bounds[g + 1] of visits at the same time, one group g after the other."""
     size = records_at_once(team)
     for group in range(len(bounds) - 1):
         begin, end = bounds[group], bounds[group + 1]
-        blocks = -(-(end - begin) // size)
-        block = enter(team, group, 0, blocks)
-        while inside(block, blocks):
-            first, step = strides(block)
-            k = begin + number(block) * size + first
-            last = min(end, begin + (number(block) + 1) * size)
-            while k < last:
-                copy_visit(arrays, moves, k)
-                k += step
-            block = proceed(team, group, block, 0, blocks)
-        leave(team, group, 0, blocks)
+        each_item(team, group, 0, -(-(end - begin) // size), Moves(arrays, moves, begin, end, size))

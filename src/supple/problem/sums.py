@@ -10,16 +10,14 @@ import numpy as np
 from supple.kernels import (
     RECORD,
     copy_of,
-    enter,
-    inside,
+    do,
+    each_item,
     lane_most,
     lane_total,
-    leave,
     number,
     number_at,
     offset_of,
     physics,
-    proceed,
     strides,
 )
 
@@ -34,52 +32,65 @@ def part_of(count, part):
     return min(count, part * size), min(count, (part + 1) * size)
 
 
-@physics
-def join(team, phase, parts, sums, whole):
-    """The first `sums` of what is in parts (copies, fields, PARTS) are summed up, of the others the largest
+class Join(NamedTuple):
+    """The first `sums` of what is in parts (copies, fields, PARTS) summed up, of the others the largest
     taken, into whole (copies, fields)."""
-    item = enter(team, phase, 0, 1)
-    while inside(item, 1):
-        copy = copy_of(item)
-        begin, step = strides(item)
-        for field in range(whole.shape[1]):
-            total, most = 0.0, 0.0
-            k = begin
-            while k < PARTS:
-                total += parts[copy, field, k]
-                most = max(most, parts[copy, field, k])
-                k += step
-            total, most = lane_total(item, total), lane_most(item, most)
-            if begin == 0:
-                whole[copy, field] = total if field < sums else most
-        item = proceed(team, phase, item, 0, 1)
-    leave(team, phase, 0, 1)
+
+    parts: Any
+    sums: Any
+    whole: Any
+
+
+@do.of(Join)
+def _join(work, place):
+    parts, whole, copy = work.parts, work.whole, copy_of(place)
+    begin, step = strides(place)
+    for field in range(whole.shape[1]):
+        total, most = 0.0, 0.0
+        k = begin
+        while k < PARTS:
+            total += parts[copy, field, k]
+            most = max(most, parts[copy, field, k])
+            k += step
+        total, most = lane_total(place, total), lane_most(place, most)
+        if begin == 0:
+            whole[copy, field] = total if field < work.sums else most
+
+
+class AddParts(NamedTuple):
+    """The sums of every part of values (copies, rows, fields, lanes) into parts (copies, fields, PARTS)."""
+
+    values: Any
+    parts: Any
+
+
+@do.of(AddParts)
+def _add_part(work, item):
+    values = work.values
+    _, rows, fields, lanes = values.shape
+    part = number(item) // fields
+    field = number(item) - part * fields
+    copy, total = copy_of(item), 0.0
+    begin, step = strides(item)
+    first, last = part_of(rows, part)
+    for row in range(first, last):
+        start = ((copy * rows + row) * fields + field) * lanes
+        k = begin
+        while k < lanes:
+            total += number_at(values, start + k)
+            k += step
+    total = lane_total(item, total)
+    if begin == 0:
+        work.parts[copy, field, part] = total
 
 
 @physics
 def add_up(team, phase, values, parts, whole):
     """Sums of values (copies, rows, fields, lanes) over rows and lanes, into whole (copies, fields), in two
     phases; parts (copies, fields, PARTS) is memory."""
-    _, rows, fields, lanes = values.shape
-    item = enter(team, phase, 0, PARTS * fields)
-    while inside(item, PARTS * fields):
-        part = number(item) // fields
-        field = number(item) - part * fields
-        copy, total = copy_of(item), 0.0
-        begin, step = strides(item)
-        first, last = part_of(rows, part)
-        for row in range(first, last):
-            start = ((copy * rows + row) * fields + field) * lanes
-            k = begin
-            while k < lanes:
-                total += number_at(values, start + k)
-                k += step
-        total = lane_total(item, total)
-        if begin == 0:
-            parts[copy, field, part] = total
-        item = proceed(team, phase, item, 0, PARTS * fields)
-    leave(team, phase, 0, PARTS * fields)
-    join(team, phase + 1, parts, fields, whole)
+    fields = values.shape[2]
+    each_item(team, phase, 0, PARTS * fields, AddParts(values, parts))
+    each_item(team, phase + 1, 0, 1, Join(parts, fields, whole))
 
 
 class Cuts(NamedTuple):
@@ -103,57 +114,72 @@ SUMS, FIGURES = 3, 5
 """Of the figures of `measure`, the first so many are sums and the others maxima."""
 
 
+class MeasureParts(NamedTuple):
+    """The figures of every part into parts; see `measure`."""
+
+    net: Any
+    u: Any
+    sizes: Any
+    softness: Any
+    cuts: Any
+    parts: Any
+
+
+@do.of(MeasureParts)
+def _measure_part(work, item):
+    softness, vertex, parts = work.softness, work.cuts.vertex, work.parts
+    part, copy, start = number(item), copy_of(item), offset_of(item)
+    kind = copy if softness.shape[0] > 1 else 0
+    begin, step = strides(item)
+    r2, s2, a2, length, ratio = 0.0, 0.0, 0.0, 0.0, 0.0
+    v = vertex[part] + begin
+    while v < vertex[part + 1]:
+        first = RECORD * (start + v)
+        for i in range(first, first + 3):
+            r, x = 1.0 * number_at(work.net, i), 1.0 * number_at(work.u, i)  # 1.0 makes them float64
+            r2 += r * r
+            length = max(length, abs(x))
+        s, a = 1.0 * number_at(work.sizes, first), 1.0 * number_at(work.sizes, first + 1)
+        s2 += s * s
+        a2 += a * a
+        ratio = max(ratio, s * number_at(softness, kind * softness.shape[1] + v))
+        v += step
+    r2, s2, a2 = lane_total(item, r2), lane_total(item, s2), lane_total(item, a2)
+    length, ratio = lane_most(item, length), lane_most(item, ratio)
+    if begin == 0:
+        parts[copy, 0, part], parts[copy, 1, part], parts[copy, 2, part] = r2, s2, a2
+        parts[copy, 3, part], parts[copy, 4, part] = length, ratio
+
+
+class JoinBodies(NamedTuple):
+    """What is in the parts of every body, summed up or the largest of it taken."""
+
+    cuts: Any
+    parts: Any
+    figures: Any
+
+
+@do.of(JoinBodies)
+def _join_body(work, item):
+    parts, body, copy = work.parts, number(item), copy_of(item)
+    begin, step = strides(item)
+    for field in range(FIGURES):
+        total, most = 0.0, 0.0
+        k = work.cuts.part[body] + begin
+        while k < work.cuts.part[body + 1]:
+            total += parts[copy, field, k]
+            most = max(most, parts[copy, field, k])
+            k += step
+        total, most = lane_total(item, total), lane_most(item, most)
+        if begin == 0:
+            work.figures[copy, body, field] = total if field < SUMS else most
+
+
 @physics
 def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
     """Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every body into figures (copies, bodies, 5), in
     two phases. Net forces r, displacements u, and (s, tr A) in sizes are records; softness (copies or 1, n)
     may be the same for all copies; parts (copies, 5, parts) is memory."""
-    count = len(cuts.vertex) - 1
-    item = enter(team, phase, 0, count)
-    while inside(item, count):
-        part, copy, start = number(item), copy_of(item), offset_of(item)
-        kind = copy if softness.shape[0] > 1 else 0
-        begin, step = strides(item)
-        r2, s2, a2, length, ratio = 0.0, 0.0, 0.0, 0.0, 0.0
-        v = cuts.vertex[part] + begin
-        while v < cuts.vertex[part + 1]:
-            first = RECORD * (start + v)
-            for i in range(first, first + 3):
-                r, x = 1.0 * number_at(net, i), 1.0 * number_at(u, i)  # 1.0 makes them float64
-                r2 += r * r
-                length = max(length, abs(x))
-            s, a = 1.0 * number_at(sizes, first), 1.0 * number_at(sizes, first + 1)
-            s2 += s * s
-            a2 += a * a
-            ratio = max(ratio, s * number_at(softness, kind * softness.shape[1] + v))
-            v += step
-        r2, s2, a2 = lane_total(item, r2), lane_total(item, s2), lane_total(item, a2)
-        length, ratio = lane_most(item, length), lane_most(item, ratio)
-        if begin == 0:
-            parts[copy, 0, part], parts[copy, 1, part], parts[copy, 2, part] = r2, s2, a2
-            parts[copy, 3, part], parts[copy, 4, part] = length, ratio
-        item = proceed(team, phase, item, 0, count)
-    leave(team, phase, 0, count)
-    _join_bodies(team, phase + 1, cuts, parts, figures)
-
-
-@physics
-def _join_bodies(team, phase, cuts, parts, figures):
-    """What is in the parts of every body, summed up or the largest of it taken."""
-    bodies = len(cuts.part) - 1
-    item = enter(team, phase, 0, bodies)
-    while inside(item, bodies):
-        body, copy = number(item), copy_of(item)
-        begin, step = strides(item)
-        for field in range(FIGURES):
-            total, most = 0.0, 0.0
-            k = cuts.part[body] + begin
-            while k < cuts.part[body + 1]:
-                total += parts[copy, field, k]
-                most = max(most, parts[copy, field, k])
-                k += step
-            total, most = lane_total(item, total), lane_most(item, most)
-            if begin == 0:
-                figures[copy, body, field] = total if field < SUMS else most
-        item = proceed(team, phase, item, 0, bodies)
-    leave(team, phase, 0, bodies)
+    of_parts = MeasureParts(net, u, sizes, softness, cuts, parts)
+    each_item(team, phase, 0, len(cuts.vertex) - 1, of_parts)
+    each_item(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, figures))

@@ -147,9 +147,7 @@ class ElementRun(Run):
                 if self._sweeps_in_step == self.method.sweeps_per_step:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
-            p, phases = self.problem, self._workplace.phases
-            size, widest = (count, phases), self._workplace.widest
-            p.device.step(element_sweeps, count * phases, self.projections, p.u, *size, widest=widest)
+            self._sweep(self.projections, count)
             self._sweeps_in_step += count
             iterations -= count
 
@@ -189,11 +187,13 @@ class ElementRun(Run):
     def _resume_step(self) -> None:
         """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
-        p, work = self.problem, self._workplace
-        p.states.displace(self._drift())
-        exerted = tuple(Exerted(q.places, q) for q in self.projections)
-        p.device.step(element_sweeps, work.phases, exerted, p.u, 1, work.phases, widest=work.widest)
+        self.problem.states.displace(self._drift())
+        self._sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
         self._sweeps_in_step = 0
+
+    def _sweep(self, projections: tuple, count: int) -> None:
+        p, work = self.problem, self._workplace
+        p.device.step(element_sweeps, count * work.phases, projections, p.u, count, widest=work.widest)
 
     def _find_workplace(self) -> Workplace:
         """That of an earlier run of this method on the problem, if it had the same W."""
@@ -201,7 +201,6 @@ class ElementRun(Run):
         found = known.get(self.method)
         version = self.problem.layout.version
         if found and (found.version, id(found.inertia)) == (version, id(self.problem.loads.inertia)):
-            return found
             return found
         dynamic = bool(self.problem.loads.inertia.any())
         weights = self._weights(dynamic)

@@ -10,20 +10,16 @@ from supple.algebra.holding import free_bound, free_part
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import (
     divide,
-    enter,
+    do,
     gather,
     generic,
-    inside,
     leads,
     least_share,
-    leave,
     load,
-    physics,
-    proceed,
     scatter,
     select,
 )
-from supple.ordering import Links
+from supple.ordering import Links, colour_bounds, each_colour
 from supple.problem import Problem, padded
 from supple.problem.evaluation import sum_forces
 from supple.problem.held import group_normals, held_at
@@ -86,9 +82,19 @@ def _link_rows(problem: Problem, links: Links) -> LinkRows:
     )
 
 
-@physics
-def visit_group(links, batch, u, anchor, omega):
+class GroupVisit(NamedTuple):
     """Move the members of each group of a batch by the same step x += ω A⁻¹ f, f and A summed over them."""
+
+    links: Any
+    u: Any
+    anchor: Any
+    omega: Any
+
+
+@do.of(GroupVisit)
+def _visit_group(visit, place):
+    links, u, anchor, omega = visit.links, visit.u, visit.anchor, visit.omega
+    batch = divide(place, links.width)
     zero = 0.0 * load(links.force, batch, 0)
     nothing = (zero, zero, zero)
     f, A = add_group_forces(
@@ -121,20 +127,17 @@ def visit_group(links, batch, u, anchor, omega):
 
 @generic
 def sweep_links(links, team, phase, u, anchor, omega):
-    """Move every group once, colour by colour, in the phases from `phase` on."""
+    """Move every group once, colour by colour, in the phases from `phase` on; returns the one that
+    follows."""
 
 
 @sweep_links.of(NoLinks)
 def _nothing(links, team, phase, u, anchor, omega):
-    pass
+    return phase
 
 
 @sweep_links.of(LinkRows)
 def _sweep_links(links, team, phase, u, anchor, omega):
-    for colour in range(len(links.colour_start) - 1):
-        first, last = links.colour_start[colour], links.colour_start[colour + 1]
-        batch = enter(team, phase + colour, first, last)
-        while inside(batch, last):
-            visit_group(links, divide(batch, links.width), u, anchor, omega)
-            batch = proceed(team, phase + colour, batch, first, last)
-        leave(team, phase + colour, first, last)
+    colours = links.colour_start
+    visit = GroupVisit(links, u, anchor, omega)
+    return each_colour(team, phase, colours, colour_bounds(colours, 0), visit)

@@ -16,11 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
-from supple.algebra.svd import rotation_svd
 from supple.checks import one_number
-from supple.kernels import all_lanes, physics, select
-from supple.materials import psi, stress
+from supple.kernels import physics, select
+from supple.materials.clamping import clamped_energy
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
     Places,
@@ -43,9 +41,6 @@ from supple.terms.constraint import ConstraintRows, constraint_of_corners
 from supple.terms.elastic import ElasticRows, measure
 from supple.terms.weak import WeakRows
 
-CLAMP = 0.577
-"""Stretch below which stress stays what it is there: 1/√3, where St. Venant-Kirchhoff resists most."""
-
 
 class EnergyProjection(Projection):
     """Energy constraints keep no memory. options: how much of each correction is made."""
@@ -57,30 +52,6 @@ class HardProjection(Projection):
     """Elements that are one constraint, which is to vanish. options: as above."""
 
     __slots__ = ()
-
-
-@physics
-def clamped_energy(material, F):
-    """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
-
-    F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P̂ is the stress
-    there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative along
-    the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
-    without a decomposition, ψ and P are the material's.
-    """
-    A = add_diagonal(matmul(transpose(F), F), -CLAMP * CLAMP)
-    sound = (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
-    energy, P = psi(material, F), stress(material, F)
-    if all_lanes(sound):
-        return energy, P
-    U, s, V = rotation_svd(F)
-    zero = 0.0 * s[0]
-    floor = zero + CLAMP
-    c = (max(s[0], floor), max(s[1], floor), max(s[2], floor))
-    S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
-    H = stress(material, S)
-    clamped = psi(material, S) + H[0] * (s[0] - c[0]) + H[4] * (s[1] - c[1]) + H[8] * (s[2] - c[2])
-    return select(sound, energy, clamped), select9(sound, P, matmul(matmul(U, H), transpose(V)))
 
 
 @project.of(EnergyProjection)

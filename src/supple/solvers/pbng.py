@@ -7,29 +7,25 @@ a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import dot, scale, solve_spd
 from supple.checks import check_iterations, flag
 from supple.kernels import (
     all_lanes,
     divide,
-    enter,
+    do,
     gather,
-    inside,
     kernel,
     leads,
     least_share,
-    leave,
     load,
-    physics,
-    proceed,
     scatter,
     select,
     store,
 )
 from supple.model import Model
-from supple.ordering import batch_at, colour_bounds, colour_count
+from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Problem
 from supple.problem.evaluation import net_force
 from supple.problem.held import put_back
@@ -53,12 +49,25 @@ FARTHEST = 1e30
 """|u|² [m²] beyond which a vertex is lost: a thousand times the longest length, which is 1e12 m."""
 
 
-@physics
-def visit(terms, vertices, batch, u, anchor, omega, rejected):
-    """Move the vertices of a batch: xᵢ += ω Aᵢ⁻¹ fᵢ. Where that is not finite they stay, which is counted."""
+class Visit(NamedTuple):
+    """Move the vertices of a batch: xᵢ += ω Aᵢ⁻¹ fᵢ. Where that is not finite they stay, which is counted in
+    rejected (copies, batches, 1, lanes)."""
+
+    terms: Any
+    vertices: Any
+    u: Any
+    anchor: Any
+    omega: Any
+    rejected: Any
+
+
+@do.of(Visit)
+def _visit(visit, place):
+    terms, vertices, u, rejected = visit.terms, visit.vertices, visit.u, visit.rejected
+    batch = divide(place, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
-    f, A, _ = net_force(terms, vertices, batch, u, anchor, ui)
-    step = scale(omega, solve_spd(A, f))
+    f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, ui)
+    step = scale(visit.omega, solve_spd(A, f))
     t = least_share(batch, limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0))
     moved = (ui[0] + t * step[0], ui[1] + t * step[1], ui[2] + t * step[2])
     finite = dot(moved, moved) < FARTHEST
@@ -70,32 +79,16 @@ def visit(terms, vertices, batch, u, anchor, omega, rejected):
 
 
 @kernel
-def sweeps(
-    team, steps, terms, vertices, batch_colours, links, u, anchor, omega, rejected, acceleration, iterations
-):
-    """That many accelerated sweeps in every step. rejected (copies, batches, 1, lanes) counts moves that were
-    not finite."""
-    colours = colour_count(batch_colours)
-    first, last = colour_bounds(batch_colours, 0)
+def sweeps(team, steps, visit, colours, links, acceleration, iterations):
+    """That many accelerated sweeps in every step."""
+    bounds = colour_bounds(colours, 0)
     phase = 0
     for _ in range(steps.times):
         phase = begin_step(steps, team, phase)
         for iteration in range(iterations):
-            for colour in range(colours):
-                place = enter(team, phase, first, last)
-                while inside(place, last):
-                    batch = divide(batch_at(batch_colours, place), vertices.width)
-                    visit(terms, vertices, batch, u, anchor, omega, rejected)
-                    place = proceed(team, phase, place, first, last)
-                following = colour + 1 if colour + 1 < colours else 0
-                bounds = colour_bounds(batch_colours, following)  # read while others still work
-                leave(team, phase, first, last)
-                first, last = bounds
-                phase += 1
-            sweep_links(links, team, phase, u, anchor, omega)
-            phase += len(links.colour_start) - 1
-            accelerate(acceleration, team, phase, iteration, u)
-            phase += acceleration.phases
+            phase = each_colour(team, phase, colours, bounds, visit)
+            phase = sweep_links(links, team, phase, visit.u, visit.anchor, visit.omega)
+            phase = accelerate(acceleration, team, phase, iteration, visit.u)
 
 
 @dataclass(frozen=True)
@@ -175,22 +168,11 @@ class PBNGRun(Run):
         p = self.problem
         if p.layout.version != self._version:
             self._see_stencils()
+        visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         acceleration = self.acceleration.ahead(iterations)
-        p.device.step(
-            sweeps,
-            iterations * (self.colours + acceleration.phases),
-            p.layout.terms,
-            p.loads.rows,
-            p.layout.batch_colours,
-            self.links,
-            p.u,
-            p.states.anchor,
-            self.omega,
-            self._rejected,
-            acceleration,
-            iterations,
-            widest=p.layout.widest,
-        )
+        phases = iterations * (self.colours + acceleration.phases)
+        work = visit, p.layout.batch_colours, self.links, acceleration, iterations
+        p.device.step(sweeps, phases, *work, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -12,24 +12,22 @@ from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import (
     chosen_by_type,
+    do,
     each,
-    enter,
     gather,
     generic,
-    inside,
     kernel,
     lane_range,
-    leave,
     load,
     number,
     physics,
-    proceed,
     row_at,
     scatter,
     store,
     total,
     unrolled,
 )
+from supple.ordering import colour_bounds, each_colour
 from supple.problem.held import six
 from supple.problem.records import act, begin_step
 from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
@@ -193,44 +191,48 @@ def _rows_of(start, batch):
     return lambda start, batch: (start[batch], start[batch + 1])
 
 
-def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> None:
-    """Visit every element of every projection once, one projection after the other, colour by colour."""
+class Sweep(NamedTuple):
+    """Visit all elements of a projection."""
+
+    projection: Any
+    u: Any
 
 
-@chosen_by_type(sweep_projections)
+@do.of(Sweep)
+def _sweep_batch(sweep, batch):
+    begin, end = rows_of(sweep.projection.places.start, number(batch))
+    for k in range(begin, end):
+        project(sweep.projection, row_at(batch, k), sweep.u)
+
+
+def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
+    """Visit every element of every projection once, one projection after the other, colour by colour; returns
+    the phase that follows."""
+    return phase
+
+
+@chosen_by_type(sweep_projections, leads_on=True)
 def _sweep_projections(projections, team, phase, u):
     if len(projections) == 0:
-        return lambda projections, team, phase, u: None
+        return lambda projections, team, phase, u: phase
 
     def first_then_rest(projections, team, phase, u):
-        projection = projections[0]
-        places = projection.places
-        colours = len(places.colour_start) - 1
-        first, last = places.colour_start[0], places.colour_start[min(1, colours)]
-        for colour in range(colours):
-            batch = enter(team, phase + colour, first, last)
-            while inside(batch, last):
-                begin, end = rows_of(places.start, number(batch))
-                for k in range(begin, end):
-                    project(projection, row_at(batch, k), u)
-                batch = proceed(team, phase + colour, batch, first, last)
-            following = places.colour_start[min(colour + 2, colours)]  # read while others still work
-            leave(team, phase + colour, first, last)
-            first, last = last, following
-        sweep_projections(projections[1:], team, phase + colours, u)
+        colours = projections[0].places.colour_start
+        bounds = colour_bounds(colours, 0)
+        following = each_colour(team, phase, colours, bounds, Sweep(projections[0], u))
+        return sweep_projections(projections[1:], team, following, u)
 
     return first_then_rest
 
 
 @kernel
-def element_sweeps(team, steps, projections, u, sweeps, phases):
-    """That many sweeps, each of `phases` phases, in every step."""
+def element_sweeps(team, steps, projections, u, sweeps):
+    """That many sweeps in every step."""
     phase = 0
     for _ in range(steps.times):
         phase = begin_step(steps, team, phase)
         for _ in range(sweeps):
-            sweep_projections(projections, team, phase, u)
-            phase += phases
+            phase = sweep_projections(projections, team, phase, u)
 
 
 # An element's corners as tuples, the one that comes first in its row leading.

@@ -12,9 +12,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, matmul, scaled
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    cofactor,
+    combine,
+    contract,
+    inverse_spd,
+    matmul,
+    minus9,
+    plus9,
+    scaled,
+)
 from supple.checks import one_number, whole_number
-from supple.kernels import copy_of, load, physics, store
+from supple.kernels import copy_of, load, passage, physics, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus, stress
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.projection import (
@@ -88,9 +98,9 @@ def _project_blended(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     N = held_corners(places, row)
-    C, D, k, _, _, _ = constraint_pair(material, measure(places.rows, x, g))
+    C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
     x = _blend(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 0)
-    _, _, _, C, D, k = constraint_pair(material, measure(places.rows, x, g))
+    C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
     x = _blend(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 1)
     put_corners(places, row, u, x)
 
@@ -119,11 +129,25 @@ class PiolaProjection(Projection):
     __slots__ = ()
 
 
-@physics
-def _inverse_symmetric(A):
-    """A⁻¹ of a symmetric positive definite 3×3 matrix."""
-    C = cofactor(A)
-    return scaled(1.0 / (A[0] * C[0] + A[1] * C[1] + A[2] * C[2]), C)
+@passage
+def _newton_step(material, F, alone, G):
+    """(P, F) after one step towards F + P(F) G = F̃, `alone`.
+
+    The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof,
+    δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, h the residual, and s = cof : δF found by Sherman-Morrison
+    [eq. 49]. In this form pinned corners need no special case. The new stress is the linearised one,
+    P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
+    """
+    P = stress(material, F)
+    a, b = bound_coefficients(material, F)
+    h = plus9(minus9(F, alone), matmul(P, G))
+    Z = inverse_spd(add_diagonal(scaled(a, G), 1.0))
+    C = cofactor(F)
+    CGZ = matmul(matmul(C, G), Z)
+    hZ = matmul(h, Z)
+    s = -contract(C, hZ) / (1.0 + b * contract(C, CGZ))
+    dF = combine(-1.0, hZ, -b * s, CGZ)
+    return plus9(P, combine(a, dF, b * s, C)), plus9(F, dF)
 
 
 @project.of(PiolaProjection)
@@ -131,34 +155,21 @@ def _project_piola(projection, row, u):
     """Newton on one element with the stresses of its neighbours fixed [PXPBD Algorithm 2].
 
     Without its own stress the element would have the deformation gradient F̃ = F + P G, G = V Γ. Wanted is F
-    with F + P(F) G = F̃. The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian
-    a I + b cof ⊗ cof, δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, h the residual, and s = cof : δF found by
-    Sherman-Morrison [eq. 49]. In this form pinned corners need no special case. The new stress is the
-    linearised one, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding. Where corners are held
-    along some directions G is only an upper bound of how F yields, and the step somewhat shorter.
+    with F + P(F) G = F̃. Where corners are held along some directions G is only an upper bound of how F
+    yields, and the step somewhat shorter.
     """
     places, (stresses,), (newton_steps,) = projection.places, projection.memory, projection.options
     x, W, g, V, material = element(places, row, u)
     G = scaled(V, mobility(W, g))
     old = load_matrix(stresses, row)
     F = measure(places.rows, x, g)
-    alone = combine(1.0, F, 1.0, matmul(old, G))
+    alone = plus9(F, matmul(old, G))
     new = old
     for _ in range(newton_steps):
-        P = stress(material, F)
-        a, b = bound_coefficients(material, F)
-        h = combine(1.0, combine(1.0, F, -1.0, alone), 1.0, matmul(P, G))
-        Z = _inverse_symmetric(add_diagonal(scaled(a, G), 1.0))
-        C = cofactor(F)
-        CGZ = matmul(matmul(C, G), Z)
-        hZ = matmul(h, Z)
-        s = -contract(C, hZ) / (1.0 + b * contract(C, CGZ))
-        dF = combine(-1.0, hZ, -b * s, CGZ)
-        new = combine(1.0, P, 1.0, combine(a, dF, b * s, C))
-        F = combine(1.0, F, 1.0, dF)
+        new, F = _newton_step(material, F, alone, G)
     for p in range(9):
         store(stresses, row, p, new[p])
-    push = free_corners(held_corners(places, row), spread(combine(1.0, new, -1.0, old), g))
+    push = free_corners(held_corners(places, row), spread(minus9(new, old), g))
     put_corners(places, row, u, shifted(x, -V, W, push))
 
 

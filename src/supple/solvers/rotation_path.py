@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
@@ -27,7 +27,7 @@ from supple.algebra.matrix3 import (
     solve_spd,
     transpose,
 )
-from supple.kernels import RECORD, each, enter, gather, inside, kernel, leave, load, physics, proceed, store
+from supple.kernels import RECORD, do, each, each_item, gather, kernel, load, physics, store
 from supple.problem import Problem
 from supple.solvers.laplace import Laplace
 from supple.terms.elastic import Elastic, corners, displacement_gradient, rest_gradient, shape_gradients
@@ -101,32 +101,53 @@ _pull_corners = each("pulls, row, M, g", "_put(pulls, row, i, matvec(M, g[i]))",
 """Store M gₐ for every corner."""
 
 
+class Spins(NamedTuple):
+    """Angular velocities of the elements in a row under d into spins (rows, 3, lanes) [rad]."""
+
+    rows: Any
+    own: Any
+    u: Any
+    d: Any
+    spins: Any
+
+
+@do.of(Spins)
+def _spins(work, row):
+    F, D, _ = motion_at(work.rows, row, work.own, work.u, work.d)
+    _put(work.spins, row, 0, spin_of(F, D))
+
+
+class Pulls(NamedTuple):
+    """weight (F(t) - F - t D) gₐ for each corner a of the elements in a row, into pulls (rows, 3 k,
+    lanes)."""
+
+    motion: Any
+    weights: Any
+    t: Any
+    pulls: Any
+
+
+@do.of(Pulls)
+def _pulls(work, row):
+    motion, t = work.motion, work.t
+    F, D, g = motion_at(motion.rows, row, motion.own, motion.u, motion.d)
+    w = (load(motion.spins, row, 0), load(motion.spins, row, 1), load(motion.spins, row, 2))
+    stretching = combine(1.0, D, -1.0, matmul(skew(w), F))
+    turned = matmul(turned_by(scale(t, w)), combine(1.0, F, t, stretching))
+    missing = combine(1.0, turned, -1.0, combine(1.0, F, t, D))
+    _pull_corners(work.pulls, row, scaled(load(work.weights, row, 0), missing), g)
+
+
 @kernel
 def measure_spins(team, rows, own, u, d, spins):
-    """Angular velocities of elements under d into spins (rows, 3, lanes) [rad]."""
-    last = len(own)
-    row = enter(team, 0, 0, last)
-    while inside(row, last):
-        F, D, _ = motion_at(rows, row, own, u, d)
-        _put(spins, row, 0, spin_of(F, D))
-        row = proceed(team, 0, row, 0, last)
-    leave(team, 0, 0, last)
+    """Angular velocities of all elements."""
+    each_item(team, 0, 0, len(own), Spins(rows, own, u, d, spins))
 
 
 @kernel
 def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
-    """weight (F(t) - F - t D) gₐ for each corner a of the elements, into pulls (rows, 3 k, lanes)."""
-    last = len(own)
-    row = enter(team, 0, 0, last)
-    while inside(row, last):
-        F, D, g = motion_at(rows, row, own, u, d)
-        w = (load(spins, row, 0), load(spins, row, 1), load(spins, row, 2))
-        stretching = combine(1.0, D, -1.0, matmul(skew(w), F))
-        turned = matmul(turned_by(scale(t, w)), combine(1.0, F, t, stretching))
-        missing = combine(1.0, turned, -1.0, combine(1.0, F, t, D))
-        _pull_corners(pulls, row, scaled(load(weights, row, 0), missing), g)
-        row = proceed(team, 0, row, 0, last)
-    leave(team, 0, 0, last)
+    """What the turning of all elements pulls their corners by."""
+    each_item(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
 
 
 class Turning(NamedTuple):

@@ -91,9 +91,9 @@ def _project_pair(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     N = held_corners(places, row)
-    C, D, k, _, _, _ = constraint_pair(material, measure(places.rows, x, g))
+    C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
     x = _solve_constraint(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 0)
-    _, _, _, C, D, k = constraint_pair(material, measure(places.rows, x, g))
+    C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
     x = _solve_constraint(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 1)
     put_corners(places, row, u, x)
 

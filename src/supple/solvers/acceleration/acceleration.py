@@ -65,9 +65,9 @@ class Unaccelerated(AccelerationRun):
 
 @generic
 def accelerate(acceleration, team, phase, iteration, u):
-    """Improve u after a sweep, in the phases from `phase` on."""
+    """Improve u after a sweep, in the phases from `phase` on; returns the one that follows."""
 
 
 @accelerate.of(NoMemory)
 def _nothing(acceleration, team, phase, iteration, u):
-    pass
+    return phase

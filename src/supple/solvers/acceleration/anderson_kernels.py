@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 from supple.kernels import (
     RECORD,
     copy_of,
-    enter,
-    inside,
+    do,
+    each_item,
     lane_total,
-    leave,
     number,
     number_at,
     numbers_at,
     offset_of,
     physics,
-    proceed,
     put_number,
     put_numbers,
     records,
@@ -64,93 +62,93 @@ class AndersonMemory(NamedTuple):
     mix: Any
 
 
-@accelerate.of(AndersonMemory)
-def _anderson(acceleration, team, phase, iteration, u):
-    _remember(acceleration, team, phase, u)
-    _weigh(acceleration, team, phase + 1)
-    _mix(acceleration, team, phase + 2, u)
-
-
 @physics
 def _back(slot, steps, columns):
     """The place of f and g that many sweeps before those at a slot; a division would take longer."""
     return slot - steps if slot >= steps else slot - steps + columns
 
 
-@physics
-def _remember(a, team, phase, u):
-    """f and g of this sweep, and the parts of the products of f with itself and earlier ones."""
-    columns, count = len(a.f), records(team, u)
+class Remember(NamedTuple):
+    """f and g of this sweep, and the parts of the products of f with itself and earlier ones; count: records
+    of a copy of the state."""
+
+    memory: Any
+    u: Any
+    count: Any
+
+
+@do.of(Remember)
+def _remember(work, item):
+    a, u, count = work.memory, work.u, work.count
+    columns = len(a.f)
     size, stride = -(-count // PARTS), RECORD * len(a.x)
-    item = enter(team, phase, 0, PARTS * columns)
-    while inside(item, PARTS * columns):
-        part = number(item) // columns  # those who read the same u and x are close together
-        column = number(item) - part * columns
-        copy = copy_of(item)
-        age = _back(a.slot[copy], column, columns)
-        first, step = strides(item)
-        there, start = stride * column, RECORD * offset_of(item)
-        i, end = start + RECORD * part * size + first, start + RECORD * min(count, (part + 1) * size)
-        total = 0.0
-        if age == 0:
-            while i < end:
-                g = number_at(u, i)
-                f = g - number_at(a.x, i)
-                put_number(a.f, there + i, f)
-                put_number(a.g, there + i, g)
-                total += 1.0 * f * f  # 1.0 makes it float64
-                i += step
-        elif age <= min(a.known[copy], a.window[copy]):
-            while i < end:
-                f = number_at(u, i) - number_at(a.x, i)
-                total += 1.0 * f * number_at(a.f, there + i)
-                i += step
-        total = lane_total(item, total)
-        if first == 0:
-            a.parts[copy, part, column] = total
-        item = proceed(team, phase, item, 0, PARTS * columns)
-    leave(team, phase, 0, PARTS * columns)
+    part = number(item) // columns  # those who read the same u and x are close together
+    column = number(item) - part * columns
+    copy = copy_of(item)
+    age = _back(a.slot[copy], column, columns)
+    first, step = strides(item)
+    there, start = stride * column, RECORD * offset_of(item)
+    i, end = start + RECORD * part * size + first, start + RECORD * min(count, (part + 1) * size)
+    total = 0.0
+    if age == 0:
+        while i < end:
+            g = number_at(u, i)
+            f = g - number_at(a.x, i)
+            put_number(a.f, there + i, f)
+            put_number(a.g, there + i, g)
+            total += 1.0 * f * f  # 1.0 makes it float64
+            i += step
+    elif age <= min(a.known[copy], a.window[copy]):
+        while i < end:
+            f = number_at(u, i) - number_at(a.x, i)
+            total += 1.0 * f * number_at(a.f, there + i)
+            i += step
+    total = lane_total(item, total)
+    if first == 0:
+        a.parts[copy, part, column] = total
 
 
-@physics
-def _weigh(a, team, phase):
+class Weigh(NamedTuple):
     """c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf over the latest differences, by elimination; none after f has grown much,
     which begins a new history."""
+
+    memory: Any
+
+
+@do.of(Weigh)
+def _weigh(work, item):
+    a = work.memory
     columns = len(a.f)
-    item = enter(team, phase, 0, 1)
-    while inside(item, 1):
-        copy = copy_of(item)
-        first, step = strides(item)
-        now, known = a.slot[copy], a.known[copy]
-        k = first
-        while k < columns:
-            total = 0.0
-            for part in range(0, PARTS, 16):
-                total += _sixteen(a.parts, copy, part, k)
-            a.products[copy, now, k] = total
-            a.products[copy, k, now] = total
-            a.mix[copy, k] = 0.0
-            k += step
-        together(item)
-        before = _back(now, 1, columns)
-        if a.products[copy, now, now] > GROWTH * GROWTH * a.products[copy, before, before]:
-            known = 0
-        used = min(known, a.window[copy])
-        least = _assemble(a, copy, now, used, first, step)
-        _eliminate(a, item, copy, used, least, first, step)
-        k = first
-        while k < used:
-            c, older = a.system[copy, k, used], 0.0
-            if k + 1 < used:
-                older = a.system[copy, k + 1, used]
-            a.mix[copy, _back(now, k + 1, columns)] = c - older
-            k += step
-        together(item)
-        if first == 0:
-            a.known[copy] = min(known + 1, columns - 1)
-            a.slot[copy] = now + 1 if now + 1 < columns else 0
-        item = proceed(team, phase, item, 0, 1)
-    leave(team, phase, 0, 1)
+    copy = copy_of(item)
+    first, step = strides(item)
+    now, known = a.slot[copy], a.known[copy]
+    k = first
+    while k < columns:
+        total = 0.0
+        for part in range(0, PARTS, 16):
+            total += _sixteen(a.parts, copy, part, k)
+        a.products[copy, now, k] = total
+        a.products[copy, k, now] = total
+        a.mix[copy, k] = 0.0
+        k += step
+    together(item)
+    before = _back(now, 1, columns)
+    if a.products[copy, now, now] > GROWTH * GROWTH * a.products[copy, before, before]:
+        known = 0
+    used = min(known, a.window[copy])
+    least = _assemble(a, copy, now, used, first, step)
+    _eliminate(a, item, copy, used, least, first, step)
+    k = first
+    while k < used:
+        c, older = a.system[copy, k, used], 0.0
+        if k + 1 < used:
+            older = a.system[copy, k + 1, used]
+        a.mix[copy, _back(now, k + 1, columns)] = c - older
+        k += step
+    together(item)
+    if first == 0:
+        a.known[copy] = min(known + 1, columns - 1)
+        a.slot[copy] = now + 1 if now + 1 < columns else 0
 
 
 @physics
@@ -238,33 +236,37 @@ def _put_rows(M, copy, i, j, values):
     M[copy, i + 2, j], M[copy, i + 3, j] = values[2], values[3]
 
 
-@physics
-def _mix(a, team, phase, u):
-    """x = g - Σ cᵢ Δgᵢ = g + Σ mixᵢ (gᵢ - g)."""
-    columns, count, size = len(a.f), records(team, u), records_at_once(team)
-    blocks, stride = -(-count // size), RECORD * len(a.x)
-    block = enter(team, phase, 0, blocks)
-    while inside(block, blocks):
-        copy = copy_of(block)
-        first, step, width = spans(block, u)
-        start = RECORD * offset_of(block)
-        i = start + RECORD * number(block) * size + first
-        end = start + RECORD * min(count, (number(block) + 1) * size)
-        now = _back(a.slot[copy], 1, columns)  # which has moved on
-        while i < end:
-            i = min(i, end - width)  # the last pack of all takes some numbers a second time
-            g = numbers_at(a.g, block, stride * now + i)
-            change = 0.0 * g  # summed up by itself, since it is small against g
-            for k in range(0, columns, 4):
-                first_two = _pull(a, block, k, now, g, i) + _pull(a, block, k + 1, now, g, i)
-                last_two = _pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)
-                change = change + (first_two + last_two)
-            x = g + change
-            put_numbers(a.x, i, x)
-            put_numbers(u, i, x)
-            i += step
-        block = proceed(team, phase, block, 0, blocks)
-    leave(team, phase, 0, blocks)
+class Mix(NamedTuple):
+    """x = g - Σ cᵢ Δgᵢ = g + Σ mixᵢ (gᵢ - g) for `count` records in blocks of `size`."""
+
+    memory: Any
+    u: Any
+    count: Any
+    size: Any
+
+
+@do.of(Mix)
+def _mix(work, block):
+    a, u, count, size = work.memory, work.u, work.count, work.size
+    columns, stride = len(a.f), RECORD * len(a.x)
+    copy = copy_of(block)
+    first, step, width = spans(block, u)
+    start = RECORD * offset_of(block)
+    i = start + RECORD * number(block) * size + first
+    end = start + RECORD * min(count, (number(block) + 1) * size)
+    now = _back(a.slot[copy], 1, columns)  # which has moved on
+    while i < end:
+        i = min(i, end - width)  # the last pack of all takes some numbers a second time
+        g = numbers_at(a.g, block, stride * now + i)
+        change = 0.0 * g  # summed up by itself, since it is small against g
+        for k in range(0, columns, 4):
+            first_two = _pull(a, block, k, now, g, i) + _pull(a, block, k + 1, now, g, i)
+            last_two = _pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)
+            change = change + (first_two + last_two)
+        x = g + change
+        put_numbers(a.x, i, x)
+        put_numbers(u, i, x)
+        i += step
 
 
 @physics
@@ -273,3 +275,12 @@ def _pull(a, place, column, now, g, i):
     share = a.mix[copy_of(place), column]
     source = column if share != 0.0 else now
     return share * (numbers_at(a.g, place, RECORD * len(a.x) * source + i) - g)
+
+
+@accelerate.of(AndersonMemory)
+def _anderson(acceleration, team, phase, iteration, u):
+    count, size = records(team, u), records_at_once(team)
+    each_item(team, phase, 0, PARTS * len(acceleration.f), Remember(acceleration, u, count))
+    each_item(team, phase + 1, 0, 1, Weigh(acceleration))
+    each_item(team, phase + 2, 0, -(-count // size), Mix(acceleration, u, count, size))
+    return phase + 3

@@ -58,6 +58,7 @@ def _extrapolate(operation, place, i):
 def _chebyshev(acceleration, team, phase, iteration, u):
     extrapolate = Extrapolate(acceleration, acceleration.first + iteration, u)
     for_each(team, phase, (records(team, u),), (extrapolate,))
+    return phase + 1
 
 
 @dataclass(frozen=True)

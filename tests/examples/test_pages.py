@@ -1,0 +1,80 @@
+"""Python on the pages of docs/ works as it stands there."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import face, material
+
+import supple
+from supple.linear import Assembly, Multilevel, pcg
+from supple.materials import Parameter
+from supple.solving import make_problem
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def code_of(page: str) -> str:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+
+
+def run(code: str, **names):
+    exec(code, names)
+    return names
+
+
+def motions(folder: Path) -> None:
+    names = run(code_of("motions.md"))
+    assert names["frame"].report.ok
+    assert names["sim"].time == 0
+
+
+def live(folder: Path) -> None:
+    path = folder / "scene.toml"
+    path.write_text(
+        "[[solid]]\nmesh = { block = { cells = [4, 4, 4] } }\n"
+        "material = { corotated = { young = 1e4, poisson = 0.3 } }\n"
+        "[[pin]]\nwhere = { side = 'x-' }\n"
+    )
+    code = code_of("live.md")
+    assert "scenes/twist.toml" in code
+    session = run(code.replace("scenes/twist.toml", path.as_posix()))["session"]
+    assert session.snapshot.shapes[0].positions.shape == (125, 3)
+    assert not session._thread.is_alive()
+
+
+def linear(folder: Path) -> None:
+    scene = supple.Scene()
+    body = scene.add_solid(supple.block(3), material("corotated"))
+    scene.pin(body.where(face(0, 0)))
+    problem = make_problem(scene, True, supple.Compute())
+    known = {"Assembly": Assembly, "Multilevel": Multilevel, "pcg": pcg, "problem": problem}
+    names = run(code_of("design/linear.md"), b=np.ones(Assembly(problem).size), **known)
+    assert np.linalg.norm(names["H"] @ names["x"] - names["b"]) < 0.5 * np.linalg.norm(names["b"])
+    assert names["negative"] is None
+
+
+def parameters(folder: Path) -> None:
+    muscle = run(code_of("design/parameters.md"), supple=supple, Parameter=Parameter)["Muscle"].example()
+    assert muscle.shear == 1e3
+    assert muscle.activation == 0
+
+
+PAGES = {
+    "motions.md": motions,
+    "live.md": live,
+    "design/linear.md": linear,
+    "design/parameters.md": parameters,
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page, tmp_path):
+    PAGES[page](tmp_path)
+
+
+def test_every_page_with_python_is_run():
+    with_python = {p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md") if "```python" in p.read_text()}
+    assert with_python == set(PAGES)

@@ -1,0 +1,154 @@
+"""Drivers: every item once, whoever does it, and no phase before the one before is over."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from supple.kernels import do, each_item, kernel, leads, number, run, strides, threads_for
+from supple.kernels.lanewise import run_lanewise
+from supple.kernels.team import CHUNK
+from supple.linear.tiles import TILE, each_row
+from supple.ordering import ListedColours, colour_bounds, each_colour
+
+TEAMS = [1, 2, 3, 8, "lanes"]
+"""Numbers of threads, and a device that does lane after lane."""
+
+SIZES = [0, 1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK + 3]
+
+
+class Count(NamedTuple):
+    """done[item] += 1, by the first of the threads at a place; and early[item], how many items of `before`
+    are not done yet."""
+
+    done: Any
+    before: Any
+    early: Any
+
+
+@do.of(Count)
+def _count(work, place):
+    first, _ = strides(place)
+    if first == 0 and leads(place):
+        item = number(place)
+        for other in work.before:
+            if work.done[other] == 0:
+                work.early[item] += 1
+        work.done[item] += 1
+
+
+class Mark(NamedTuple):
+    """done[row] += 1."""
+
+    done: Any
+
+
+@do.of(Mark)
+def _mark(work, row):
+    work.done[row] += 1
+
+
+@kernel
+def count_items(team, first, last, work):
+    each_item(team, 0, first, last, work)
+
+
+@kernel
+def count_twice(team, first, last, work, then):
+    each_item(team, 0, 0, first, work)
+    each_item(team, 1, first, last, then)
+
+
+@kernel
+def mark_rows(team, first, last, work):
+    each_row(team, 0, first, last, work)
+
+
+class Order(NamedTuple):
+    """seen[batch]: how many batches of the colour before were done when it was."""
+
+    colour: Any
+    done: Any
+    seen: Any
+
+
+@do.of(Order)
+def _order(work, place):
+    first, _ = strides(place)
+    if first == 0:
+        batch = number(place)
+        for other in range(len(work.colour)):
+            if work.colour[other] == work.colour[batch] - 1:
+                work.seen[batch] += work.done[other]
+        work.done[batch] += 1
+
+
+@kernel
+def count_colours(team, colours, work, sweeps, phases):
+    bounds = colour_bounds(colours, 0)
+    phase = 0
+    for _ in range(sweeps):
+        phase = each_colour(team, phase, colours, bounds, work)
+    phases[0] = phase
+
+
+def on(team, kernel, phases, *args):
+    if team == "lanes":
+        run_lanewise(kernel, phases, np.zeros(1, np.int32), 1, *args)
+    else:
+        run(kernel, team, threads_for(phases), *args)
+
+
+def nothing(n):
+    return np.zeros(n, np.int64)
+
+
+@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("first", [0, 3])
+def test_every_item_once(team, count, first):
+    done = nothing(first + count + 2)
+    on(team, count_items, 1, first, first + count, Count(done, nothing(0), nothing(len(done))))
+    np.testing.assert_array_equal(np.flatnonzero(done), np.arange(first, first + count))
+    assert done.max(initial=0) <= 1
+
+
+@pytest.mark.parametrize("team", TEAMS)
+def test_a_phase_begins_when_the_one_before_is_over(team):
+    first, last = 200, 400
+    done, early = nothing(last), nothing(last)
+    work = Count(done, nothing(0), early), Count(done, np.arange(first), early)
+    for _ in range(20):
+        done[:] = early[:] = 0
+        on(team, count_twice, 2, first, last, *work)
+        assert (done == 1).all()
+        assert not early.any()
+
+
+@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize("count", [0, 1, TILE - 1, TILE, TILE + 1, 5 * TILE])
+@pytest.mark.parametrize("first", [0, 7])
+def test_every_row_once(team, count, first):
+    done = nothing(first + count + 2)
+    on(team, mark_rows, 1, first, first + count, Mark(done))
+    np.testing.assert_array_equal(np.flatnonzero(done), np.arange(first, first + count))
+    assert done.max(initial=0) <= 1
+
+
+@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("sizes", [[], [1], [0], [3, 0, 20], [40, 1, 17, 9]])
+def test_colours_follow_each_other(team, listed, sizes):
+    """In batches as they are and in those of a list, which has room for more colours; twice."""
+    start, n, sweeps = np.cumsum([0, *sizes]), sum(sizes), 2
+    order = np.random.default_rng(0).permutation(n) if listed else np.arange(n)
+    colour = nothing(n)
+    colour[order] = np.repeat(np.arange(len(sizes)), sizes)
+    room = np.append(start, [-1, -1])
+    colours = ListedColours(len(sizes), room, order) if listed else start
+    done, seen, phases = nothing(n), nothing(n), nothing(1)
+    on(team, count_colours, sweeps * len(sizes), colours, Order(colour, done, seen), sweeps, phases)
+    np.testing.assert_array_equal(done, sweeps)
+    before = np.array([0, *sizes])[colour] if n else nothing(0)
+    np.testing.assert_array_equal(seen, before * (1 + 2))
+    assert phases[0] == sweeps * len(sizes)
