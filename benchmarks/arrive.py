@@ -67,13 +67,15 @@ def organic(file: str, young: float, name: str = "corotated", poisson: float = 0
 
 
 def wrung(angle: float, name: str = "corotated") -> Case:
-    """A bar of 5:1:1 whose end is turned about its axis [rad]."""
+    """A bar of 5:1:1 whose end is turned about its axis [rad]; it starts twisted evenly, since whole turns of
+    the end alone would not show."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((30, 6, 6), (1, 0.2, 0.2)), of(name, 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
     turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=angle)
     scene.pin(body.where(lambda X: X[:, 0] > 1 - 1e-9), motion=turn)
-    return scene, None
+    twist = supple.Twist(axis=(1, 0, 0), centre=(0, 0.1, 0.1), angle=angle)
+    return scene, lambda scene: twist(np.array(body.points), np.inf)
 
 
 def column() -> Case:

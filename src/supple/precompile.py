@@ -9,6 +9,8 @@ from itertools import product
 from multiprocessing import get_context
 from time import perf_counter
 
+import numpy as np
+
 from supple.compute import Compute
 from supple.kernels import default_threads
 from supple.materials import MATERIALS
@@ -57,11 +59,16 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
     scene = Scene(gravity=(0, -1, 0))
     body = scene.add_solid(block(2), MATERIALS[material].example(), density=1)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    bent = body.points + 0.1 * np.square(body.points[:, :1]) * [
+        0,
+        1,
+        0,
+    ]  # so that steps have to turn elements
     for solver in _phases(solvers):
         if precision not in solver.precisions or device not in solver.devices:
             continue
         compute = Compute(device, precision, threads=1)
-        equilibrium(scene, solver, max_iterations=30, compute=compute)
+        equilibrium(scene, solver, start=bent, max_iterations=30, compute=compute)
         motion = simulate(
             scene, solver, dt=0.01, frames=2, quasistatic=False, max_iterations=30, compute=compute
         )

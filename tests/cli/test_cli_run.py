@@ -161,3 +161,12 @@ def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
     text = copy.read_text()
     supple_json("run", str(copy), "--output", "out", "--overwrite", "--no-picture")
     assert copy.read_text() == text
+
+
+def test_summaries_tell_the_distance():
+    """Of the body that is farthest off, where it was computed."""
+    from supple.cli.summary import _distance
+
+    certificate = {"bodies": [{"of_size": 1e-5}, {"of_size": 2e-5}], "stable": False}
+    assert _distance({"certificate": certificate}) == {"distance": "2.0e-05 of the size, not stable"}
+    assert _distance({"certificate": None}) == {}

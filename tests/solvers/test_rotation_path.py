@@ -19,7 +19,7 @@ import supple
 from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.rotation_path import RotationPath, turned_by
+from supple.solvers.rotation_path import STRAIGHT, RotationPath, turned_by
 
 MODELS = {
     "block": lambda: build_model(cantilever(material("corotated")), True),
@@ -129,3 +129,20 @@ def test_flying_bodies_turn_as_one():
         problem.positions = problem.model.rest @ Q.T + 3.0
         path = RotationPath(problem).along((problem.positions - 3.0) @ spin([0.1, 0.2, -0.3]).T)
         assert path.turn == pytest.approx(np.linalg.norm([0.1, 0.2, -0.3]), rel=1e-9)
+
+
+def test_precompiled_solves_turn_elements(monkeypatch):
+    """What is compiled ahead has the kernels of turning paths."""
+    from supple import precompile
+
+    turned = []
+    along = RotationPath.along
+
+    def watched(self, d):
+        path = along(self, d)
+        turned.append(path.turn)
+        return path
+
+    monkeypatch.setattr(RotationPath, "along", watched)
+    precompile._compile("corotated", "float64", (supple.Descent(),), "cpu")
+    assert max(turned) > STRAIGHT

@@ -21,6 +21,15 @@ def print_summary(account: dict[str, Any], folder: Path) -> None:
     stdout().print(table)
 
 
+def _distance(frame: dict[str, Any]) -> dict[str, str]:
+    """How far the body that is farthest off is from its equilibrium, where that was computed."""
+    certificate = frame.get("certificate")
+    if not certificate:
+        return {}
+    worst = max(body["of_size"] for body in certificate["bodies"])
+    return {"distance": f"{worst:.1e} of the size" + ("" if certificate["stable"] else ", not stable")}
+
+
 def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
     scene, frames, totals = account["scene"], account["frames"], account["totals"]
     last = frames[-1]
@@ -35,6 +44,7 @@ def _rows(account: dict[str, Any], folder: Path) -> dict[str, str]:
         **({"inverted": inverted(frames)} if has_inverted(frames) else {}),
         "iterations": f"{totals['iterations']:,}" + (f" in {len(frames)} frames" if several else ""),
         "imbalance": f"{totals['worst_imbalance']:.2e}" + (" at worst" if several else ""),
+        **_distance(last),
         "reduction": f"{last['reduction']:.2e}" + (" in the last frame" if several else ""),
         "energy": f"{last['energy']:.6g} J" + (" in the last frame" if several else ""),
         "seconds": f"{totals['seconds']:.3g}"

@@ -40,9 +40,7 @@ STIFF_MODEL = 1.4, 4.0
 POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
-RESCUE_SWEEPS = 10
-
-CURVATURE_TRIALS = 6
+RESCUE_SWEEPS, CURVATURE_TRIALS = 10, 6
 
 CURVATURE_TURN = 1.0
 """How far elements turn [rad] in the first step that is tried along negative curvature."""
@@ -199,8 +197,7 @@ class NewtonPCG:
         """From x to a state of lower energy, unless there is none to be found."""
         balance = self.problem.balance()
         if self.at_saddle:
-            self._leave_balance(balance)
-            return
+            return self._leave_balance(balance)
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
         begin, start = self._present(), Start.of(self.problem, balance.residual)
@@ -283,8 +280,7 @@ class NewtonPCG:
         p = self.linear.direction(PROBED, 0.0, probe=True).concave
         if p is not None:
             self._leave_saddle(p, Start.of(self.problem, balance.residual), None)
-        self.at_saddle = self._stuck = False
-        self._residual = None
+        self.at_saddle, self._stuck, self._residual = False, False, None
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
         """Also down along ±p, from where the step has led."""
