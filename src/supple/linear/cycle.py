@@ -34,7 +34,7 @@ SPREAD = 8.0
 
 class Fine(NamedTuple):
     """A matrix of 3×3 blocks, the inverses (f, 9) of its diagonal, and the motions of its rows' aggregates:
-    parent (f,), offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some numbers after them
+    parent (f,), negative for none, offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some numbers after them
     that are read but do not matter; what is fourth in a vector is 0."""
 
     indptr: Any
@@ -320,10 +320,11 @@ def _prolong_fine(team, phase, fine, A, x, y, over):
     while inside(place, tiles(rows)):
         i, end, step = tile_of(place, 0, rows)
         while i < end:
-            e, o = _six_at(A.x, fine.parent[i]), fine.offset
-            y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
-            y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
-            y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
+            parent = fine.parent[i]
+            e, o, far = _six_at(A.x, max(parent, 0)), fine.offset, over if parent >= 0 else 0.0 * over
+            y[i, 0] = x[i, 0] + far * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
+            y[i, 1] = x[i, 1] + far * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
+            y[i, 2] = x[i, 2] + far * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
             i += step
         place = proceed(team, phase, place, 0, tiles(rows))
     leave(team, phase, 0, tiles(rows))

@@ -16,6 +16,7 @@ from scipy.sparse import bsr_matrix
 from supple.kernels import kernel
 from supple.linear.aggregates import coarsen
 from supple.linear.assembly import Assembly
+from supple.linear.basis import stiff_basis
 from supple.linear.cycle import Coarse, Cycle, Fine, apply_cycle, cycle_phases
 from supple.linear.inverses import invert_blocks, invert_coarse, invert_dense
 from supple.linear.radius import POWER_STEPS, SAFETY, raise_powers
@@ -46,11 +47,17 @@ class Multilevel:
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.device, self.pattern = assembly.problem.device, assembly.pattern
-        connections = assembly.connections()
-        own = connections[self.pattern.diagonal]
+        blocks = assembly.at_rest()
+        connections = np.sqrt(np.square(blocks).sum(axis=(1, 2)))
+        self.basis = stiff_basis(assembly, connections[self.pattern.diagonal])
+        coarse = np.ones(self.pattern.rows, bool)
+        if self.basis is not None:
+            self.pattern, connections = self.basis.pattern, self.basis.connections(blocks)
+            coarse = ~self.basis.follows
+        own = connections[self.pattern.diagonal][coarse]
         even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
-        self.levels = coarsen(self.pattern, connections)
+        self.levels = coarsen(self.pattern, connections, coarse)
         f, rows = self.pattern.rows, self.levels.rows
         self.bodies = Bodies(
             centre=np.zeros((rows, 3)),
@@ -74,10 +81,12 @@ class Multilevel:
 
 
 class Preconditioner:
-    """z = M r ≈ H⁻¹ r, symmetric and positive definite."""
+    """z = M r ≈ H⁻¹ r, symmetric and positive definite. basis: the unknowns y of its cycles, x = B y."""
 
     def __init__(self, hierarchy: Multilevel, H: bsr_matrix, positions: np.ndarray) -> None:
-        self.device = hierarchy.device
+        self.device, self.basis = hierarchy.device, hierarchy.basis
+        if self.basis is not None:
+            H = self.basis.matrix(H)
         levels, bodies, run = hierarchy.levels, hierarchy.bodies, self.device.run
         count = len(levels.start) - 1
         run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
@@ -156,8 +165,10 @@ class Preconditioner:
         radius[:] = SAFETY * np.sqrt(after / np.maximum(before, 1e-300))
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
-        self.device.run(_precondition, self.phases, self.cycle, as_records(r))
-        return self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
+        b = r if self.basis is None else self.basis.forces(r)
+        self.device.run(_precondition, self.phases, self.cycle, as_records(b))
+        y = self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
+        return y if self.basis is None else self.basis.positions(y)
 
 
 def as_records(vector: np.ndarray) -> np.ndarray:

@@ -53,7 +53,17 @@ def pcg(
     floor: float = 0.0,
     max_iterations: int = 1000,
 ) -> Solution:
-    """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
+    """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor, in the basis of M."""
+    if M.basis is not None:
+        found = _solve(M.basis.matrix(H), M.basis.forces(b), M, eta, floor, max_iterations)
+        negative = None if found.negative is None else M.basis.positions(found.negative)
+        return found._replace(x=M.basis.positions(found.x), negative=negative)
+    return _solve(H, b, M, eta, floor, max_iterations)
+
+
+def _solve(
+    H: bsr_matrix, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
+) -> Solution:
     run, rows = M.device.run, len(b) // 3
     x, p, q = np.zeros((3, rows, 4))
     matrix = Matrix(H.indptr, H.indices, room_after(H.data, np.dtype(float)))

@@ -1,6 +1,7 @@
 """Orderings: what may be updated at the same time."""
 
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
+from supple.ordering.carrying import Carrying, Equations, carrying, equations
 from supple.ordering.changing import ChangingBatches, changes
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.colouring import colour_vertices, incidence
@@ -17,9 +18,11 @@ from supple.ordering.links import Links, batch_links
 from supple.ordering.rows import row_arrays
 
 __all__ = [
+    "Carrying",
     "ChangingBatches",
     "Colours",
     "ElementBatches",
+    "Equations",
     "Links",
     "ListedColours",
     "VertexBatches",
@@ -28,12 +31,14 @@ __all__ = [
     "batch_elements",
     "batch_links",
     "batch_vertices",
+    "carrying",
     "changes",
     "cluster_elements",
     "colour_bounds",
     "colour_count",
     "colour_elements",
     "colour_vertices",
+    "equations",
     "incidence",
     "row_arrays",
     "widest_colour",
