@@ -14,13 +14,13 @@ import numpy as np
 from scipy.sparse import bsr_matrix, csr_array, eye_array
 
 from supple.linear.pattern import Pattern
-from supple.ordering import Equations, carrying, equations
+from supple.ordering import NEARLY_LARGEST, Equations, carrying, equations
 
 if TYPE_CHECKING:
     from supple.linear.assembly import Assembly
 
-STIFF = 4.0
-"""Ties so many times as stiff as what a vertex is part of count as stiff."""
+STIFF = 10.0
+"""Ties so many times as stiff as what the vertex is part of that would follow count as stiff."""
 
 
 class Basis:
@@ -68,8 +68,10 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     row = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))
     shares = np.sqrt(3) * ties.stiffness[row] * C.data**2
     body = np.maximum(own - np.bincount(C.indices, shares, len(free)), 0)
-    stiff = np.zeros(C.shape[0], bool)
-    np.logical_or.at(stiff, row, shares > STIFF * np.maximum(body[C.indices], 1e-12 * own[C.indices]))
+    largest = np.zeros(C.shape[0])
+    np.maximum.at(largest, row, np.abs(C.data))
+    soft = (shares <= STIFF * body[C.indices]) & (np.abs(C.data) >= NEARLY_LARGEST * largest[row])
+    stiff = (largest > 0) & (np.bincount(row[soft], minlength=C.shape[0]) == 0)
     if not stiff.any():
         return None
     weights, follows = carrying(Equations(csr_array(C[stiff]), ties.stiffness[stiff]))

@@ -34,8 +34,8 @@ SPREAD = 8.0
 
 class Fine(NamedTuple):
     """A matrix of 3×3 blocks, the inverses (f, 9) of its diagonal, and the motions of its rows' aggregates:
-    parent (f,), negative for none, offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some numbers after them
-    that are read but do not matter; what is fourth in a vector is 0."""
+    parent (f,), negative for none, offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some
+    numbers after them that are read but do not matter; what is fourth in a vector is 0."""
 
     indptr: Any
     indices: Any

@@ -28,6 +28,13 @@ DEGREE = 3
 OVER = 1.5
 """How far to go along the correction of a coarse level: rigid aggregates are too stiff by about that."""
 
+CALM = 0.5
+"""How far smoothing moves vertices that follow others: they and those that they follow move the same
+elements, and both at once would go too far."""
+
+WIDER = 1.5
+"""How much larger radii are made that have proved too small."""
+
 SHIFT = 1e-9
 """Part of its diagonal that is added to the last level's, which is singular for bodies that nothing holds."""
 
@@ -95,6 +102,8 @@ class Preconditioner:
         good = np.ones(1, bool)
         inverse = np.empty((hierarchy.pattern.rows, 9), hierarchy.dtype)
         run(invert_blocks, 1, hierarchy.pattern.diagonal, H.data, inverse, good)
+        if self.basis is not None:
+            inverse = np.where(self.basis.follows[:, None], CALM * inverse, inverse)
         coarse_inverse = np.zeros(36 * (levels.rows + 1))
         run(invert_coarse, 1, levels.diagonal, coarse, bodies, coarse_inverse, good)
         dense = self._dense(hierarchy, coarse, good)
@@ -163,6 +172,10 @@ class Preconditioner:
             for s in zip(*squares, strict=True)
         )
         radius[:] = SAFETY * np.sqrt(after / np.maximum(before, 1e-300))
+
+    def widen(self) -> None:
+        """Smooth for larger eigenvalues than the powers have shown: M is not positive where one is larger."""
+        self.cycle = self.cycle._replace(radius=WIDER * self.cycle.radius)
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
         b = r if self.basis is None else self.basis.forces(r)

@@ -27,6 +27,9 @@ from supple.linear.cycle import apply_cycle, row_times
 from supple.linear.multilevel import Preconditioner, as_records, room_after
 from supple.linear.rigid import TILE, tile_of, tiles
 
+WIDENINGS = 5
+"""How often a preconditioner is made more cautious that is not positive."""
+
 BURST = 16
 """Iterations per call of the kernel."""
 
@@ -54,16 +57,27 @@ def pcg(
     max_iterations: int = 1000,
 ) -> Solution:
     """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor, in the basis of M."""
-    if M.basis is not None:
-        found = _solve(M.basis.matrix(H), M.basis.forces(b), M, eta, floor, max_iterations)
-        negative = None if found.negative is None else M.basis.positions(found.negative)
-        return found._replace(x=M.basis.positions(found.x), negative=negative)
-    return _solve(H, b, M, eta, floor, max_iterations)
+    if M.basis is None:
+        return _widening(H, b, M, eta, floor, max_iterations)
+    found = _widening(M.basis.matrix(H), M.basis.forces(b), M, eta, floor, max_iterations)
+    negative = None if found.negative is None else M.basis.positions(found.negative)
+    return found._replace(x=M.basis.positions(found.x), negative=negative)
+
+
+def _widening(H: bsr_matrix, b: np.ndarray, M: Preconditioner, *limits: Any) -> Solution:
+    """The solution; again if M turned out not to be positive, which is made so."""
+    for _ in range(WIDENINGS):
+        found, positive = _solve(H, b, M, *limits)
+        if positive:
+            break
+        M.widen()
+    return found
 
 
 def _solve(
     H: bsr_matrix, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
-) -> Solution:
+) -> tuple[Solution, bool]:
+    """Also whether r·Mr was never negative."""
     run, rows = M.device.run, len(b) // 3
     x, p, q = np.zeros((3, rows, 4))
     matrix = Matrix(H.indptr, H.indices, room_after(H.data, np.dtype(float)))
@@ -86,7 +100,7 @@ def _solve(
         done, last = done + steps, figures[steps]
         negative = steps < count and not _arrived(last, target)
     direction = p[:, :3].ravel() if negative else None
-    return Solution(x[:, :3].ravel(), done, direction, _ritz(alphas, betas))
+    return Solution(x[:, :3].ravel(), done, direction, _ritz(alphas, betas)), not last[1] < 0
 
 
 def _arrived(figures: np.ndarray, target: Target) -> bool:

@@ -1,7 +1,7 @@
 """Orderings: what may be updated at the same time."""
 
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
-from supple.ordering.carrying import Carrying, Equations, carrying, equations
+from supple.ordering.carrying import NEARLY_LARGEST, Carrying, Equations, carrying, equations
 from supple.ordering.changing import ChangingBatches, changes
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.colouring import colour_vertices, incidence
@@ -18,6 +18,7 @@ from supple.ordering.links import Links, batch_links
 from supple.ordering.rows import row_arrays
 
 __all__ = [
+    "NEARLY_LARGEST",
     "Carrying",
     "ChangingBatches",
     "Colours",
