@@ -97,7 +97,7 @@ def hanging(stiffness: float) -> Case:
     top = scene.add_solid(supple.block((6, 6, 6), origin=(0, 1, 0)), of("corotated", 1e6, 0.3), density=1000)
     low = scene.add_solid(supple.block((5, 5, 5)), of("corotated", 1e5, 0.3), density=1000)
     scene.pin(top.where(lambda X: X[:, 1] > 2 - 1e-9))
-    scene.attach(low.where(lambda X: X[:, 1] > 1 - 1e-9), to=top, stiffness=stiffness)
+    scene.attach(low.where(lambda X: X[:, 1] > 1 - 1e-9), top, stiffness=stiffness)
     return scene, None
 
 

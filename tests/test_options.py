@@ -138,7 +138,8 @@ def test_a_stop_takes_the_place_of_all_that_a_file_says(tmp_path):
     (tmp_path / "bar.toml").write_text(
         "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"
         "material = { corotated = { young = 1000, poisson = 0.3 } }\n[[pin]]\nwhere = { side = 'x-' }\n"
-        "[solver]\nacceleration = { kind = 'anderson', window = 3 }\n[stop]\ntolerance = 1e-2\n"
+        "[solver]\nmethod = 'pbng'\nacceleration = { kind = 'anderson', window = 3 }\n"
+        "[stop]\ntolerance = 1e-2\n"
     )
     file = supple.load_scene(tmp_path / "bar.toml")
     assert supple.equilibrium(file).report.tolerance == 1e-2

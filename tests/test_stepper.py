@@ -149,7 +149,7 @@ def test_steppers_and_their_frames_are_shown_in_a_line():
     sim = supple.Stepper(swinging(), DT, PBNG(), copies=2, **LIMITS)
     assert repr(sim.step()) == "<Frames 1 at 0.02 s: 2 copies of 27 vertices, 2 completed>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
-    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, pbng>"
+    assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, descent>"
 
 
 @pytest.mark.parametrize("copies", [None, 2])

@@ -188,7 +188,9 @@ def method_of(solver: Any, file: SceneFile | None = None) -> Solver:
 
 
 def check_watching(
-    history: bool = False, watch: Callable | None = None, progress: Callable | None = None
+    history: bool = False,
+    watch: Callable[..., None] | None = None,
+    progress: Callable[..., None] | None = None,
 ) -> None:
     """Refuse what cannot be called, before anything is built."""
     flag("history", history)

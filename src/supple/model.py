@@ -167,5 +167,5 @@ class Conditions:
 
     pinned: np.ndarray
     force: np.ndarray
-    materials: tuple | None = None
+    materials: tuple[Any, ...] | None = None
     start: np.ndarray | None = None

@@ -2,6 +2,7 @@
 
 from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute
+from supple.copies import Frames
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.evaluating import evaluate
@@ -70,5 +71,5 @@ from supple.solvers import (
     Newton,
 )
 from supple.state import State
-from supple.stepper import Frames, Stepper
+from supple.stepper import Stepper
 from supple.stop import Stop

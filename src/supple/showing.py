@@ -218,7 +218,7 @@ def _caption(result: Result) -> str:
     return " · ".join(parts)
 
 
-class _Shapes(Sequence):
+class _Shapes(Sequence[Any]):
     """The shapes of frames, each made when it is asked for."""
 
     def __init__(self, frames: Sequence[Result]) -> None:

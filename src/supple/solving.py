@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.problem import Balance, Device, Problem
+from supple.progress import Progress
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
 from supple.solvers import Run, Solver
 from supple.stop import Stop
+
+if TYPE_CHECKING:
+    from supple.kernels.announcing import _Compilations as Compilations
 
 DEFAULT_ITERATIONS = 20_000
 """Iterations allowed to a solve that has a tolerance and no other limit."""
@@ -26,50 +30,8 @@ DEFAULT_ITERATIONS = 20_000
 NO_LIMIT = 2**62
 """Iterations allowed to a solve that has a time budget only."""
 
-PROGRESS = 0.99
-"""A figure counts as reduced when it falls below this part of the lowest seen."""
-
-ROUNDED = 3.0
-"""A solve that gets stuck below this many times the estimated rounding error has reached the limit of its
-precision; measured on all materials in float32, that is at 0.3 times at most."""
-
 Watcher = Callable[[int, float, float], None]
 """Called as watch(iteration, imbalance, seconds) whenever the imbalance has been measured."""
-
-
-@dataclass
-class Progress:
-    """What a solve has achieved: the lowest figures so far, the iteration at which anything last improved,
-    and the energy [J] when the figures had not for long; it may fall for thousands of iterations before they
-    do."""
-
-    residual: float = np.inf
-    imbalance: float = np.inf
-    at: int = 0
-    energy: float = np.inf
-
-    def see(self, balance: Balance, iteration: int) -> None:
-        """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
-        vanish together; the imbalance, while forces build up from rest under a load and the residual
-        rises."""
-        if balance.residual < PROGRESS * self.residual:
-            self.residual, self.at = balance.residual, iteration
-        if balance.imbalance < PROGRESS * self.imbalance:
-            self.imbalance, self.at = balance.imbalance, iteration
-
-    def outcome(
-        self, problem: Problem, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
-    ) -> Outcome | None:
-        """How a solve ends that has made no progress for long, or None. Iterations that were asked for are
-        done all the same, unless rounding is all that they could change."""
-        if iteration - self.at <= run.patience:
-            return None
-        if latest.is_rounding(ROUNDED):
-            return Outcome.PRECISION
-        energy = problem.measures.energy_of(copy)
-        falls = energy < self.energy - problem.measures.energy_rounding(copy)
-        self.energy, self.at = energy, iteration
-        return None if falls or stop.max_iterations is not None else Outcome.STAGNATED
 
 
 def solve(
@@ -94,102 +56,146 @@ def solve_copies(
 ) -> list[Report]:
     """Run a solver on all copies of a problem's state together, each of which stops when it should. What is
     recorded and watched is the first."""
-    limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
-    device, measures = problem.device, problem.measures
-    device.active = np.arange(problem.copies, dtype=np.int32)  # all, also after a solve that was interrupted
-    history = History() if record else None
-    copies = range(problem.copies)
     with compilation() as compiled:
-        first = measures.balances()
-        latest, progress = dict(first), {copy: Progress() for copy in copies}
-        ended: dict[int, tuple[Outcome, int, float]] = {}
-        clock, iteration = 0.0, 0
-        good = problem.zeros(problem.u.shape)
-        device.assign(good, problem.u)
+        solving = _Solving(problem, solver, stop, record, watch, began, compiled)
+        solving.run()
+        return solving.reports()
 
-        def look() -> None:
-            if history is not None:
-                history.iterations.append(iteration)
-                history.seconds.append(clock)
-                history.residual.append(latest[0].residual)
-                history.imbalance.append(latest[0].imbalance)
-                history.energy.append(problem.energy())
-            if watch is not None:
-                watch(iteration, latest[0].imbalance, clock)
 
-        look()
-        run = solver.begin(problem)  # which may move u already
-        run.aim(stop.tolerance, stop.max_iterations)
-        setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
-        certifying = Certifying(problem, stop)
-        checking = stop.tolerance is not None or record or watch is not None or run.guarded
-        while True:
-            for copy in map(int, device.active):
-                outcome = _outcome(latest[copy], stop, iteration, limit, clock, problem, run, certifying)
-                if outcome is None and stop.tolerance is not None:
-                    outcome = progress[copy].outcome(problem, copy, latest[copy], stop, run, iteration)
-                if outcome is not None:
-                    ended[copy] = outcome, iteration, clock
-            if len(ended) == problem.copies:
-                break
-            if len(device.active) > problem.copies - len(ended):
-                device.active = np.array([copy for copy in copies if copy not in ended], np.int32)
-            target = iteration + _next_look(run, stop, iteration, limit, clock)
-            while iteration < target:  # one by one when recording, which must change nothing else
-                count = 1 if record else target - iteration
-                compiling, tick = compiled.seconds, perf_counter()
-                run.advance(count)
-                if record:
-                    device.wait()
-                iteration += count
-                if record:
-                    clock += perf_counter() - tick - (compiled.seconds - compiling)
-                if checking or iteration >= limit or stop.time_budget is not None:
-                    latest |= measures.balances()
-                    if iteration == target and _observe(problem, run, latest):
-                        latest |= measures.balances()
-                    if not run.guarded:
-                        _keep(problem, run, latest, good)
-                if not record:
-                    clock += perf_counter() - tick - (compiled.seconds - compiling)
-                look()
-            for copy in map(int, device.active):
-                progress[copy].see(latest[copy], iteration)
-        device.active = np.arange(problem.copies, dtype=np.int32)
-        undone = [copy for copy in copies if ended[copy][0] is Outcome.FAILED or ended[copy][1] == 0]
+class _Solving:
+    """A solve of all copies: what each of them has reached, and a clock [s] that leaves out compilation and
+    recording."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        record: bool,
+        watch: Watcher | None,
+        began: float | None,
+        compiled: Compilations,
+    ) -> None:
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.record, self.watch, self.compiled = record, watch, compiled
+        self.device, self.measures = problem.device, problem.measures
+        self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
+        self.copies = range(problem.copies)
+        self._move_all()  # also after a solve that was interrupted
+        self.history = History() if record else None
+        self.first = self.measures.balances()
+        self.latest, self.progress = dict(self.first), {copy: Progress() for copy in self.copies}
+        self.ended: dict[int, tuple[Outcome, int, float]] = {}
+        self.clock, self.iteration = 0.0, 0
+        self.good = problem.zeros(problem.u.shape)
+        self.device.assign(self.good, problem.u)
+        self._look()
+        self.method = solver.begin(problem)  # which may move u already
+        self.method.aim(stop.tolerance, stop.max_iterations)
+        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
+        self.certifying = Certifying(problem, stop)
+        self.checking = stop.tolerance is not None or record or watch is not None or self.method.guarded
+
+    def run(self) -> None:
+        """Until every copy has come to its end."""
+        while not self._end_some():
+            target = self.iteration + _next_look(
+                self.method, self.stop, self.iteration, self.limit, self.clock
+            )
+            while self.iteration < target:  # one by one when recording, which must change nothing else
+                self._advance(1 if self.record else target - self.iteration, target)
+                self._look()
+            for copy in map(int, self.device.active):
+                self.progress[copy].see(self.latest[copy], self.iteration)
+        self._move_all()
+
+    def _move_all(self) -> None:
+        self.device.active = np.arange(self.problem.copies, dtype=np.int32)
+
+    def _look(self) -> None:
+        """Record and show where the first copy is."""
+        balance = self.latest[0]
+        if self.history is not None:
+            self.history.iterations.append(self.iteration)
+            self.history.seconds.append(self.clock)
+            self.history.residual.append(balance.residual)
+            self.history.imbalance.append(balance.imbalance)
+            self.history.energy.append(self.problem.energy())
+        if self.watch is not None:
+            self.watch(self.iteration, balance.imbalance, self.clock)
+
+    def _end_some(self) -> bool:
+        """Let those copies rest that have come to an end; True when all have."""
+        problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
+        for copy in map(int, self.device.active):
+            latest = self.latest[copy]
+            outcome = _outcome(latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying)
+            if outcome is None and stop.tolerance is not None:
+                outcome = self.progress[copy].outcome(problem, copy, latest, stop, run, iteration)
+            if outcome is not None:
+                self.ended[copy] = outcome, iteration, self.clock
+        going = [copy for copy in self.copies if copy not in self.ended]
+        if going and len(self.device.active) > len(going):
+            self.device.active = np.array(going, np.int32)
+        return not going
+
+    def _advance(self, count: int, target: int) -> None:
+        """Some iterations, after which all figures are known where somebody needs them."""
+        compiling, tick = self.compiled.seconds, perf_counter()
+        self.method.advance(count)
+        if self.record:
+            self.device.wait()
+        self.iteration += count
+        if self.record:
+            self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
+        if self.checking or self.iteration >= self.limit or self.stop.time_budget is not None:
+            self.latest |= self.measures.balances()
+            if self.iteration == target and _observe(self.problem, self.method, self.latest):
+                self.latest |= self.measures.balances()
+            if not self.method.guarded:
+                _keep(self.problem, self.method, self.latest, self.good)
+        if not self.record:
+            self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
+
+    def reports(self) -> list[Report]:
+        """Of every copy; those that failed go back to where they were sound."""
+        ended, latest = self.ended, self.latest
+        undone = [copy for copy in self.copies if ended[copy][0] is Outcome.FAILED or ended[copy][1] == 0]
         for copy in undone:
-            device.assign(problem.u, good, copy)
+            self.device.assign(self.problem.u, self.good, copy)
         if undone:
-            latest = measures.balances()
-        certificate = certifying.final(ended[0][0], latest[0])
-        energies, inverted, rejected = measures.energies(), measures.inversions(), run.rejected()
-    return [
-        Report(
-            outcome=outcome,
-            solver=solver.name,
-            iterations=iterations,
-            imbalance=latest[copy].imbalance,
-            reduction=latest[copy].residual / first[copy].residual if first[copy].residual != 0 else 0.0,
-            residual=latest[copy].residual,
-            energy=float(energies[copy]),
-            seconds=seconds,
-            tolerance=stop.tolerance,
-            max_iterations=None if limit == NO_LIMIT else limit,
-            compile_seconds=compiled.seconds if copy == 0 else 0.0,
-            setup_seconds=setup if copy == 0 else 0.0,
-            precision=str(problem.dtype),
-            threads=device.threads,
-            vertices=problem.model.vertices,
-            elements=problem.model.elements,
-            colours=run.colours,
-            inverted=int(inverted[copy]),
-            rejected=rejected[copy],
-            certificate=certificate,
-            notes=run.notes(copy) + _advice(outcome, problem) + certifying.notes(),
-            history=history if copy == 0 else None,
-        )
-        for copy, (outcome, iterations, seconds) in sorted(ended.items())
-    ]
+            latest = self.measures.balances()
+        certificate = self.certifying.final(ended[0][0], latest[0])
+        energies, inverted = self.measures.energies(), self.measures.inversions()
+        rejected, problem, run = self.method.rejected(), self.problem, self.method
+        first = [self.first[copy].residual for copy in self.copies]
+        return [
+            Report(
+                outcome=outcome,
+                solver=self.solver.name,
+                iterations=iterations,
+                imbalance=latest[copy].imbalance,
+                reduction=latest[copy].residual / first[copy] if first[copy] != 0 else 0.0,
+                residual=latest[copy].residual,
+                energy=float(energies[copy]),
+                seconds=seconds,
+                tolerance=self.stop.tolerance,
+                max_iterations=None if self.limit == NO_LIMIT else self.limit,
+                compile_seconds=self.compiled.seconds if copy == 0 else 0.0,
+                setup_seconds=self.setup if copy == 0 else 0.0,
+                precision=str(problem.dtype),
+                threads=self.device.threads,
+                vertices=problem.model.vertices,
+                elements=problem.model.elements,
+                colours=run.colours,
+                inverted=int(inverted[copy]),
+                rejected=rejected[copy],
+                certificate=certificate,
+                notes=run.notes(copy) + _advice(outcome, problem) + self.certifying.notes(),
+                history=self.history if copy == 0 else None,
+            )
+            for copy, (outcome, iterations, seconds) in sorted(ended.items())
+        ]
 
 
 def _advice(outcome: Outcome, problem: Problem) -> list[str]:

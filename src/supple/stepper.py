@@ -2,78 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.asking import Options, request, takes_options
-from supple.checks import LARGEST, LONGEST, each, finite_rows, shown, whole_number
-from supple.equilibria import bytes_per_copy
+from supple.checks import LONGEST, whole_number
+from supple.copies import MOST_COPIES, Frames, OneByOne, Together, of_copy, problem_of_copies
+from supple.driving import Driving, Forces, Pins
 from supple.magnitudes import refuse_beyond
-from supple.model import Model, Step
 from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
-from supple.scene.variations import Vertices, forces_on, pins_at
-from supple.simulate import Frame, frame_of, sound
+from supple.simulate import frame_of
 from supple.solvers import Solver
-from supple.solving import make_problem, on_device
+from supple.solving import make_problem
 from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
 from supple.stepping import Stepping, make_pace
 from supple.words import counted
-
-MOST_COPIES = 65_535
-"""Rows that a grid of a CUDA device may have, one for each copy."""
-
-Forces = ArrayLike | Mapping[Vertices, ArrayLike]
-Pins = ArrayLike | Mapping[Vertices, Any]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Frames:
-    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report, a state
-    and the step that led there for each. [k] is the `Frame` of the k-th copy, and a slice a list of them."""
-
-    positions: np.ndarray
-    velocities: np.ndarray
-    reports: list[Report]
-    model: Model
-    index: int
-    time: float
-    states: list[State]
-    steps: list[Step | None]
-
-    def __len__(self) -> int:
-        return len(self.reports)
-
-    @overload
-    def __getitem__(self, copy: int) -> Frame: ...
-
-    @overload
-    def __getitem__(self, copy: slice) -> list[Frame]: ...
-
-    def __getitem__(self, copy: int | slice) -> Frame | list[Frame]:
-        if isinstance(copy, slice):
-            return [self[k] for k in range(len(self))[copy]]
-        x, v, report = self.positions[copy], self.velocities[copy], self.reports[copy]
-        state, step = self.states[copy], self.steps[copy]
-        return Frame(x, report, self.model, v, self.index, self.time, state=state, step=step)
-
-    def __repr__(self) -> str:
-        outcomes = Counter(report.outcome.name.lower() for report in self.reports)
-        ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
-        title = f"Frames {self.index} at {self.time:.6g} s"
-        return (
-            f"<{title}: {counted(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
-        )
 
 
 class Stepper:
@@ -121,15 +74,15 @@ class Stepper:
         self._springs = whole_number("springs", springs, at_least=0) > 0
         if self._springs:
             self.model = with_room_for_springs(self.model, springs)
-        together = self.copies is not None and compute.device == "cuda" and solver.batches
-        self._one_by_one = self.copies is not None and not together
-        if self.copies is not None and together:
-            problem = _motions(self.model, compute.precision, self.copies, solver)
+        at_once = compute.device == "cuda" and solver.batches
+        if copies is not None and at_once:
+            problem = problem_of_copies(self.model, compute.precision, copies, solver)
         else:
             problem = make_problem(self.model, pace.quasistatic, compute)
         self._stepping = Stepping(problem, solver, stop, pace, began=began)
-        self._states: list[State] = []
-        self._steps: list[Step | None] = []
+        kind = Together if copies is None or at_once else OneByOne
+        self._copies: Together | OneByOne = kind(self._stepping)
+        self._driving = Driving(scene, self.model, copies, problem.dtype)
         self._failed: dict[int, Report] = {}
         self.reset()
 
@@ -164,26 +117,22 @@ class Stepper:
     @property
     def positions(self) -> np.ndarray:
         """(n, 3), or (copies, n, 3) [m]."""
-        if self._one_by_one:
-            return self.model.rest + np.stack([state.displacements for state in self._states])
-        return self._all_or_one(self._problem.states.positions)
+        return self._all_or_one(self._copies.positions)
 
-    def _all_or_one(self, of_copies: np.ndarray) -> np.ndarray:
+    def _all_or_one(self, of_copies: Any) -> Any:
         """Without the leading axis where nobody asked for copies."""
         return of_copies[0] if self.copies is None else of_copies
 
     @property
     def velocities(self) -> np.ndarray:
         """(n, 3), or (copies, n, 3) [m/s]."""
-        if self._one_by_one:
-            return np.stack([state.velocities for state in self._states]).astype(float)
-        return self._all_or_one(self._stepping.settle())
+        return self._all_or_one(self._copies.velocities)
 
     def positions_like(self, like: str) -> Any:
         """The positions as an array of "torch" or "cupy", on the device if the stepper is there."""
         from supple.interop import array_of
 
-        there = None if self._one_by_one else self._problem.states.on_device()
+        there = self._copies.on_device()
         here = self.positions if there is None else None
         return array_of(like, here, self.model.rest, there, self.copies)
 
@@ -191,22 +140,11 @@ class Stepper:
     def state(self) -> Any:
         """What the next step goes on from, a snapshot; with copies a list of them. Set it to go back: what
         follows is then bitwise what followed before. The clock is not part of it."""
-        if self._one_by_one:
-            return list(self._states)
-        self._stepping.settle()
-        states = self._problem.states.take()
-        return states[0] if self.copies is None else states
+        return self._all_or_one(self._copies.take())
 
     @state.setter
     def state(self, state: State | Sequence[State]) -> None:
-        wanted = "a supple.State" if self.copies is None else f"a list of {self.copies} states"
-        what = f"the state of this stepper is {wanted}, as stepper.state gives it"
-        states = [state] if isinstance(state, State) else list(each(state, what))
-        if not all(isinstance(one, State) for one in states):
-            raise TypeError(f"{what}; got {shown(state)}")
-        if len(states) != (self.copies or 1):
-            raise ValueError(f"{what}; got {counted(len(states), 'state')}")
-        self._put([self._rounded(sound(one, self.model.vertices)) for one in states])
+        self._copies.put(self._driving.states(state))
         self._failed.clear()
 
     def reset(
@@ -224,25 +162,25 @@ class Stepper:
             x = x.copy()
             self.model.hold(x, self.model.prescribed(self.time))
         if positions is not None:
-            x = self._rows("positions [m]", positions, limit=LONGEST)
+            x = self._driving.rows("positions [m]", positions, limit=LONGEST)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
         if velocities is not None:
-            v = self._rows("velocities [m/s]", velocities)
+            v = self._driving.rows("velocities [m/s]", velocities)
         u = x - self.model.rest
-        begun = [self._rounded(State(*self._of_copy(k, u, v))) for k in range(self.copies or 1)]
+        begun = [self._driving.rounded(State(*of_copy(k, u, v))) for k in range(self.copies or 1)]
         if copies is None:
-            self._put(begun)
+            self._copies.put(begun)
             self._stepping.index = 0
             self._failed.clear()
             return
-        chosen = self._chosen(copies)
+        chosen = self._driving.chosen(copies)
         if not chosen:
             return
         states = self.state
         for k in chosen:
             states[k] = begun[k]
             self._failed.pop(k, None)
-        self._put(states)
+        self._copies.put(states)
 
     def step(self, forces: Forces | None = None, pins: Pins | None = None) -> Any:
         """Go on by dt; returns the `Frame` at which that arrives, or `Frames` of all copies.
@@ -257,7 +195,7 @@ class Stepper:
             return frame_of(self._stepping, reports[0])
         return Frames(
             self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
-            self._last_steps(),
+            self._copies.last_steps(),
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
@@ -301,33 +239,11 @@ class Stepper:
                 f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
                 "or go back by setting the state to an earlier one; smaller steps or forces may help."
             )
-        acting, arriving = self._forces(forces), self._pins(pins)
-        if self._one_by_one:
-            reports = self._each(acting, arriving)
-        else:
-            reports = self._stepping.advance(acting, arriving)
+        acting = self._driving.forces(forces)
+        arriving = self._driving.pins(pins, (self.index + 1) * self.dt)
+        reports = self._copies.advance(acting, arriving)
         self._failed = {k: r for k, r in enumerate(reports) if r.outcome is Outcome.FAILED}
         return reports
-
-    def _each(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
-        """One copy after the other through the same problem."""
-        stepping, reports, index = self._stepping, [], self._stepping.index
-        self._steps = []
-        for k, state in enumerate(self._states):
-            stepping.problem.state = state
-            stepping.begin()
-            stepping.index = index
-            reports += stepping.advance(*self._of_copy(k, forces, pins))
-            stepping.settle()
-            self._states[k] = stepping.problem.state
-            self._steps += stepping.last_steps()
-        return reports
-
-    def _last_steps(self) -> list[Step | None]:
-        """What led to the frame, for each copy."""
-        if self._one_by_one:
-            return self._steps
-        return self._stepping.last_steps()
 
     @property
     def _problem(self) -> Problem:
@@ -340,70 +256,3 @@ class Stepper:
         x = self.model.rest.copy() if x is None else x.copy()
         self.model.hold(x, self.model.prescribed(0.0))
         return x, np.zeros_like(x) if v is None else v
-
-    def _put(self, states: list[State]) -> None:
-        if self._one_by_one:
-            self._states = list(states)
-        else:
-            self._problem.states.put(states)
-        self._stepping.begin()
-
-    def _forces(self, forces: Forces | None) -> np.ndarray | None:
-        if isinstance(forces, Mapping):
-            return forces_on(self.scene, self.model, forces)
-        return None if forces is None else self._rows("forces [N]", forces)
-
-    def _pins(self, pins: Pins | None) -> np.ndarray | None:
-        if isinstance(pins, Mapping):
-            return pins_at(self.scene, self.model, pins, (self.index + 1) * self.dt)
-        if pins is None:
-            return None
-        return self._rows("pins [m]", pins, len(self.pinned), LONGEST, "pinned vertex")
-
-    def _rows(
-        self,
-        what: str,
-        values: ArrayLike,
-        count: int | None = None,
-        limit: float = LARGEST,
-        per: str = "vertex",
-    ) -> np.ndarray:
-        """An array of its own of (count, 3) finite numbers; with copies it may have a leading axis."""
-        count = self.model.vertices if count is None else count
-        return finite_rows(what, values, count, limit=limit, copies=self.copies, per=per).copy()
-
-    def _rounded(self, state: State) -> State:
-        """A state of its own in the precision of the problem."""
-        dtype = self._problem.dtype
-        return State(state.displacements.astype(dtype), state.velocities.astype(dtype))
-
-    def _of_copy(self, k: int, *arrays: np.ndarray | None) -> list[Any]:
-        return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
-
-    def _chosen(self, copies: Sequence[int]) -> list[int]:
-        chosen = np.asarray(copies)
-        if self.copies is None:
-            raise ValueError("this stepper has no copies; reset() without copies starts it again")
-        if (
-            chosen.ndim != 1
-            or (chosen.size and chosen.dtype.kind not in "iu")
-            or not np.all((chosen >= 0) & (chosen < self.copies))
-        ):
-            raise ValueError(f"copies are numbers from 0 to {self.copies - 1}, got {shown(copies)}")
-        return [int(k) for k in chosen]
-
-
-def _motions(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
-    """Copies on a device, which must have room for them."""
-    from supple.kernels.cuda import free_memory, require_device
-
-    require_device()
-    needed, free = copies * bytes_per_copy(model, precision, solver), free_memory()
-    if needed > free:
-        raise ValueError(
-            f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
-            f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
-        )
-    problem = Problem(model, precision, device=on_device("cuda", model, copies))
-    problem.hold(copies)
-    return problem

@@ -163,7 +163,9 @@ class Stepping:
         parts = np.arange(1, self.pace.substeps) / self.pace.substeps
         return [*(held + part * (pins - held) for part in parts), pins]
 
-    def _iterate(self, steps: list, forces: np.ndarray | None) -> list[Report]:
+    def _iterate(
+        self, steps: list[tuple[float, np.ndarray | None]], forces: np.ndarray | None
+    ) -> list[Report]:
         """Steps that nobody looks at: the residual is evaluated only for methods that need it to stay stable.
         What was rejected is counted when somebody looks."""
         problem, solver, limit = self.problem, self.solver, self.stop.max_iterations

@@ -25,7 +25,7 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
         "scene.toml",
         "picture.png",
     }
-    for word in ("Sagging block", "64", "135", "pbng", "Converged", "imbalance", "results/scene"):
+    for word in ("Sagging block", "64", "135", "descent", "Converged", "imbalance", "results/scene"):
         assert word in result.stdout
 
 
@@ -49,7 +49,7 @@ def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
     assert printed == written
     assert written["scene"]["vertices"] == 64
-    assert written["solver"]["options"]["acceleration"] == {"kind": "anderson", "window": 10}
+    assert written["solver"]["options"]["path"] == "rotation"
     assert written["solver"]["tolerance"] == 1e-8
     assert written["versions"].keys() == {"supple", "numpy", "numba", "python"}
     assert written["machine"]["cores"] >= 1

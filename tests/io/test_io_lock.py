@@ -24,11 +24,10 @@ with locked(Path(sys.argv[1])):
 def holder(tmp_path):
     """Another process that holds the lock of tmp_path."""
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
 
 
 def test_the_second_is_told_who_the_first_is(tmp_path, holder):

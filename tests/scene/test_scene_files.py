@@ -375,33 +375,36 @@ MISTAKES = {
         PINNED + '[solver]\nmethod = "pbgn"',
         "solver.method: there is no solver 'pbgn'; did you mean 'pbng'",
     ),
-    "unknown option": (PINNED + "[solver]\nlinsk = 1", "solver.linsk: unknown key; did you mean 'links'?"),
+    "unknown option": (
+        PINNED + "[solver]\nmethod = 'pbng'\nlinsk = 1",
+        "solver.linsk: unknown key; did you mean 'links'?",
+    ),
     "option of a part": (
-        PINNED + '[solver]\nacceleration = "sor"\nomega = 1.5',
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = "sor"\nomega = 1.5',
         'solver.omega: is an option of the acceleration: write acceleration = { kind = "sor", omega = 1.5 }',
     ),
     "wrong option type": (
-        PINNED + '[solver]\nacceleration = { kind = "sor", omega = "big" }',
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "sor", omega = "big" }',
         "solver.acceleration: omega must lie between 0 and 2, got 'big'",
     ),
     "wrong option": (
-        PINNED + '[solver]\nacceleration = { kind = "sor", omega = 3 }',
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "sor", omega = 3 }',
         "solver.acceleration: omega must lie between 0 and 2, got 3",
     ),
     "unknown acceleration": (
-        PINNED + '[solver]\nacceleration = "cheby"',
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = "cheby"',
         "solver.acceleration: acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 'cheby'",
     ),
     "option of another acceleration": (
-        PINNED + '[solver]\nacceleration = { kind = "anderson", gamma = 1.0 }',
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "anderson", gamma = 1.0 }',
         "solver.acceleration: the acceleration 'anderson' has no option 'gamma'; known here: 'window'",
     ),
     "acceleration without a kind": (
-        PINNED + "[solver]\nacceleration = { window = 5 }",
+        PINNED + "[solver]\nmethod = 'pbng'\nacceleration = { window = 5 }",
         "solver.acceleration: acceleration names its kind, as in { kind = 'anderson' }; got {'window': 5}",
     ),
     "text for a flag": (
-        PINNED + '[solver]\nlinks = "no"',
+        PINNED + '[solver]\nmethod = "pbng"\nlinks = "no"',
         "solver.links: links must be True or False, got 'no'",
     ),
     "idle option of another solver": (

@@ -157,7 +157,7 @@ def test_rejected_moves_of_unseen_steps_are_counted_once():
 
 
 def test_newton_says_that_it_runs_on_the_cpu():
-    with pytest.raises(ValueError, match="newton knows device='cpu' only; 'cuda' is for pbng, xpbd"):
+    with pytest.raises(ValueError, match="newton knows device='cpu' only; 'cuda' is for pbng, descent"):
         supple.equilibrium(hanging_pair()[0], supple.Newton(), device="cuda")
     trials = supple.compare(hanging_pair()[0], ["pbng", "newton"], device="cuda", max_iterations=3).trials
     assert [trial.error for trial in trials] == [None, None]

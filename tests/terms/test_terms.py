@@ -295,9 +295,9 @@ def test_a_visit_is_a_newton_step_of_one_vertex(name):
 def test_inverted_tets_are_counted():
     model = free_block("corotated")
     problem = Problem(model, "float64")
-    assert problem.inverted() == 0
+    assert problem.measures.inversions()[0] == 0
     problem.positions = model.rest * [-1, 1, 1]
-    assert problem.inverted() == len(model.tets)
+    assert problem.measures.inversions()[0] == len(model.tets)
 
 
 def test_the_number_of_threads_is_capped_for_small_problems():

@@ -24,6 +24,9 @@ def shapes(model):
     return [Shape(model.rest + way * (bent(model.rest) - model.rest), f"picture {way}") for way in ways]
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # read_frames leaves pipes open
 def test_a_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
     paths = [tmp_path / f"film.{kind}" for kind in ("mp4", "gif", "webp")]
     seen = []
@@ -35,7 +38,8 @@ def test_a_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
     first, *_, last = (np.frombuffer(frame, np.uint8).astype(int) for frame in reader)
     assert (abs(first - last) > 40).mean() > 0.01
     for path in paths[1:]:
-        assert Image.open(path).n_frames == 5
+        with Image.open(path) as image:
+            assert image.n_frames == 5
     assert seen == [(i, 5) for i in range(6)]
 
 

@@ -78,7 +78,7 @@ def read_frame(folder: Path, index: int) -> SavedFrame:
     """A frame whose file is whole; any other is a `FrameError`."""
     path = frame_path(folder, index, ".npz")
     try:
-        with np.load(path) as saved:
+        with path.open("rb") as file, np.load(file) as saved:
             frame = _frame(saved)
     except PermissionError:
         raise

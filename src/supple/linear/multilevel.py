@@ -17,10 +17,11 @@ from supple.kernels import kernel
 from supple.linear.aggregates import coarsen
 from supple.linear.assembly import Assembly
 from supple.linear.basis import stiff_basis
-from supple.linear.cycle import Coarse, Cycle, Fine, apply_cycle, cycle_phases
+from supple.linear.cycle import Cycle, apply_cycle, cycle_phases
 from supple.linear.inverses import invert_blocks, invert_coarse, invert_dense
 from supple.linear.radius import POWER_STEPS, SAFETY, raise_powers
 from supple.linear.rigid import Bodies, Products, multiply_levels, place_bodies
+from supple.linear.smoothing import Coarse, Fine
 
 DEGREE = 3
 """Degree of the smoothing polynomials."""

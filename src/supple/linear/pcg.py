@@ -23,9 +23,10 @@ from supple.kernels import (
     put_pack,
     strides,
 )
-from supple.linear.cycle import apply_cycle, row_times
+from supple.linear.cycle import apply_cycle
 from supple.linear.multilevel import Preconditioner, as_records, room_after
 from supple.linear.rigid import TILE, tile_of, tiles
+from supple.linear.smoothing import row_times
 
 WIDENINGS = 5
 """How often a preconditioner is made more cautious that is not positive."""

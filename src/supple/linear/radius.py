@@ -14,8 +14,8 @@ from supple.kernels import (
     proceed,
     put_pack,
 )
-from supple.linear.cycle import residual_of_six, residual_of_three, times_six, times_three
 from supple.linear.rigid import tile_of, tiles
+from supple.linear.smoothing import residual_of_six, residual_of_three, times_six, times_three
 
 POWER_STEPS = 8
 """Powers of D⁻¹ A that are taken, an even number."""

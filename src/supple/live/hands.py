@@ -63,13 +63,13 @@ class PinHandles:
             opacity=0.8,
         )
 
-        @gizmo.on_update
-        async def _(event: Any) -> None:
+        async def move(event: Any) -> None:
             turn = Rotation.from_quat(np.roll(gizmo.wxyz, -1))
             placement = Placement(np.array(gizmo.position), turn, self._shown[number].stretch)
             self._shown[number] = placed_handle(handle.name, placement)
             self._ordered = self._session.place(number, placement)
 
+        gizmo.on_update(move)
         return gizmo
 
     def set_visible(self, visible: bool) -> None:

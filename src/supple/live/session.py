@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from supple.kernels import compilation
 from supple.live.pins import Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
-from supple.live.snapshot import Notice, Snapshot, look_at
+from supple.live.snapshot import Notice, Snapshot
+from supple.live.worker import Worker
 from supple.scene import SceneFile
-
-log = logging.getLogger("supple")
-
-QUICKEST, SLOWEST = 1 / 60, 1 / 10
-"""Seconds from update to update, at least, where nothing takes longer."""
-
-IDLE = 1 / 30
-"""Seconds between looks at the clock while there is nothing to solve."""
 
 LAST = 10.0
 """Seconds that the last update may take."""
-
-EXPECTED = (ValueError, ArithmeticError, MemoryError, OSError)
-"""Errors whose text is a sentence for the user."""
 
 
 class Session:
@@ -45,14 +30,14 @@ class Session:
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
         self.file = file
         self._simulation = Simulation(file, settings)
-        self._playing, self._steps = False, 0
-        self._recent: deque[float] = deque(maxlen=20)
-        self._listeners: list[Callable[[Notice], None]] = []
-        self._commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._ordered, self._obeyed, self._ordering = 0, 0, threading.Lock()
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._live, name="supple session", daemon=True)
-        self.snapshot = look_at(self._simulation, 0, 0, "Preparing the scene…", False, 0.0)
+        self._worker = Worker(self._simulation)
+        self._ordered, self._ordering = 0, threading.Lock()
+        self._thread = threading.Thread(target=self._worker.live, name="supple session", daemon=True)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The latest."""
+        return self._worker.snapshot
 
     def start(self) -> None:
         self._thread.start()
@@ -65,27 +50,25 @@ class Session:
 
     def listen(self, listener: Callable[[Notice], None]) -> None:
         """Have notices told, from the session's thread."""
-        self._listeners.append(listener)
+        self._worker.listeners.append(listener)
 
     def wait(self, version: int, timeout: float) -> Snapshot:
         """The first snapshot after a version; the present one when that takes too long [s]."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.snapshot.version > version, timeout)
-        return self.snapshot
+        return self._worker.wait(version, timeout)
 
     def play(self) -> int:
-        return self._order(lambda: self._set_playing(True))
+        return self._order(lambda: self._worker.set_playing(True))
 
     def pause(self) -> int:
-        return self._order(lambda: self._set_playing(False))
+        return self._order(lambda: self._worker.set_playing(False))
 
     def step(self) -> int:
         """Do one update, and pause."""
-        return self._order(self._order_step)
+        return self._order(self._worker.step)
 
     def reset(self) -> int:
         """Back to the start of the scene, paused, with the present settings."""
-        return self._order(self._reset)
+        return self._order(self._worker.reset)
 
     def change(self, settings: Settings) -> int:
         return self._order(lambda: self._simulation.change(settings))
@@ -117,114 +100,5 @@ class Session:
         """Have a command obeyed, None to end; returns its number."""
         with self._ordering:
             self._ordered += 1
-            self._commands.put(command)
+            self._worker.commands.put(command)
             return self._ordered
-
-    def _set_playing(self, playing: bool) -> None:
-        self._playing, self._steps = playing, 0
-        self._recent.clear()
-
-    def _order_step(self) -> None:
-        self._playing, self._steps = False, self._steps + 1
-
-    def _reset(self) -> None:
-        self._set_playing(False)
-        self._simulation.reset()
-
-    def _live(self) -> None:
-        """The thread."""
-        handler, level = _Announcer(self._show), log.level
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
-        try:
-            with compilation():
-                going = True
-                while going:
-                    if not self._attempt(self._work):
-                        self._set_playing(False)
-                        self._show("Paused after an error.")
-                    going = self._obey()
-        finally:
-            log.removeHandler(handler)
-            log.setLevel(level)
-
-    def _obey(self) -> bool:
-        """Obey all commands that are waiting, and wait for one where there is nothing else to do."""
-        idle = not (self._playing or self._steps or self._simulation.stale)
-        while True:
-            try:
-                command = self._commands.get(block=idle)
-            except Empty:
-                return True
-            if command is None:
-                return False
-            self._attempt(command)
-            self._obeyed += 1
-            idle = False
-
-    def _attempt(self, action: Callable[[], None]) -> bool:
-        """Do something. What goes wrong is told; False then."""
-        try:
-            action()
-        except Exception as error:
-            expected = isinstance(error, EXPECTED)
-            if not expected:
-                log.exception("a live session failed")
-            notice = Notice("error", str(error) if expected else f"{type(error).__name__}: {error}")
-            for listener in self._listeners:
-                listener(notice)
-            return False
-        return True
-
-    def _work(self) -> None:
-        """What is to do between two looks at the commands."""
-        if self._simulation.stale:
-            self._show("Preparing…")
-            self._simulation.prepare()
-        if self._steps:
-            self._steps -= 1
-            self._update()
-        elif not self._playing:
-            self._simulation.follow_pins()
-            self._show("Paused.")
-        elif self._simulation.rest():
-            time.sleep(IDLE)
-            self._show("In balance.")
-        else:
-            self._update()
-
-    def _update(self) -> None:
-        began = time.perf_counter()
-        self._simulation.update(lambda: not self._commands.empty())
-        self._show("Playing." if self._playing else "Paused.")
-        if self._playing:
-            time.sleep(max(0.0, self._pace - (time.perf_counter() - began)))
-            self._recent.append(time.perf_counter())
-
-    @property
-    def _pace(self) -> float:
-        """Seconds that an update takes at least: what moves is not shown faster than it is."""
-        settings = self._simulation.settings
-        return QUICKEST if settings.quasistatic else min(max(settings.dt, QUICKEST), SLOWEST)
-
-    def _show(self, status: str) -> None:
-        spent = self._recent[-1] - self._recent[0] if len(self._recent) > 1 else 0.0
-        rate = (len(self._recent) - 1) / spent if spent else 0.0
-        shown = look_at(
-            self._simulation, self.snapshot.version + 1, self._obeyed, status, self._playing, rate
-        )
-        with self._changed:
-            self.snapshot = shown
-            self._changed.notify_all()
-
-
-class _Announcer(logging.Handler):
-    """Tells which kernel is being compiled, which takes seconds."""
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        super().__init__(logging.INFO)
-        self._tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if str(record.msg).startswith("compiling"):
-            self._tell(f"{record.getMessage()[0].upper()}{record.getMessage()[1:]}…")

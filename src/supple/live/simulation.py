@@ -32,17 +32,10 @@ class Simulation:
         self._dragged: dict[Any, Grab] = {}
         self._bare, self._built = build_model(file.scene), file_settings(file).physics
         self.model = self._held_model()
-        self._start = self._start_positions()
-        self._start_velocities = self._velocities_at_start()
+        self._start, self._start_velocities = _start(file, self._bare, self.pins)
         self.tracks: list[Track] = []
         self._arrange_tracks()
         self.reset()
-
-    def _velocities_at_start(self) -> np.ndarray:
-        """Those of the start file, else those of the scene's bodies (n, 3) [m/s]."""
-        saved = self.file.start_velocities(self._bare)
-        found = self._bare.velocities if saved is None else saved
-        return np.zeros_like(self._start) if found is None else found
 
     def reset(self) -> None:
         """Back to the start of the scene, with the present settings."""
@@ -199,9 +192,12 @@ class Simulation:
             self.tracks.append(Track(solver, first.positions, first.velocities))
         del self.tracks[len(solvers) :]
 
-    def _start_positions(self) -> np.ndarray:
-        """(n, 3) [m] that the file asks for, with pins where they are at time 0."""
-        asked = self.file.start_positions(self._bare)
-        start = self._bare.rest.copy() if asked is None else asked
-        self._bare.hold(start, self.pins.prescribed(0.0))
-        return start
+
+def _start(file: SceneFile, model: Model, pins: Pins) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (n, 3) [m] that the file asks for, with pins where they are at time 0, and velocities (n, 3)
+    [m/s]: those of the start file, else those of the scene's bodies."""
+    asked, saved = file.start_positions(model), file.start_velocities(model)
+    positions = model.rest.copy() if asked is None else asked
+    model.hold(positions, pins.prescribed(0.0))
+    velocities = model.velocities if saved is None else saved
+    return positions, np.zeros_like(positions) if velocities is None else velocities

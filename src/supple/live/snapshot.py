@@ -10,8 +10,7 @@ from supple.live.pins import PinSet, Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.track import Track
-from supple.model import Model
-from supple.view.fields import Step
+from supple.model import Model, Step
 
 
 @dataclass(frozen=True, eq=False)

@@ -219,7 +219,7 @@ def _fingerprint(surface: TriMesh, length: float) -> str:
 def _recall(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
     """What is remembered under a path; None where there is nothing, or nothing that can be read."""
     try:
-        with np.load(path) as saved:
+        with path.open("rb") as file, np.load(file) as saved:
             return saved["points"], saved["tets"]
     except Exception:  # a damaged file is as good as none
         return None

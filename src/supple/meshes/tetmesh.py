@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from supple.checks import floats, shown, whole_number
 from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import checked, say_size
 from supple.meshes.data import Data, Given, checked_data, field_of, turned
-from supple.meshes.measures import qualities, volumes
+from supple.meshes.measured import Measured, frozen
 from supple.meshes.movable import Movable
-from supple.meshes.surface import boundary
 
 
-class TetMesh(Movable):
+class TetMesh(Measured, Movable):
     """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
 
     Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;
@@ -43,11 +38,11 @@ class TetMesh(Movable):
     ) -> None:
         given = points, tets
         points, tets = checked(points, tets, repair)
-        self._points, self._tets = _frozen(points), _frozen(tets)
+        self._points, self._tets = frozen(points), frozen(tets)
         of_points = checked_data("point_data", point_data, len(np.asarray(given[0])), "vertices")
         if of_points and len(points) < len(np.asarray(given[0])):
             used = np.unique(given[1])
-            of_points = {name: _frozen(values[used]) for name, values in of_points.items()}
+            of_points = {name: frozen(values[used]) for name, values in of_points.items()}
         self._cell_data = checked_data("cell_data", cell_data, len(tets), "tets")
         self._point_data = of_points
 
@@ -84,81 +79,6 @@ class TetMesh(Movable):
             point_data={**self._point_data, **(point_data or {})},
         )
 
-    @property
-    def n_vertices(self) -> int:
-        return len(self._points)
-
-    @property
-    def n_tets(self) -> int:
-        return len(self._tets)
-
-    @cached_property
-    def bounds(self) -> np.ndarray:
-        """Lowest and highest corner of the bounding box, (2, 3) [m]."""
-        return _frozen(np.stack([self._points.min(axis=0), self._points.max(axis=0)]))
-
-    @property
-    def size(self) -> np.ndarray:
-        """Edge lengths of the bounding box, (3,) [m]."""
-        return self.bounds[1] - self.bounds[0]
-
-    @cached_property
-    def volumes(self) -> np.ndarray:
-        """Volume of every tet, (m,) [m³], all positive."""
-        return _frozen(volumes(self._points, self._tets))
-
-    @property
-    def volume(self) -> float:
-        """Total volume [m³]."""
-        return float(self.volumes.sum())
-
-    def masses(self, density: ArrayLike) -> np.ndarray:
-        """Lumped masses mᵢ = Σ ρ V / 4 over the tets around vertex i, (n,) [kg].
-
-        density ρ [kg/m³]: one number, or one for every tet.
-        """
-        rho = floats(density)
-        if rho.shape not in ((), (self.n_tets,)):
-            raise ValueError(
-                f"density must be one number or one for each of the {self.n_tets} tets, "
-                f"but has shape {rho.shape}."
-            )
-        if not np.all(np.isfinite(rho) & (rho > 0)):
-            raise ValueError(f"density must be positive and finite [kg/m³], got {shown(density)}.")
-        quarters = np.repeat(rho * self.volumes / 4, 4)
-        return np.bincount(self._tets.ravel(), quarters, minlength=self.n_vertices)
-
-    @cached_property
-    def surface(self) -> np.ndarray:
-        """Boundary triangles, (k, 3) int32, counter-clockwise seen from outside."""
-        return _frozen(boundary(self._tets))
-
-    @cached_property
-    def surface_vertices(self) -> np.ndarray:
-        """Sorted ids of the vertices on the surface."""
-        return _frozen(np.unique(self.surface))
-
-    @cached_property
-    def components(self) -> np.ndarray:
-        """Number, from 0, of the connected component of every vertex, (n,) int32."""
-        start, end = np.repeat(self._tets[:, 0], 3), self._tets[:, 1:].ravel()
-        shape = (self.n_vertices, self.n_vertices)
-        graph = coo_array((np.ones(len(start), bool), (start, end)), shape=shape)
-        return _frozen(connected_components(graph, directed=False)[1])
-
-    @property
-    def n_components(self) -> int:
-        return int(self.components.max()) + 1
-
-    @cached_property
-    def quality(self) -> np.ndarray:
-        """q = 6√2 V / ℓ³ of every tet, ℓ the root mean square of its edges, (m,): 1 regular, 0 flat."""
-        return _frozen(qualities(self._points, self._tets))
-
-    def worst(self, count: int = 10) -> np.ndarray:
-        """Ids of the `count` tets of lowest quality, worst first."""
-        return np.argsort(self.quality, kind="stable")[: whole_number("count", count, at_least=0)]
-
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TetMesh:
         """x → A x + b with matrix A (3, 3) and offset b (3,) [m].
 
@@ -174,8 +94,3 @@ class TetMesh(Movable):
         parts = f"{self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}"
         names = ", ".join(sorted({*self._cell_data, *self._point_data}))
         return f"TetMesh({parts}, {say_size(self.size)}{f', with {names}' if names else ''})"
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array

@@ -55,18 +55,14 @@ class Layout:
             self.growths += 1
         else:
             self.vertices = batch_vertices(terms, model.free, *size)
-        self.batch_colours: Colours = self.room.colours if self.room else self.vertices.colour_start
+        self._use_colours(self.room.colours if self.room else self.vertices.colour_start)
         self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
         self.use(self._materials)
 
-    @property
-    def colours(self) -> int:
-        return colour_count(self.batch_colours)
-
-    @property
-    def widest(self) -> int:
-        """Batches of the colour that has the most."""
-        return widest_colour(self.batch_colours)
+    def _use_colours(self, colours: Colours) -> None:
+        """colours: how many there are; widest: batches of the one that has the most."""
+        self.batch_colours = colours
+        self.colours, self.widest = colour_count(colours), widest_colour(colours)
 
     def suits(self, conditions: Sequence[Conditions]) -> bool:
         """Whether the materials of conditions can be used without a new layout."""
@@ -140,7 +136,7 @@ class Layout:
                 new = batch_elements(term, self.dtype, self.model.vertices, lanes)
                 done.written.extend(overwrite((there.own, there.rows), (new.own, new.rows)))
                 there.element[:] = new.element
-        self.batch_colours = self.room.colours
+        self._use_colours(self.room.colours)
         self.version += 1
         return done
 

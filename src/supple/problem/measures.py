@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from supple.problem.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
-from supple.problem.sums import FIGURES, PARTS, cut
+from supple.problem.sums import FIGURES, cut
+from supple.problem.totals import Totals
 from supple.terms import inversion
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Measures:
         for name in ("_sizes", "_figures", "_rest_stiffness", "_softness_memory"):
             self.__dict__.pop(name, None)
         self._softened_for: np.ndarray | None = None
-        self._values: dict[tuple[int, int], tuple] = {}
+        self._totals = Totals(self.problem)
         self._energy_scale = np.zeros(self.problem.copies)
         self._energies: np.ndarray | None = None
 
@@ -194,20 +194,24 @@ class Measures:
         p = self.problem
         stored, outer = self.stored_energies(), np.zeros((p.copies, 2))
         if p.loads.any:
-            outer = self._total(evaluate_potential, 2, p.loads.rows.own, p.loads.rows, p.u, p.states.anchor)
+            outer = self._totals.total(
+                evaluate_potential, 2, p.loads.rows.own, p.loads.rows, p.u, p.states.anchor
+            )
         self._energy_scale = np.abs(stored).sum(axis=1) + np.abs(outer).sum(axis=1)
         return stored.sum(axis=1) + outer[:, 0]
 
     def stored_energies(self) -> np.ndarray:
         """(copies, terms) energy of every term [J]."""
-        stored = [self._total_of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
+        stored = [self._totals.of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
         return np.concatenate(stored, axis=1) if stored else np.zeros((self.problem.copies, 0))
 
     def element_energies(self, term: int) -> np.ndarray:
         """(m,) energy of every element of a term [J]."""
         p = self.problem
         elements, count = p.layout.elements[term], len(p.model.terms[term].vertices)
-        values = self._evaluate(evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u)
+        values = self._totals.evaluate(
+            evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u
+        )
         p.device.pull(values[0])
         return values[0][0].ravel()[:count].astype(float)
 
@@ -225,33 +229,7 @@ class Measures:
         solid = [
             elements for elements in self.problem.layout.elements if inversion.known(type(elements.rows))
         ]
-        found = [self._total_of(Inversion(e.rows), e.own) for e in solid]
+        found = [self._totals.of(Inversion(e.rows), e.own) for e in solid]
         return (
             np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
         )
-
-    def _total_of(self, quantity: Any, own: np.ndarray) -> np.ndarray:
-        """(copies, 1) the sum of a quantity over elements."""
-        return self._total(evaluate_elements, 1, own, quantity, own, self.problem.u)
-
-    def _total(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
-        """(copies, fields) what a kernel writes for all lanes of `own`, summed up in float64."""
-        *_, sums = self._evaluate(kernel, fields, own, *args)
-        self.problem.device.pull(sums)
-        return sums.copy()
-
-    def _evaluate(self, kernel: Callable, fields: int, own: np.ndarray, *args: Any) -> tuple:
-        """What a kernel writes for all lanes of `own` (copies, rows, fields, lanes), sums of parts, and their
-        sums."""
-        p = self.problem
-        memory = self._values.get((id(own), fields))
-        if memory is None:
-            values = p.zeros((p.copies, len(own), fields, p.device.lanes))
-            memory = self._values[id(own), fields] = values, *_sum_memory(p.copies, fields)
-        p.device.run(kernel, 3, *args, *memory)
-        return memory
-
-
-def _sum_memory(copies: int, fields: int) -> tuple[np.ndarray, np.ndarray]:
-    """For the sums of parts and of the whole."""
-    return np.zeros((copies, fields, PARTS)), np.zeros((copies, fields))

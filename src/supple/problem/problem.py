@@ -207,7 +207,3 @@ class Problem:
     def energy(self) -> float:
         """E(u) of the first copy [J]."""
         return float(self.measures.energies()[0])
-
-    def inverted(self) -> int:
-        """Number of elements with negative volume, of the first copy."""
-        return int(self.measures.inversions()[0])

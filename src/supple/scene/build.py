@@ -197,7 +197,7 @@ def merged_material(bodies: list[Body]) -> Any:
     if len(bodies) == 1:
         return first
 
-    def merged(values: tuple) -> Any:
+    def merged(values: tuple[Any, ...]) -> Any:
         if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
             return values[0]
         rows = [table_of(v, b.mesh.n_tets) for v, b in zip(values, bodies, strict=True)]

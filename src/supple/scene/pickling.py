@@ -13,7 +13,7 @@ class _ByValue:
     def __init__(self, function: Any, whose: str, what: str) -> None:
         self.function, self.whose, self.what = function, whose, what
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         try:
             cloudpickle = import_module("cloudpickle")
         except ImportError:
@@ -23,7 +23,7 @@ class _ByValue:
             ) from None
         return cloudpickle.loads, (cloudpickle.dumps(self.function),)
 
-    def __deepcopy__(self, memo: dict) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.function
 
 

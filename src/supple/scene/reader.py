@@ -13,7 +13,8 @@ from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import Attach, Force, Pin, Ramp, SceneTable, Solid, Table, Target, Traction, Where
+from supple.scene.schema import Attach, Force, Pin, Ramp, SceneTable, Solid, Target, Traction, Where
+from supple.scene.tables import Table
 
 Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""

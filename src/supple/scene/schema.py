@@ -505,7 +505,7 @@ def _saved_velocities(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
 def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """The positions in an NPZ file, one row for each vertex of the scene."""
     try:
-        with np.load(path) as saved:
+        with path.open("rb") as file, np.load(file) as saved:
             positions = np.array(saved["positions"], float)
     except OSError as error:
         raise SceneError(f"start.file: {path} cannot be read: {error.strerror or error}.") from None

@@ -110,7 +110,7 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
     return force
 
 
-def _materials(scene: Scene, variation: Variation) -> tuple | None:
+def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
     if not variation.materials:
         return None
     for body, material in variation.materials.items():

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.model import Model
+from supple.model import Model, Step
 from supple.view.camera import Camera
-from supple.view.fields import Field, Step
+from supple.view.fields import Field
 from supple.view.ground import Shadow, shadow_of
 from supple.view.light import shade
 from supple.view.surface import Surface, surface_of

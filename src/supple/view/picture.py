@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from supple.model import Model
+from supple.model import Model, Step
 from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
 from supple.view.drawing import drawing, links_of
-from supple.view.fields import Field, Step, field_named
+from supple.view.fields import Field, field_named
 from supple.view.furniture import Furniture
 from supple.view.ground import ground_level
 from supple.view.layout import layout_for

@@ -12,7 +12,7 @@ import numpy as np
 
 from supple.embedding import Part
 from supple.evaluation import Fields
-from supple.io.results import ResultsError
+from supple.io.errors import ResultsError
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         group.create_array("body", data=body)
         group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s", up="y")
 
-        columns: dict[str, zarr.Array] = {}
+        columns: dict[str, zarr.Array[Any]] = {}
 
         def add(frame: Moment) -> None:
             positions.append(np.asarray(frame.positions, np.float64)[None])

@@ -1,0 +1,154 @@
+"""What a live session does in its thread: it obeys commands, updates the simulation and shows snapshots."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from supple.kernels import compilation
+from supple.live.simulation import Simulation
+from supple.live.snapshot import Notice, Snapshot, look_at
+
+log = logging.getLogger("supple")
+
+QUICKEST, SLOWEST = 1 / 60, 1 / 10
+"""Seconds from update to update, at least, where nothing takes longer."""
+
+IDLE = 1 / 30
+"""Seconds between looks at the clock while there is nothing to solve."""
+
+EXPECTED = (ValueError, ArithmeticError, MemoryError, OSError)
+"""Errors whose text is a sentence for the user."""
+
+
+class Worker:
+    """Updates a simulation while it plays, obeys `commands` in between (None to end), shows the latest
+    `snapshot`, and tells `listeners` what went wrong."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._playing, self._steps, self._obeyed = False, 0, 0
+        self._recent: deque[float] = deque(maxlen=20)
+        self.listeners: list[Callable[[Notice], None]] = []
+        self.commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._changed = threading.Condition()
+        self.snapshot = look_at(simulation, 0, 0, "Preparing the scene…", False, 0.0)
+
+    def wait(self, version: int, timeout: float) -> Snapshot:
+        """The first snapshot after a version; the present one when that takes too long [s]."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.snapshot.version > version, timeout)
+        return self.snapshot
+
+    def set_playing(self, playing: bool) -> None:
+        self._playing, self._steps = playing, 0
+        self._recent.clear()
+
+    def step(self) -> None:
+        self._playing, self._steps = False, self._steps + 1
+
+    def reset(self) -> None:
+        self.set_playing(False)
+        self._simulation.reset()
+
+    def live(self) -> None:
+        """The thread."""
+        handler, level = _Announcer(self._show), log.level
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        try:
+            with compilation():
+                going = True
+                while going:
+                    if not self._attempt(self._work):
+                        self.set_playing(False)
+                        self._show("Paused after an error.")
+                    going = self._obey()
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(level)
+
+    def _obey(self) -> bool:
+        """Obey all commands that are waiting, and wait for one where there is nothing else to do."""
+        idle = not (self._playing or self._steps or self._simulation.stale)
+        while True:
+            try:
+                command = self.commands.get(block=idle)
+            except Empty:
+                return True
+            if command is None:
+                return False
+            self._attempt(command)
+            self._obeyed += 1
+            idle = False
+
+    def _attempt(self, action: Callable[[], None]) -> bool:
+        """Do something. What goes wrong is told; False then."""
+        try:
+            action()
+        except Exception as error:
+            expected = isinstance(error, EXPECTED)
+            if not expected:
+                log.exception("a live session failed")
+            notice = Notice("error", str(error) if expected else f"{type(error).__name__}: {error}")
+            for listener in self.listeners:
+                listener(notice)
+            return False
+        return True
+
+    def _work(self) -> None:
+        """What is to do between two looks at the commands."""
+        if self._simulation.stale:
+            self._show("Preparing…")
+            self._simulation.prepare()
+        if self._steps:
+            self._steps -= 1
+            self._update()
+        elif not self._playing:
+            self._simulation.follow_pins()
+            self._show("Paused.")
+        elif self._simulation.rest():
+            time.sleep(IDLE)
+            self._show("In balance.")
+        else:
+            self._update()
+
+    def _update(self) -> None:
+        began = time.perf_counter()
+        self._simulation.update(lambda: not self.commands.empty())
+        self._show("Playing." if self._playing else "Paused.")
+        if self._playing:
+            time.sleep(max(0.0, self._pace - (time.perf_counter() - began)))
+            self._recent.append(time.perf_counter())
+
+    @property
+    def _pace(self) -> float:
+        """Seconds that an update takes at least: what moves is not shown faster than it is."""
+        settings = self._simulation.settings
+        return QUICKEST if settings.quasistatic else min(max(settings.dt, QUICKEST), SLOWEST)
+
+    def _show(self, status: str) -> None:
+        spent = self._recent[-1] - self._recent[0] if len(self._recent) > 1 else 0.0
+        rate = (len(self._recent) - 1) / spent if spent else 0.0
+        shown = look_at(
+            self._simulation, self.snapshot.version + 1, self._obeyed, status, self._playing, rate
+        )
+        with self._changed:
+            self.snapshot = shown
+            self._changed.notify_all()
+
+
+class _Announcer(logging.Handler):
+    """Tells which kernel is being compiled, which takes seconds."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if str(record.msg).startswith("compiling"):
+            self._tell(f"{record.getMessage()[0].upper()}{record.getMessage()[1:]}…")

@@ -1,0 +1,46 @@
+"""Sums of what kernels find for every element or vertex of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.problem.evaluation import evaluate_elements
+from supple.problem.sums import PARTS
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+Memory = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class Totals:
+    """Runs kernels on a problem's active copies and adds up, in float64; memory is kept for the next time."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._memory: dict[tuple[int, int], Memory] = {}
+
+    def of(self, quantity: Any, own: np.ndarray) -> np.ndarray:
+        """(copies, 1) the sum of a quantity over elements."""
+        return self.total(evaluate_elements, 1, own, quantity, own, self._problem.u)
+
+    def total(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> np.ndarray:
+        """(copies, fields) what a kernel writes for all lanes of `own`, summed up."""
+        *_, sums = self.evaluate(kernel, fields, own, *args)
+        self._problem.device.pull(sums)
+        return sums.copy()
+
+    def evaluate(self, kernel: Callable[..., None], fields: int, own: np.ndarray, *args: Any) -> Memory:
+        """What a kernel writes for all lanes of `own` (copies, rows, fields, lanes), sums of parts, and their
+        sums."""
+        p = self._problem
+        memory = self._memory.get((id(own), fields))
+        if memory is None:
+            values = p.zeros((p.copies, len(own), fields, p.device.lanes))
+            sums = np.zeros((p.copies, fields, PARTS)), np.zeros((p.copies, fields))
+            memory = self._memory[id(own), fields] = values, *sums
+        p.device.run(kernel, 3, *args, *memory)
+        return memory

@@ -1,0 +1,115 @@
+"""How large files, classes and functions may be, so that a reader can hold them in mind, and what has types."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import supple
+
+ROOT = Path(supple.__file__).parent
+PROJECT = Path(__file__).parents[1]
+FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+LINES, METHODS, STATEMENTS = 300, 20, 60
+"""Lines of a file, methods of a class (a property with its setter is one), and lines of a function without
+its signature, which is a table where it says what the options of a command are."""
+
+LONGER = {
+    "scene/schema.py": "one table: what may stand in a scene file",
+    "kernels/access.py": "one table: how arrays of every kind are read and written by lanes",
+    "kernels/team.py": "the team on the CPU beside the same on a device",
+    "linear/cycle.py": "the steps of one V-cycle, which one launch shares",
+    "solvers/gpbd.py": "the method, and its projections of every kind of element",
+    "solvers/projection.py": "the projections that all element-wise methods share",
+}
+"""Files that may have more lines, and why."""
+
+KERNEL_ROOMS = ("algebra", "kernels", "linear", "materials", "ordering", "problem", "solvers", "terms")
+"""Where pyproject.toml lets functions have no types, which are kernels."""
+
+KERNEL_MARKS = {"physics", "kernel", "generic", "ordered", "chosen_by_type", "of", "njit", "intrinsic"}
+"""Decorators of functions that Numba compiles; of: an implementation of a generic one."""
+
+
+def functions():
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, node
+
+
+def test_there_is_something_to_measure():
+    assert len(FILES) > 200
+    assert sum(1 for _ in functions()) > 1000
+
+
+@pytest.mark.parametrize("name", LONGER)
+def test_exceptions_are_there(name):
+    assert name in FILES
+
+
+def test_files_are_short():
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
+    long = {name: count for name, count in lines.items() if count > LINES and name not in LONGER}
+    assert not long, f"more than {LINES} lines: {long}"
+
+
+def test_classes_have_few_methods():
+    long = {}
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and "Protocol" not in map(ast.unparse, node.bases):
+                methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+                if len(methods) > METHODS:
+                    long[f"{name}: {node.name}"] = len(methods)
+    assert not long, f"more than {METHODS} methods: {long}"
+
+
+def test_functions_are_short():
+    long = {}
+    for name, function in functions():
+        lines = function.body[-1].end_lineno - function.body[0].lineno + 1
+        if lines > STATEMENTS:
+            long[f"{name}: {function.name}"] = lines
+    assert not long, f"more than {STATEMENTS} lines: {long}"
+
+
+def has_types(function: ast.FunctionDef) -> bool:
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    known = all(a.annotation is not None or a.arg in ("self", "cls") for a in arguments)
+    return known and (function.returns is not None or function.name == "__init__")
+
+
+def mark(decorator: ast.expr) -> str:
+    """physics of @physics and @physics(...), of of @psi.of(Corotated)."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called).rpartition(".")[2]
+
+
+def test_what_has_no_types_is_a_kernel():
+    """mypy sees to the other rooms, and `kernels` is about how Numba compiles."""
+    seen = 0
+    for name, tree in TREES.items():
+        if not name.startswith(KERNEL_ROOMS) or name.startswith("kernels"):
+            continue
+        inside = set()
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef) or node in inside:
+                continue
+            if not has_types(node):
+                marks = {mark(decorator) for decorator in node.decorator_list}
+                assert marks & KERNEL_MARKS, f"{name}: {node.name} is no kernel and has no types"
+                inside |= set(ast.walk(node))
+                seen += 1
+    assert seen > 200
+
+
+def test_ruff_has_one_version():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (pinned,) = re.findall(r"'ruff==([\d.]+)'", str(project["optional-dependencies"]["dev"]))
+    hooks = (PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert f"rev: v{pinned} " in hooks
