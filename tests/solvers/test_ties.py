@@ -49,7 +49,7 @@ def test_sweeps_keep_their_pace(name):
     for stiffness in (1e4, 1e8):
         scene = NOT_MATCHING[name](stiffness)
         truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
-        found = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-7, max_iterations=20000)
+        found = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000)
         assert found.report.ok
         np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
         counts.append(found.report.iterations)

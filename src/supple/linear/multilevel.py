@@ -62,7 +62,7 @@ class Multilevel:
         if self.basis is not None:
             self.pattern, connections = self.basis.pattern, self.basis.connections(blocks)
             coarse = ~self.basis.follows
-        own = connections[self.pattern.diagonal][coarse]
+        own = connections[self.pattern.diagonal]
         even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
