@@ -51,7 +51,7 @@ beside large ones."""
 
 class Multilevel:
     """The levels of a mesh, found once. precision: of the cycles, float32 where the contrast of stiffnesses
-    allows it if none is given; matrices of the levels are always computed in float64."""
+    and ties allow it if none is given; matrices of the levels are always computed in float64."""
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.device, self.pattern = assembly.problem.device, assembly.pattern
@@ -63,7 +63,7 @@ class Multilevel:
             self.pattern, connections = self.basis.pattern, self.basis.connections(blocks)
             coarse = ~self.basis.follows
         own = connections[self.pattern.diagonal]
-        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        even = self.basis is None and own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
         f, rows = self.pattern.rows, self.levels.rows
