@@ -88,6 +88,65 @@ def tied_blocks(upper: Material, lower: Material, stiffness: float = 1e4, cells:
     return scene
 
 
+def hung(stiffness: float = 1e4, upper: Any = 3, lower: Any = 2, kind: Any = None) -> supple.Scene:
+    """A block that hangs from a block by points between the vertices of the upper one."""
+    scene = supple.Scene(gravity=(0, -1, 0))
+    kind = kind or material("corotated")
+    top = scene.add_solid(supple.block(upper, origin=(0, 1, 0)), kind, density=10)
+    below = scene.add_solid(supple.block(lower), kind, density=10)
+    scene.pin(top.where(face(1, 2)))
+    scene.attach(below.where(face(1, 1)), top, stiffness=stiffness)
+    return scene
+
+
+def tendon(stiffness: float = 1e4) -> supple.Scene:
+    """A stiff slender bar that is tied by its end into a soft block."""
+    scene = supple.Scene(gravity=(0, -1, 0))
+    block = scene.add_solid(supple.block(3), material("corotated"), density=10)
+    mesh = supple.block((8, 1, 1), size=(1.2, 0.1, 0.1), origin=(0.7, 0.45, 0.45))
+    bar = scene.add_solid(mesh, material("corotated", young=1e6), density=10)
+    scene.pin(block.where(face(0, 0)))
+    scene.attach(bar.where(lambda X: X[:, 0] < 1), block, stiffness=stiffness)
+    return scene
+
+
+def layers(stiffness: float = 1e4) -> supple.Scene:
+    """A soft core between stiff faces, all three with other cells."""
+    scene, before = supple.Scene(gravity=(0, -9.8, 0)), None
+    for cells, young, height, y in (
+        ((8, 1, 3), 2e6, 0.06, 0.0),
+        ((6, 2, 2), 2e4, 0.25, 0.06),
+        ((9, 1, 4), 2e6, 0.06, 0.31),
+    ):
+        mesh = supple.block(cells, size=(1, height, 0.5), origin=(0, y, 0))
+        layer = scene.add_solid(mesh, material("corotated", young=young), density=300)
+        scene.pin(layer.where(face(0, 0)))
+        if before is not None:
+            scene.attach(layer.where(face(1, y)), before, stiffness=stiffness)
+        before = layer
+    return scene
+
+
+def chained(stiffness: float = 1e4) -> supple.Scene:
+    """Three blocks, each tied to the one above, the lowest to both; and ties that follow from others."""
+    scene = supple.Scene(gravity=(0, -1, 0))
+    kind = material("corotated")
+    top, middle, below = (
+        scene.add_solid(supple.block(cells, (1, 0.5, 1), origin=(0, y, 0)), kind, density=10)
+        for cells, y in (((2, 1, 2), 1.0), ((3, 1, 3), 0.5), ((2, 2, 2), 0.25))
+    )
+    scene.pin(top.where(face(1, 1.5)))
+    scene.attach(middle.where(face(1, 1)), top, stiffness=stiffness)
+    scene.attach(below.where(lambda X: X[:, 1] > 0.6), middle, stiffness=2 * stiffness)
+    scene.attach(below.where(lambda X: (X[:, 1] > 0.6) & (X[:, 0] < 0.3)), top, stiffness=0.5 * stiffness)
+    scene.attach(middle.where(face(1, 1)), top, stiffness=stiffness)
+    return scene
+
+
+NOT_MATCHING = {"hung": hung, "tendon": tendon, "layers": layers, "chained": chained}
+"""Scenes whose ties, of a stiffness [N/m], end between vertices."""
+
+
 def scrambled(model: Model, seed: int = 0) -> np.ndarray:
     """All vertices at random places of the bounding box."""
     low, high = model.rest.min(axis=0), model.rest.max(axis=0)

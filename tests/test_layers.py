@@ -85,7 +85,6 @@ ORDER = [
         "bench",
         "inspection",
         "interop",
-        "precompile",
     },
     {"io"},
     {"view"},

@@ -19,6 +19,9 @@ COARSEST = 40
 STRONG = 0.1
 """Two rows are strongly connected if their connection is this part of what each is connected with most."""
 
+FREE, APART = -1, -2
+"""Rows that have no aggregate yet, and those that shall have none."""
+
 LEAST_REDUCTION = 0.8
 """A coarser level has at most this part of the rows, or there is none."""
 
@@ -27,7 +30,8 @@ LEAST_REDUCTION = 0.8
 class Levels:
     """start (levels + 1,): first row of each coarse level. Children of row I are child[child_start[I]] to
     child[child_start[I + 1] - 1]: rows of the fine matrix for the first level, of the level before for
-    others. fine_parent (f,) and parent (rows,) tell the opposite, -1 on the last level. Blocks 6×6 of row I
+    others. fine_parent (f,) and parent (rows,) tell the opposite, negative for rows that are in no aggregate
+    and -1 on the last level. Blocks 6×6 of row I
     are at indptr[I] to indptr[I + 1], in the columns `indices`; mirror: where the block across the diagonal
     is; diagonal (rows,): that of each row. fine_slots and slots: to which block the product of every block of
     the finer level is added."""
@@ -53,12 +57,13 @@ class Levels:
         return np.diff(self.start).tolist()
 
 
-def coarsen(pattern: Pattern, weight: np.ndarray) -> Levels:
-    """The levels above a pattern, whose blocks connect rows by weight (blocks,) ≥ 0."""
+def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:
+    """The levels above a pattern, whose blocks connect rows by weight (blocks,) ≥ 0: aggregates of the chosen
+    rows (f,)."""
     graphs: list[_Graph] = []
     graph = _Graph(pattern.indptr, pattern.indices, weight.astype(np.float32))
     while not graphs or (graph.rows > COARSEST and graph.rows <= LEAST_REDUCTION * len(graphs[-1].owner)):
-        graph = graph.coarser()
+        graph = graph.coarser(np.ones(graph.rows, bool) if graphs else chosen)
         graphs.append(graph)
     if len(graphs) > 1 and graph.rows > LEAST_REDUCTION * len(graph.owner):
         graphs.pop()
@@ -76,16 +81,16 @@ class _Graph:
     def rows(self) -> int:
         return len(self.indptr) - 1
 
-    def coarser(self) -> _Graph:
+    def coarser(self, chosen: np.ndarray) -> _Graph:
         n = self.rows
-        owner, most = np.full(n, -1, np.int32), np.zeros(n, np.float32)
+        owner, most = np.where(chosen, FREE, APART).astype(np.int32), np.zeros(n, np.float32)
         count = _aggregate(self.indptr, self.indices, self.weight, most, STRONG**2, owner, owner.copy())
         child_start = np.zeros(count + 1, np.int32)
-        np.cumsum(np.bincount(owner, minlength=count), out=child_start[1:])
-        child = np.argsort(owner, kind="stable").astype(np.int32)
+        np.cumsum(np.bincount(owner[chosen], minlength=count), out=child_start[1:])
+        child = np.argsort(owner, kind="stable")[n - np.count_nonzero(chosen) :].astype(np.int32)
         indptr = np.zeros(count + 1, np.int32)
         indices, weight = np.empty(len(self.indices), np.int32), np.zeros(len(self.indices), np.float32)
-        slots = np.empty(len(self.indices), np.int32)
+        slots = np.zeros(len(self.indices), np.int32)
         fine = self.indptr, self.indices, self.weight, owner, child_start, child
         _connect(*fine, np.full(count, -1, np.int32), indptr, indices, weight, slots)
         blocks = int(indptr[-1])
@@ -142,7 +147,7 @@ def _aggregate(indptr, indices, weight, most, strong, owner, joined):
                 most[i] = max(most[i], weight[k])
     count = 0
     for i in range(n):
-        if owner[i] >= 0 or most[i] == 0.0:
+        if owner[i] != FREE or most[i] == 0.0:
             continue
         alone = True
         for k in range(indptr[i], indptr[i + 1]):
@@ -153,13 +158,13 @@ def _aggregate(indptr, indices, weight, most, strong, owner, joined):
         if alone:
             for k in range(indptr[i], indptr[i + 1]):
                 j = indices[k]
-                if weight[k] * weight[k] >= strong * most[i] * most[j]:
+                if owner[j] == FREE and weight[k] * weight[k] >= strong * most[i] * most[j]:
                     owner[j] = count
             owner[i] = count
             count += 1
     for i in range(n):
         joined[i] = owner[i]
-        if owner[i] >= 0:
+        if owner[i] != FREE:
             continue
         best = np.float32(0.0)
         for k in range(indptr[i], indptr[i + 1]):
@@ -170,11 +175,11 @@ def _aggregate(indptr, indices, weight, most, strong, owner, joined):
     for i in range(n):
         owner[i] = joined[i]
     for i in range(n):
-        if owner[i] >= 0:
+        if owner[i] != FREE:
             continue
         for k in range(indptr[i], indptr[i + 1]):
             j = indices[k]
-            if owner[j] < 0 and weight[k] * weight[k] >= strong * most[i] * most[j] and most[j] > 0.0:
+            if owner[j] == FREE and weight[k] * weight[k] >= strong * most[i] * most[j] and most[j] > 0.0:
                 owner[j] = count
         owner[i] = count
         count += 1
@@ -191,6 +196,8 @@ def _connect(indptr, indices, weight, owner, child_start, child, place, coarse_i
             i = child[c]
             for k in range(indptr[i], indptr[i + 1]):
                 column = owner[indices[k]]
+                if column < 0:
+                    continue
                 if place[column] < first:
                     place[column] = blocks
                     columns[blocks] = column

@@ -84,10 +84,9 @@ class Assembly:
         """The vector of the free vertices from (n + 1, 4) records."""
         return records[self.free, :3].ravel()
 
-    def connections(self) -> np.ndarray:
-        """How strongly each block connects its vertices [N/m], at rest and without inertia."""
-        blocks = self._blocks("bound", np.zeros_like(self.problem.u))[:-1]
-        return np.sqrt(np.square(blocks).sum(axis=(1, 2)))
+    def at_rest(self) -> np.ndarray:
+        """(blocks, 3, 3) the bound at rest and without inertia [N/m], which tells how vertices connect."""
+        return self._blocks("bound", np.zeros_like(self.problem.u))[:-1]
 
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""

@@ -28,8 +28,8 @@ SPREAD = 8.0
 
 class Fine(NamedTuple):
     """A matrix of 3×3 blocks, the inverses (f, 9) of its diagonal, and the motions of its rows' aggregates:
-    parent (f,), offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some numbers after them
-    that are read but do not matter; what is fourth in a vector is 0."""
+    parent (f,), negative for none, offset (f, 3). b, x, y, d (f, 4): vectors for the cycle. Blocks have some
+    numbers after them that are read but do not matter; what is fourth in a vector is 0."""
 
     indptr: Any
     indices: Any
@@ -246,11 +246,12 @@ class ProlongFine(NamedTuple):
 
 @do.of(ProlongFine)
 def _prolong_fine(work, i):
-    x, y, over = work.x, work.y, work.over
-    e, o = _six_at(work.A.x, work.fine.parent[i]), work.fine.offset
-    y[i, 0] = x[i, 0] + over * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
-    y[i, 1] = x[i, 1] + over * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
-    y[i, 2] = x[i, 2] + over * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
+    x, y, parent = work.x, work.y, work.fine.parent[i]
+    e, o = _six_at(work.A.x, max(parent, 0)), work.fine.offset
+    far = work.over if parent >= 0 else 0.0 * work.over
+    y[i, 0] = x[i, 0] + far * (e[0] + e[4] * o[i, 2] - e[5] * o[i, 1])
+    y[i, 1] = x[i, 1] + far * (e[1] + e[5] * o[i, 0] - e[3] * o[i, 2])
+    y[i, 2] = x[i, 2] + far * (e[2] + e[3] * o[i, 1] - e[4] * o[i, 0])
 
 
 class ProlongCoarse(NamedTuple):

@@ -16,6 +16,7 @@ from scipy.sparse import bsr_matrix
 from supple.kernels import kernel
 from supple.linear.aggregates import coarsen
 from supple.linear.assembly import Assembly
+from supple.linear.basis import stiff_basis
 from supple.linear.cycle import Coarse, Cycle, Fine, apply_cycle, cycle_phases
 from supple.linear.inverses import invert_blocks, invert_coarse, invert_dense
 from supple.linear.radius import POWER_STEPS, SAFETY, raise_powers
@@ -26,6 +27,13 @@ DEGREE = 3
 
 OVER = 1.5
 """How far to go along the correction of a coarse level: rigid aggregates are too stiff by about that."""
+
+CALM = 0.5
+"""How far smoothing moves vertices that follow others: they and those that they follow move the same
+elements, and both at once would go too far."""
+
+WIDER = 1.5
+"""How much larger radii are made that have proved too small."""
 
 SHIFT = 1e-9
 """Part of its diagonal that is added to the last level's, which is singular for bodies that nothing holds."""
@@ -42,15 +50,21 @@ beside large ones."""
 
 class Multilevel:
     """The levels of a mesh, found once. precision: of the cycles, float32 where the contrast of stiffnesses
-    allows it if none is given; matrices of the levels are always computed in float64."""
+    and ties allow it if none is given; matrices of the levels are always computed in float64."""
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.device, self.pattern = assembly.problem.device, assembly.pattern
-        connections = assembly.connections()
+        blocks = assembly.at_rest()
+        connections = np.sqrt(np.square(blocks).sum(axis=(1, 2)))
+        self.basis = stiff_basis(assembly, connections[self.pattern.diagonal])
+        coarse = np.ones(self.pattern.rows, bool)
+        if self.basis is not None:
+            self.pattern, connections = self.basis.pattern, self.basis.connections(blocks)
+            coarse = ~self.basis.follows
         own = connections[self.pattern.diagonal]
-        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        even = self.basis is None and own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
-        self.levels = coarsen(self.pattern, connections)
+        self.levels = coarsen(self.pattern, connections, coarse)
         f, rows = self.pattern.rows, self.levels.rows
         self.bodies = Bodies(
             centre=np.zeros((rows, 3)),
@@ -74,10 +88,12 @@ class Multilevel:
 
 
 class Preconditioner:
-    """z = M r ≈ H⁻¹ r, symmetric and positive definite."""
+    """z = M r ≈ H⁻¹ r, symmetric and positive definite. basis: the unknowns y of its cycles, x = B y."""
 
     def __init__(self, hierarchy: Multilevel, H: bsr_matrix, positions: np.ndarray) -> None:
-        self.device = hierarchy.device
+        self.device, self.basis = hierarchy.device, hierarchy.basis
+        if self.basis is not None:
+            H = self.basis.matrix(H)
         levels, bodies, run = hierarchy.levels, hierarchy.bodies, self.device.run
         count = len(levels.start) - 1
         run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
@@ -86,6 +102,8 @@ class Preconditioner:
         good = np.ones(1, bool)
         inverse = np.empty((hierarchy.pattern.rows, 9), hierarchy.dtype)
         run(invert_blocks, 1, hierarchy.pattern.diagonal, H.data, inverse, good)
+        if self.basis is not None:
+            inverse = np.where(self.basis.follows[:, None], CALM * inverse, inverse)
         coarse_inverse = np.zeros(36 * (levels.rows + 1))
         run(invert_coarse, 1, levels.diagonal, coarse, bodies, coarse_inverse, good)
         dense = self._dense(hierarchy, coarse, good)
@@ -155,9 +173,15 @@ class Preconditioner:
         )
         radius[:] = SAFETY * np.sqrt(after / np.maximum(before, 1e-300))
 
+    def widen(self) -> None:
+        """Smooth for larger eigenvalues than the powers have shown: M is not positive where one is larger."""
+        self.cycle = self.cycle._replace(radius=WIDER * self.cycle.radius)
+
     def __call__(self, r: np.ndarray) -> np.ndarray:
-        self.device.run(_precondition, self.phases, self.cycle, as_records(r))
-        return self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
+        b = r if self.basis is None else self.basis.forces(r)
+        self.device.run(_precondition, self.phases, self.cycle, as_records(b))
+        y = self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
+        return y if self.basis is None else self.basis.positions(y)
 
 
 def as_records(vector: np.ndarray) -> np.ndarray:

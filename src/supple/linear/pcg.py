@@ -26,6 +26,9 @@ from supple.linear.cycle import apply_cycle
 from supple.linear.multilevel import Preconditioner, as_records, room_after
 from supple.linear.tiles import TILE, each_row, tile_of, tiles
 
+WIDENINGS = 5
+"""How often a preconditioner is made more cautious that is not positive."""
+
 BURST = 16
 """Iterations per call of the kernel."""
 
@@ -52,7 +55,28 @@ def pcg(
     floor: float = 0.0,
     max_iterations: int = 1000,
 ) -> Solution:
-    """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
+    """Solve H x = b until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor, in the basis of M."""
+    if M.basis is None:
+        return _widening(H, b, M, eta, floor, max_iterations)
+    found = _widening(M.basis.matrix(H), M.basis.forces(b), M, eta, floor, max_iterations)
+    negative = None if found.negative is None else M.basis.positions(found.negative)
+    return found._replace(x=M.basis.positions(found.x), negative=negative)
+
+
+def _widening(H: bsr_matrix, b: np.ndarray, M: Preconditioner, *limits: Any) -> Solution:
+    """The solution; again if M turned out not to be positive, which is made so."""
+    for _ in range(WIDENINGS):
+        found, positive = _solve(H, b, M, *limits)
+        if positive:
+            break
+        M.widen()
+    return found
+
+
+def _solve(
+    H: bsr_matrix, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
+) -> tuple[Solution, bool]:
+    """Also whether r·Mr was never negative."""
     run, rows = M.device.run, len(b) // 3
     x, p, q = np.zeros((3, rows, 4))
     matrix = Matrix(H.indptr, H.indices, room_after(H.data, np.dtype(float)))
@@ -75,7 +99,7 @@ def pcg(
         done, last = done + steps, figures[steps]
         negative = steps < count and not _arrived(last, target)
     direction = p[:, :3].ravel() if negative else None
-    return Solution(x[:, :3].ravel(), done, direction, _ritz(alphas, betas))
+    return Solution(x[:, :3].ravel(), done, direction, _ritz(alphas, betas)), not last[1] < 0
 
 
 def _arrived(figures: np.ndarray, target: Target) -> bool:

@@ -1,6 +1,7 @@
 """Orderings: what may be updated at the same time."""
 
 from supple.ordering.batches import VertexBatches, batch_elements, batch_vertices
+from supple.ordering.carrying import NEARLY_LARGEST, Carrying, Equations, carrying, equations
 from supple.ordering.changing import ChangingBatches, changes
 from supple.ordering.clustering import cluster_elements
 from supple.ordering.colouring import colour_vertices, incidence
@@ -17,9 +18,12 @@ from supple.ordering.links import Links, batch_links
 from supple.ordering.rows import row_arrays
 
 __all__ = [
+    "NEARLY_LARGEST",
+    "Carrying",
     "ChangingBatches",
     "Colours",
     "ElementBatches",
+    "Equations",
     "Links",
     "ListedColours",
     "VertexBatches",
@@ -27,6 +31,7 @@ __all__ = [
     "batch_elements",
     "batch_links",
     "batch_vertices",
+    "carrying",
     "changes",
     "cluster_elements",
     "colour_bounds",
@@ -34,6 +39,7 @@ __all__ = [
     "colour_elements",
     "colour_vertices",
     "each_colour",
+    "equations",
     "incidence",
     "row_arrays",
     "widest_colour",

@@ -1,8 +1,9 @@
-"""Links: vertices that a stiff weak constraint ties together, which must be able to move as one.
+"""Links: vertices that carry those which stiff weak constraints tie to them.
 
 Vertex by vertex, a pair tied by a spring of stiffness k inside a body of stiffness E h can shift its common
-position by only E h / k of what is needed per sweep. Moving both by the same step leaves the spring alone,
-so the pair follows the body at the body's own pace.
+position by only E h / k of what is needed per sweep. Moving one and letting the other follow leaves the
+spring alone, so the pair follows the body at the body's own pace; and so do a vertex and the point of another
+body between vertices that it is tied to, if it follows each of them with its weight.
 """
 
 from __future__ import annotations
@@ -13,20 +14,25 @@ import numpy as np
 
 from supple.kernels import kernel, lanes_of
 from supple.ordering.batches import best_width
+from supple.ordering.carrying import NEGLIGIBLE, carrying, equations
 from supple.ordering.colouring import incidence
 from supple.terms import Term, Visits
+
+MOST_MEMBERS = 512
+"""Vertices that lead more followers than this move on their own only."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Groups of vertices by colour, in batches. members (batches, k, lanes): ids, padded with n; width
-    (batches,): the first that many lanes are different groups, which the others repeat; colour_start
-    (colours + 1,): first batch of each colour; terms: the visits of all members, row by row; own: for each
-    term (rows, 1, lanes) whose visit it is; share: for each term (rows, 1, lanes) how many members the
-    visited stencil has, which bounds the Hessian of their common translation; element: for each term
-    (rows, lanes) which stencil is where, or -1."""
+    """Groups of vertices by colour, in batches. members (batches, k, lanes): ids, padded with n; weight
+    (batches, k, lanes): by how much of the group's step each moves, 0 for padding; width (batches,): the
+    first that many lanes are different groups, which the others repeat; colour_start (colours + 1,): first
+    batch of each colour; terms: the visits of all members, row by row; own: for each term (rows, 1, lanes)
+    whose visit it is; share: for each term (rows, 2, lanes) how often the force and the bound of a visit
+    count; element: for each term (rows, lanes) which stencil is where, or -1."""
 
     members: np.ndarray
+    weight: np.ndarray
     width: np.ndarray
     colour_start: np.ndarray
     terms: tuple
@@ -39,15 +45,22 @@ class Links:
         return len(self.colour_start) - 1
 
 
-def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> np.ndarray:
-    """(groups, k) free vertices of everything that ties at least two and lets them move together (none of
-    them pinned, no fixed point); unused places hold -1."""
-    groups = sorted({group for term in terms for group in term.links(free) if len(group) > 1})
-    width = max((len(g) for g in groups), default=0)
-    table = np.full((len(groups), width), -1, np.int64)
-    for row, group in enumerate(groups):
-        table[row, : len(group)] = group
-    return table
+def linked_vertices(terms: tuple[Term, ...], free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(groups, k) every free vertex that others must follow, and these; unused places hold -1. (groups, k)
+    how far they follow, 1 for the vertex itself. Ties that come and go have no say."""
+    lasting = tuple(term for term in terms if term.capacity is None)
+    follow = carrying(equations(lasting, free)).weights.tocsc()
+    count = np.diff(follow.indptr)
+    leaders = np.flatnonzero((count > 0) & (count <= MOST_MEMBERS))
+    count = count[leaders]
+    table = np.full((len(leaders), 1 + count.max(initial=-1)), -1, np.int64)
+    weight = np.zeros(table.shape)
+    group = np.repeat(np.arange(len(leaders)), count)
+    rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    place = follow.indptr[leaders][group] + rank
+    table[group, 1 + rank], weight[group, 1 + rank] = follow.indices[place], follow.data[place]
+    table[:, :1], weight[:, :1] = leaders[:, None], 1
+    return table, weight
 
 
 @kernel
@@ -89,7 +102,7 @@ def batch_links(
 ) -> Links | None:
     """The links of a model by colour: groups of one colour share no stencil. None when there are none. Groups
     may have several lanes, as vertices in `batch_vertices`."""
-    groups, n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
+    (groups, weights), n, lanes = linked_vertices(terms, free), len(free), lanes or lanes_of(dtype)
     if not len(groups):
         return None
     group_start, group_of, _ = incidence(groups, n)
@@ -98,7 +111,7 @@ def batch_links(
     forbidden = np.full(len(groups) + 1, -1, np.int64)
     _greedy_groups(groups, group_start, group_of, neighbour_start, neighbour, colour, forbidden)
 
-    order = np.argsort(colour, kind="stable")
+    order = np.lexsort([-(groups >= 0).sum(axis=1), colour])  # so that lanes have nearly equally many visits
     sizes = np.bincount(colour)
     width = lanes if at_once is None else _width(terms, groups, n, int(sizes.max()), lanes, at_once)
     colour_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
@@ -107,14 +120,17 @@ def batch_links(
     )
     table = np.full((colour_start[-1] * width, groups.shape[1]), -1, np.int64)
     table[place] = groups[order]
-    members = np.where(table < 0, n, table).reshape(-1, width, groups.shape[1]).transpose(0, 2, 1)
-    members = np.tile(members, lanes // width)
-    rows = [_rows_of_links(term, table, n, width, lanes // width, np.dtype(dtype)) for term in terms]
+    moves = np.zeros(table.shape)
+    moves[place] = weights[order]
+    parts = lanes // width
+    rows = [_rows_of_links(term, table, moves, n, width, parts, np.dtype(dtype)) for term in terms]
     term_rows, own, share, element = zip(*rows, strict=True)
-    widths = np.full(len(members), width, np.int64)
-    return Links(
-        np.ascontiguousarray(members, np.int32), widths, colour_start, term_rows, own, share, element
+    members, weight = (
+        np.ascontiguousarray(np.tile(a.reshape(-1, width, groups.shape[1]).transpose(0, 2, 1), parts))
+        for a in (np.where(table < 0, n, table).astype(np.int32), moves.astype(dtype))
     )
+    widths = np.full(len(members), width, np.int64)
+    return Links(members, weight, widths, colour_start, term_rows, own, share, element)
 
 
 def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:
@@ -123,23 +139,20 @@ def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes
     return best_width(size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, at_once)
 
 
-def _rows_of_links(term: Term, table: np.ndarray, n: int, width: int, parts: int, dtype: np.dtype) -> tuple:
-    """The visits of every group's members to a term's stencils, those left out that a common translation
-    does not deform because the whole stencil moves."""
+def _rows_of_links(
+    term: Term, table: np.ndarray, moves: np.ndarray, n: int, width: int, parts: int, dtype: np.dtype
+) -> tuple:
+    """The visits of every group's members to those stencils of a term that the group's step changes."""
     first, element, slot = incidence(term.vertices, n)
     group, place = np.nonzero(table >= 0)
-    member = table[group, place]
+    member, move = table[group, place], moves[group, place]
     count = first[member + 1] - first[member]
-    group, member = np.repeat(group, count), np.repeat(member, count)
+    group, member, move = (np.repeat(a, count) for a in (group, member, move))
     offset = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     element, slot = element[first[member] + offset], slot[first[member] + offset]
 
-    key = group * len(term.vertices) + element
-    _, inverse, shared = np.unique(key, return_inverse=True, return_counts=True)
-    share = shared[inverse]
-    kept = ~(term.translatable[element] & (share == term.vertices.shape[1]))
-    group, member, element, slot, share = (a[kept] for a in (group, member, element, slot, share))
-
+    kept, share = _shares(term, group, element, slot, move)
+    group, member, element, slot = (a[kept] for a in (group, member, element, slot))
     rank = np.arange(len(group)) - np.searchsorted(group, group)
     valence = np.bincount(group, minlength=len(table)).reshape(-1, width)
     start = np.concatenate([[0], np.cumsum(-(-valence.max(axis=1) // parts))]).astype(np.int64)
@@ -149,5 +162,33 @@ def _rows_of_links(term: Term, table: np.ndarray, n: int, width: int, parts: int
     own = np.full((start[-1], parts * width), n, np.int32)
     own[row, lane] = member
     visits = Visits(element, slot, row, lane, own, dtype)
-    share = visits.place(share[:, None].astype(dtype))
+    share = visits.place(share.astype(dtype))
     return term.rows(visits, start), own[:, None, :].copy(), share, visits.elements
+
+
+def _shares(
+    term: Term, group: np.ndarray, element: np.ndarray, slot: np.ndarray, move: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which visits count, and how often (visits, 2) their force and their bound do.
+
+    A stencil of which a group moves corners i by wᵢ has the force Σ wᵢ fᵢ, and the bound Σⱼ |wⱼ| Σ |wᵢ| Aᵢ,
+    since |Σ wᵢ gᵢ|² ≤ Σⱼ |wⱼ| Σ |wᵢ| |gᵢ|². It has none if all move alike. Where the energy depends on Σ c x
+    alone, that is changed by W = Σ wᵢ cᵢ: from one corner, W/cᵢ and (W/cᵢ)² are exact, and mostly W = 0.
+    """
+    key = group * max(len(term.vertices), 1) + element
+    _, one, inverse, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    relations = term.relations()
+    if relations is None:
+        total = np.bincount(inverse, np.abs(move), len(one))
+        alike = np.bincount(inverse, np.abs(move - move[one][inverse]), len(one)) < NEGLIGIBLE
+        whole = term.translatable[element[one]] & (count == term.vertices.shape[1]) & alike
+        kept = ~whole[inverse]
+        return kept, np.column_stack([move, np.abs(move) * total[inverse]])[kept]
+    c = relations.coefficients[element, slot]
+    W, most = np.bincount(inverse, move * c, len(one)), np.bincount(inverse, np.abs(move * c), len(one))
+    order = np.lexsort([-np.abs(c), inverse])
+    kept = np.zeros(len(key), bool)
+    kept[order[np.searchsorted(inverse[order], np.arange(len(one)))]] = True
+    kept &= (np.abs(W) > NEGLIGIBLE * most)[inverse]
+    ratio = W[inverse][kept] / c[kept]
+    return kept, np.column_stack([ratio, ratio**2])

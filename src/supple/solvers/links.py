@@ -1,4 +1,5 @@
-"""Moving linked vertices as one: the part of PBNG's sweep that follows the visits to single vertices."""
+"""Moving vertices with those that they carry: the part of PBNG's sweep that follows the visits to single
+vertices."""
 
 from __future__ import annotations
 
@@ -33,15 +34,14 @@ class NoLinks(NamedTuple):
 
 
 class LinkRows(NamedTuple):
-    """colour_start, members, width, terms, own and share as in `Links`; present (batches, k, lanes): 1 where
-    there is a member, 0 for padding; force (batches, 3, lanes): external force on all members [N]; inertia
-    (batches, k, lanes) of each member [N/m]; held (batches, 6, lanes): the projection N onto the directions
-    along which some member is held, or ()."""
+    """colour_start, members, weight, width, terms, own and share as in `Links`; force (batches, 3, lanes):
+    external forces on all members with their weights [N]; inertia (batches, k, lanes) of each member [N/m];
+    held (batches, 6, lanes): the projection N onto the directions along which some member is held, or ()."""
 
     colour_start: Any
     members: Any
     width: Any
-    present: Any
+    weight: Any
     force: Any
     inertia: Any
     terms: Any
@@ -67,12 +67,13 @@ def rows_of_links(problem: Problem) -> LinkRows | NoLinks:
 
 def _link_rows(problem: Problem, links: Links) -> LinkRows:
     members, dtype = links.members, problem.dtype
-    force = np.swapaxes(padded(problem.loads.force)[..., members, :].sum(axis=-3), -1, -2)
+    force = padded(problem.loads.force)[..., members, :] * links.weight[..., None]
+    force = np.swapaxes(force.sum(axis=-3), -1, -2)
     return LinkRows(
         links.colour_start,
         members,
         links.width,
-        (members < problem.model.vertices).astype(dtype),
+        links.weight,
         np.ascontiguousarray(force, dtype),
         np.append(problem.loads.inertia, 0)[members].astype(dtype),
         links.terms,
@@ -83,7 +84,8 @@ def _link_rows(problem: Problem, links: Links) -> LinkRows:
 
 
 class GroupVisit(NamedTuple):
-    """Move the members of each group of a batch by the same step x += ω A⁻¹ f, f and A summed over them."""
+    """Move the members of each group of a batch by w ω A⁻¹ f, f and A summed over them with their weights w
+    and what bounds the step."""
 
     links: Any
     u: Any
@@ -108,21 +110,21 @@ def _visit_group(visit, place):
     )
     A = (A[0] + 1e-30, A[1] + 1e-30, A[2] + 1e-30, A[3], A[4], A[5])
     for m in range(links.members.shape[1]):
-        k = load(links.inertia, batch, m)
+        w = load(links.weight, batch, m)
+        k = w * load(links.inertia, batch, m)
         x, target = gather(u, links.members, batch, m), gather(anchor, links.members, batch, m)
         f = (f[0] + k * (target[0] - x[0]), f[1] + k * (target[1] - x[1]), f[2] + k * (target[2] - x[2]))
-        A = (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])
+        A = (A[0] + w * k, A[1] + w * k, A[2] + w * k, A[3], A[4], A[5])
     N = held_at(links.held, batch)
     step = scale(omega, solve_spd(free_bound(N, A), free_part(N, f)))
-    limit = limit_group_step(links.terms, links.own, batch, u, step, zero + 1.0)
+    limit = limit_group_step(links.terms, links.own, links.share, batch, u, step, zero + 1.0)
     step = scale(least_share(batch, limit), step)
     finite = dot(step, step) < 1e30
     step = (select(finite, step[0], zero), select(finite, step[1], zero), select(finite, step[2], zero))
     if leads(batch):
         for m in range(links.members.shape[1]):
-            t = load(links.present, batch, m)
             x = gather(u, links.members, batch, m)
-            scatter(u, links.members, batch, m, add(x, scale(t, step)))
+            scatter(u, links.members, batch, m, add(x, scale(load(links.weight, batch, m), step)))
 
 
 @generic

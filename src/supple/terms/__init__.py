@@ -3,13 +3,23 @@
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.spring import Springs
-from supple.terms.term import Elements, Term, Visits, energy, inversion, step_fraction, vertex_force
+from supple.terms.term import (
+    Elements,
+    Relations,
+    Term,
+    Visits,
+    energy,
+    inversion,
+    step_fraction,
+    vertex_force,
+)
 from supple.terms.tet import TetElasticity
 from supple.terms.triangle import TriangleElasticity
 from supple.terms.weak import WeakConstraints
 
 __all__ = [
     "Elements",
+    "Relations",
     "Springs",
     "Term",
     "TetElasticity",

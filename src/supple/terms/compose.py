@@ -12,7 +12,7 @@ from typing import Any
 from numba import types
 
 from supple.algebra.holding import free_part
-from supple.algebra.matrix3 import add, dot
+from supple.algebra.matrix3 import add, dot, scale
 from supple.kernels import chosen_by_type, gather, load, number, physics, row_at
 from supple.terms.term import step_fraction, vertex_force
 
@@ -102,48 +102,48 @@ def _limit_step(terms, batch, u, ui, step, fraction):
     return first_then_rest
 
 
-def add_group_forces(terms: Any, owns: Any, counts: Any, batch: int, u: Any, f: Any, A: Any) -> Any:
-    """(f, A) plus what all terms add for groups of vertices that move as one: each row has its own visiting
-    vertex, and counts `share` times in A, since |Σ gᵢ|² ≤ share Σ |gᵢ|² bounds a stencil seen by several."""
+def add_group_forces(terms: Any, owns: Any, shares: Any, batch: int, u: Any, f: Any, A: Any) -> Any:
+    """(f, A) plus what all terms add for groups of vertices that move together: each row has its own visiting
+    vertex, and its share tells how often its force and its bound count."""
 
 
 @chosen_by_type(add_group_forces)
-def _add_group_forces(terms, owns, counts, batch, u, f, A):
+def _add_group_forces(terms, owns, shares, batch, u, f, A):
     if len(terms) == 0:
-        return lambda terms, owns, counts, batch, u, f, A: (f, A)
+        return lambda terms, owns, shares, batch, u, f, A: (f, A)
 
-    def first_then_rest(terms, owns, counts, batch, u, f, A):
+    def first_then_rest(terms, owns, shares, batch, u, f, A):
         term = terms[0]
         for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
             row = row_at(batch, k)
             df, dA = vertex_force(term, row, u, gather(u, owns[0], row, 0))
-            n = load(counts[0], row, 0)
+            w, n = load(shares[0], row, 0), load(shares[0], row, 1)
             dA = (n * dA[0], n * dA[1], n * dA[2], n * dA[3], n * dA[4], n * dA[5])
-            f, A = add(f, df), add_symmetric(A, dA)
-        return add_group_forces(terms[1:], owns[1:], counts[1:], batch, u, f, A)
+            f, A = add(f, scale(w, df)), add_symmetric(A, dA)
+        return add_group_forces(terms[1:], owns[1:], shares[1:], batch, u, f, A)
 
     return first_then_rest
 
 
-def limit_group_step(terms: Any, owns: Any, batch: int, u: Any, step: Any, fraction: Any) -> Any:
-    """What part of its step a group of vertices that move as one may take, as `limit_step` has it of one."""
+def limit_group_step(terms: Any, owns: Any, shares: Any, batch: int, u: Any, step: Any, fraction: Any) -> Any:
+    """What part of its step a group of vertices that move together may take; see `limit_step`."""
 
 
 @chosen_by_type(limit_group_step)
-def _limit_group_step(terms, owns, batch, u, step, fraction):
+def _limit_group_step(terms, owns, shares, batch, u, step, fraction):
     if len(terms) == 0:
-        return lambda terms, owns, batch, u, step, fraction: fraction
+        return lambda terms, owns, shares, batch, u, step, fraction: fraction
     if not _has_barrier(terms[0]):
-        return lambda terms, owns, batch, u, step, fraction: limit_group_step(
-            terms[1:], owns[1:], batch, u, step, fraction
+        return lambda terms, owns, shares, batch, u, step, fraction: limit_group_step(
+            terms[1:], owns[1:], shares[1:], batch, u, step, fraction
         )
 
-    def first_then_rest(terms, owns, batch, u, step, fraction):
+    def first_then_rest(terms, owns, shares, batch, u, step, fraction):
         term = terms[0]
         for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
             row = row_at(batch, k)
-            ui = gather(u, owns[0], row, 0)
-            fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, step))
-        return limit_group_step(terms[1:], owns[1:], batch, u, step, fraction)
+            ui, own = gather(u, owns[0], row, 0), scale(load(shares[0], row, 0), step)
+            fraction = min(fraction, 0.25 * step_fraction(term, row, u, ui, own))
+        return limit_group_step(terms[1:], owns[1:], shares[1:], batch, u, step, fraction)
 
     return first_then_rest

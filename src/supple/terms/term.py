@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,6 +60,14 @@ class Elements:
     element: np.ndarray
 
 
+class Relations(NamedTuple):
+    """coefficients (m, k): the c of Σ c x, on which alone the energy of each stencil depends; stiffness (m,):
+    the least in any direction that a change of that sum meets [N/m]."""
+
+    coefficients: np.ndarray
+    stiffness: np.ndarray
+
+
 class Term(Protocol):
     """One kind of energy over stencils of vertices."""
 
@@ -89,8 +97,8 @@ class Term(Protocol):
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
         """The term's data for kernels, arranged by `visits`."""
 
-    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        """Free vertices, as free (n,) tells, that it ties so stiffly that they should move as one, too."""
+    def relations(self) -> Relations | None:
+        """What it keeps as it is, where the energy of a stencil depends on one sum Σ c x; None elsewhere."""
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         """(l, 2, 3) [m] ends of the lines that show it in pictures, for vertices at positions (n, 3)."""
@@ -113,8 +121,8 @@ class Elemental:
     def translatable(self) -> np.ndarray:
         return np.ones(len(self.vertices), bool)
 
-    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        return []
+    def relations(self) -> Relations | None:
+        return None
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         return np.empty((0, 2, 3))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.kernels import gather, load, physics
-from supple.terms.term import Elements, Visits, energy, vertex_force
+from supple.terms.term import Elements, Relations, Visits, energy, vertex_force
 
 _SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
 
@@ -66,13 +66,9 @@ class WeakConstraints:
             visits.place(self.stiffness[element]),
         )
 
-    def links(self, free: np.ndarray) -> list[tuple[int, ...]]:
-        """The vertices of each constraint between moving points, if it lasts."""
-        if self.capacity is not None:
-            return []
-        movable = self.translatable & np.where(self.weights != 0, free[self.vertices], True).all(axis=1)
-        tied = zip(self.vertices[movable], self.weights[movable], strict=True)
-        return [tuple(sorted(set(vertices[weights != 0].tolist()))) for vertices, weights in tied]
+    def relations(self) -> Relations:
+        least = np.linalg.eigvalsh(self.stiffness[:, _SYMMETRIC])[:, 0]
+        return Relations(self.weights, np.maximum(least, 0))
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         """The vertex that is held, and the point that it is held by."""

@@ -1,0 +1,91 @@
+"""Vertices that carry others: what they leave as it is, and what bounds their steps."""
+
+import numpy as np
+import pytest
+from problems import NOT_MATCHING, hung, tied_blocks
+from problems import material as of
+from scipy.sparse import csr_array, eye_array
+
+from supple.ordering import Equations, batch_links, carrying, equations
+from supple.scene import build_model
+
+EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
+
+
+def groups_of(links, n):
+    """(members, weights) of every group of links."""
+    for batch in range(len(links.members)):
+        for lane in range(links.width[batch]):
+            members, weights = links.members[batch, :, lane], links.weight[batch, :, lane]
+            if members[0] < n:
+                yield members[members < n], weights[members < n]
+
+
+@pytest.mark.parametrize("name", ["hung", "tendon", "layers"])
+def test_what_carries_changes_no_constraint(name):
+    model = build_model(NOT_MATCHING[name]())
+    links = batch_links(model.terms, model.free, np.dtype("float64"))
+    C = equations(model.terms, model.free).coefficients
+    leaders = 0
+    for members, weights in groups_of(links, model.vertices):
+        step = np.zeros(model.vertices)
+        step[members] = weights
+        assert step[members[0]] == 1
+        assert np.abs(C @ step).max() < 1e-12
+        leaders += 1
+    tied = np.unique(C.indices)
+    assert leaders == len(tied) - np.linalg.matrix_rank(C.toarray())  # each takes one vertex's freedom
+
+
+@EVERY
+def test_every_motion_that_constraints_allow_is_one_of_leaders(name):
+    """x_a = Σ w_b x_b spans the null space of the constraints, whatever they share."""
+    model = build_model(NOT_MATCHING[name]())
+    ties = equations(model.terms, model.free)
+    weights, follows = carrying(ties)
+    assert not follows[weights.indices].any()
+    C = ties.coefficients.toarray()[:, model.free]
+    W = (eye_array(model.vertices) + weights).toarray()[np.ix_(model.free, model.free & ~follows)]
+    np.testing.assert_allclose(C @ W, 0, atol=1e-12)
+    assert W.shape[1] == C.shape[1] - np.linalg.matrix_rank(C)
+
+
+def test_random_constraints_that_share_vertices():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        C = np.zeros((8, 14))
+        for row in C:
+            row[random.choice(14, 4, replace=False)] = [1, *-random.dirichlet(np.ones(3))]
+        C[-1] = C[0] - C[1]
+        weights, follows = carrying(Equations(csr_array(C), random.uniform(1, 2, 8)))
+        W = (eye_array(14) + weights).toarray()[:, ~follows]
+        np.testing.assert_allclose(C @ W, 0, atol=1e-9)
+        assert follows.sum() == np.linalg.matrix_rank(C)
+
+
+def test_where_a_tie_is_pinned_or_matching():
+    model = build_model(tied_blocks(of("corotated"), of("corotated")))
+    weights, _ = carrying(equations(model.terms, model.free))
+    assert set(weights.data.tolist()) == {1.0}
+    held = model.free.copy()
+    held[model.terms[-1].vertices[:, 1]] = False
+    weights, follows = carrying(equations(model.terms, held))
+    assert weights.nnz == 0
+    assert follows.sum() == len(model.terms[-1].vertices)
+
+
+def test_groups_of_a_colour_share_no_stencil():
+    model = build_model(hung())
+    links = batch_links(model.terms, model.free, np.dtype("float64"))
+    for colour in range(links.colours):
+        part = slice(links.colour_start[colour], links.colour_start[colour + 1])
+        table = links.members[part].transpose(0, 2, 1).reshape(-1, links.members.shape[1])
+        table = table[table[:, 0] < model.vertices]
+        owner = np.full(model.vertices + 1, -1)
+        for group, members in enumerate(table):
+            owner[members] = group
+        owner[-1] = -1
+        for term in model.terms:
+            touched = owner[term.vertices]
+            for stencil in touched[(touched >= 0).any(axis=1)]:
+                assert len(set(stencil[stencil >= 0].tolist())) == 1

@@ -1,0 +1,121 @@
+"""Stiff ties between meshes that do not match: all methods for large scenes find what a direct one finds."""
+
+import numpy as np
+import pytest
+from problems import FINITE, NOT_MATCHING, hung, material, perturbed
+
+import supple
+from supple.linear import Assembly, Multilevel, pcg
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers import PBNG, Descent, Newton
+
+EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
+DIRECT = Newton(hessian="exact", linear_solver="direct")
+
+
+@EVERY
+@pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("solver", [Descent(), Descent(ahead=0)], ids=["default", "newton"])
+def test_the_default_arrives_where_a_factorisation_does(name, stiffness, solver):
+    scene = NOT_MATCHING[name](stiffness)
+    truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
+    found = supple.equilibrium(scene, solver, tolerance=1e-8)
+    assert found.report.ok
+    np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
+
+
+@EVERY
+def test_linear_iterations_do_not_grow_with_stiffness(name):
+    counts = []
+    for stiffness in (1e6, 1e8, 1e10):
+        problem = Problem(build_model(NOT_MATCHING[name](stiffness)), "float64")
+        problem.begin_step(np.inf)
+        assembly = Assembly(perturbed(problem, 1e-3))
+        problem.balance()
+        H, b = assembly.hessian("projected"), assembly.restrict(problem.states.net).astype(float)
+        M = Multilevel(assembly).at(H, assembly.positions)
+        found = pcg(H, b, M, 1e-8)
+        assert found.negative is None
+        counts.append(found.iterations)
+    assert max(counts) <= 60
+    assert counts[-1] <= 1.5 * counts[0]
+
+
+@pytest.mark.parametrize("name", ["hung", "chained"])
+def test_sweeps_keep_their_pace(name):
+    """As many for k = 1e8 as for 1e4, within a factor of two, and to the right place."""
+    counts = []
+    for stiffness in (1e4, 1e8):
+        scene = NOT_MATCHING[name](stiffness)
+        truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
+        found = supple.equilibrium(scene, PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000)
+        assert found.report.ok
+        np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
+        counts.append(found.report.iterations)
+    assert counts[1] <= 2 * counts[0]
+
+
+@EVERY
+@pytest.mark.parametrize("stiffness", [1e2, 1e8])
+def test_energy_never_rises(name, stiffness):
+    """Each group's step minimises an upper bound of the energy along its directions."""
+    model = build_model(NOT_MATCHING[name](stiffness))
+    problem = Problem(model, "float64")
+    problem.begin_step(np.inf)
+    perturbed(problem, 0.05)
+    run = PBNG(acceleration="none").begin(problem)
+    energies = [problem.energy()]
+    for _ in range(30):
+        run.advance(1)
+        energies.append(problem.energy())
+    assert np.all(np.diff(energies) <= 1e-12 * energies[0])
+    assert energies[-1] < energies[0]
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_energy_never_rises_with_any_material(name):
+    problem = Problem(build_model(hung(1e6, kind=material(name))), "float64")
+    problem.begin_step(np.inf)
+    perturbed(problem, 0.02)
+    run = PBNG(acceleration="none").begin(problem)
+    energies = [problem.energy()]
+    for _ in range(20):
+        run.advance(1)
+        energies.append(problem.energy())
+    assert np.all(np.diff(energies) <= 1e-12 * energies[0])
+
+
+def test_float32_sweeps_arrive():
+    scene = hung(1e6)
+    truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
+    found = supple.equilibrium(scene, PBNG(), tolerance=1e-3, precision="float32")
+    assert found.report.ok
+    np.testing.assert_allclose(found.positions, truth.positions, atol=1e-3)
+
+
+def test_steps_of_time_are_those_of_newton():
+    """Groups know the inertia of their members."""
+    scene = hung(1e8)
+    scene.quasistatic, scene.dt = False, 0.05
+    ends = [
+        [frame.positions for frame in supple.simulate(scene, solver, frames=3, tolerance=1e-9)]
+        for solver in (PBNG(), DIRECT)
+    ]
+    np.testing.assert_allclose(ends[0][-1], ends[1][-1], atol=1e-6)
+    assert np.abs(ends[0][-1] - build_model(scene).rest).max() > 1e-3
+
+
+def test_ties_to_places_and_pinned_bodies():
+    """What follows nothing but a constant is in no aggregate."""
+    counts = []
+    for stiffness in (1e3, 1e8):
+        scene = supple.Scene(gravity=(0, -1, 0))
+        body = scene.add_solid(supple.block((9, 2, 2), size=(3, 1, 1)), material("corotated"), density=5)
+        scene.attach(body.where(lambda X: X[:, 0] < 0.1), stiffness=stiffness)
+        found = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-8)
+        truth = supple.equilibrium(scene, DIRECT, tolerance=1e-10)
+        assert found.report.ok
+        np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
+        counts.append(int(found.report.notes[0].split("with ")[1].split()[0]))
+    assert counts[1] <= 1.5 * counts[0]
