@@ -89,13 +89,13 @@ def test_a_term_of_ones_own(solver):
     assert (now / length).max() < 1.01
 
 
-class DescentProjection(Projection):
+class GradientProjection(Projection):
     """options: how far along the forces of each element."""
 
     __slots__ = ()
 
 
-@project.of(DescentProjection)
+@project.of(GradientProjection)
 def _descend(projection, row, u):
     places, (length,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
@@ -104,17 +104,17 @@ def _descend(projection, row, u):
 
 
 @dataclass(frozen=True)
-class Descent(ElementOptions):
+class Gradient(ElementOptions):
     """Every element moves its corners down the gradient of its energy."""
 
-    name: ClassVar[str] = "descent"
+    name: ClassVar[str] = "gradient"
 
     length: float = 0.01
 
 
-@projects(Descent, ElasticRows)
+@projects(Gradient, ElasticRows)
 def _elastic(method, term, places):
-    return [DescentProjection(places, options=(method.length,))]
+    return [GradientProjection(places, options=(method.length,))]
 
 
 def test_a_solver_of_ones_own():
@@ -122,13 +122,15 @@ def test_a_solver_of_ones_own():
     problem.set_inertia(0.02, problem.model.rest)
     problem.positions = problem.model.rest * [1.1, 1, 1]
     before = problem.measures.stored_energies().sum()
-    report = solve(problem, Descent(), Stop(None, 300))
-    assert report.solver == "descent"
+    report = solve(problem, Gradient(), Stop(None, 300))
+    assert report.solver == "gradient"
     assert problem.measures.stored_energies().sum() < 0.1 * before
 
 
 def test_what_a_solver_cannot_treat_is_said_with_who_can():
     points, _ = sheet()
     strings = Tethers(np.array([[0, 1]], np.int32), np.ones(1), np.ones((1, 1)), points)
-    with pytest.raises(ValueError, match=r"descent cannot treat tethers: .* pbng, newton, .*xpbd, .*pbd can"):
-        supple.equilibrium(model_of(points, strings), Descent(), max_iterations=1)
+    with pytest.raises(
+        ValueError, match=r"gradient cannot treat tethers: .* pbng, descent, newton, .*xpbd, .*pbd can"
+    ):
+        supple.equilibrium(model_of(points, strings), Gradient(), max_iterations=1)

@@ -56,7 +56,8 @@ def test_a_run_is_drawn_again(results, tmp_path):
     assert imread(tmp_path / "picture.png").shape[:2] == (240, 320)
     assert printed["frames"] == [0, 1, 2, 3, 4, 5, 6]
     assert pictures_in(tmp_path / "film.mp4") == 7
-    assert Image.open(tmp_path / "film.gif").n_frames == 7
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == 7
 
 
 def contents(folder) -> dict[str, bytes]:
