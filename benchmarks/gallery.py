@@ -124,7 +124,8 @@ def iterations(run: SavedRun) -> list[Shape]:
     assert start is not None
     shapes = [Shape(start, "the start")] * 6
     for count in counts:
-        result = supple.equilibrium(run.model, solver, start=start, tolerance=None, max_iterations=int(count))
+        stop = supple.Stop(run.account["solver"]["tolerance"], int(count))
+        result = supple.equilibrium(run.model, solver, start=start, stop=stop)
         caption = (
             f"{solver_name(run.account)} · after {count} iterations · imbalance {result.report.imbalance:.1e}"
         )

@@ -107,7 +107,7 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < close
     assert reduction_there == pytest.approx(
-        reduction, rel=1e-3, abs=1e-11 if precision == "float64" else 3e-5
+        reduction, rel=1e-2 if name == "pbd" else 1e-3, abs=1e-11 if precision == "float64" else 3e-5
     )
     assert energy_there == pytest.approx(energy, rel=1e-6 if precision == "float64" else 1e-2)
 
