@@ -214,7 +214,7 @@ def test_factorisations_are_let_go():
 
 def test_newton_refuses_single_precision():
     with pytest.raises(
-        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, xpbd"
+        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, descent, xpbd"
     ):
         supple.equilibrium(cantilever(material("corotated")), Newton(), precision="float32")
 

@@ -48,7 +48,7 @@ def test_one_element_and_one_iteration_with_constant_multiplier_is_explicit_fem(
     still = Problem(model, "float64")
     still.positions = start
     still.balance()
-    force = still.net[:-1, :3] - model.force
+    force = still.states.net[:-1, :3] - model.force
     explicit = x + dt * (v + dt * w * (model.force + force))
     np.testing.assert_allclose(start + w * -(dt**2) * gradient, explicit, atol=1e-13)
 

@@ -113,7 +113,8 @@ def test_energies_and_forces_are_those_of_the_springs_that_there_are(name, preci
 @EVERY_METHOD
 @pytest.mark.parametrize("quasistatic", [False, True], ids=["dynamic", "quasistatic"])
 def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic):
-    """Bit by bit, also when there were some before."""
+    """But for the rounding of kernels that are compiled with one term more; also when there were some
+    before."""
     model = MODELS["cantilever"]
     found = []
     for problem in (Problem(model, "float64"), changing(model)):
@@ -126,7 +127,7 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
             begin_step(problem, model.rest * 1.01)
         METHODS[method].begin(problem).advance(3)
         found.append(problem.u.copy())
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(*found, atol=1e-12 * np.abs(found[0]).max())
     assert found[0].any()
 
 

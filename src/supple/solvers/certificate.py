@@ -6,7 +6,7 @@ much lower its energy: to second order, which near the equilibrium is all there 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -95,6 +95,8 @@ def certify(problem: Problem) -> Certificate:
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
     direction = AT_REST if balance.at_rest else linear.direction(ACCURACY, 0.0, probe=True)
     bodies = _distances(direction, linear)
+    if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
+        bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
     return Certificate(bodies, not direction.filtered, direction.curvature, perf_counter() - began)
 
 

@@ -98,15 +98,17 @@ class Linearisation:
         return self.assembly.unheld(x).reshape(-1, 3)
 
     def convex(self, accuracy: float, floor: float) -> Direction:
-        """The same with the positive semi-definite part of every element; that may be singular, and then with
-        the bound that sweeps have."""
-        try:
-            found = self._solve("projected", accuracy, floor)
-            if found.concave is None and found.slope > 0:
-                return found._replace(filtered=True)
-        except NotPositive:
-            pass
-        return self._solve("bound", accuracy, floor)._replace(filtered=True, concave=None)
+        """d with the positive semi-definite part of every element; that may be singular, and then with the
+        bound that sweeps have; 0, with the slope 0, where not even that is positive definite, or is not
+        finite."""
+        for kind in ("projected", "bound"):
+            try:
+                found = self._solve(kind, accuracy, floor)
+            except NotPositive:
+                continue
+            if kind == "bound" or (found.concave is None and found.slope > 0):
+                return found._replace(filtered=True, concave=None)
+        return Direction(np.zeros((len(self.free), 3)), True, None, 0.0, None)
 
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
         H = self.assembly.hessian(kind)
