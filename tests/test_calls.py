@@ -337,7 +337,7 @@ def test_a_solver_of_ones_own_is_taken_as_it_is():
         name = "own"
 
         def begin(self, problem):
-            raise NotImplementedError
+            pytest.fail("nobody begins it here")
 
     own = Own()
     assert method_of(own) is own
