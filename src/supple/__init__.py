@@ -40,6 +40,7 @@ __all__ = [
     "Newton",
     "Outcome",
     "Parameter",
+    "PlasticStVK",
     "Ramp",
     "Report",
     "Result",

@@ -16,6 +16,7 @@ from supple.materials import (
     Material,
     NeoHookean,
     Parameter,
+    PlasticStVK,
     StableNeoHookean,
     StVK,
     register_material,

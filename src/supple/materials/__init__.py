@@ -19,6 +19,7 @@ from supple.materials.material import (
 )
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.parameters import Parameter, is_per_element, table_of
+from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 
@@ -61,6 +62,7 @@ __all__ = [
     "Material",
     "NeoHookean",
     "Parameter",
+    "PlasticStVK",
     "StVK",
     "StableNeoHookean",
     "bound_coefficients",

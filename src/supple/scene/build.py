@@ -203,9 +203,9 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
 def merged_material(bodies: list[Body]) -> Any:
     """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
     value for each tet."""
-    first = bodies[0].material
+    materials = [body.material.by_element(body.mesh.n_tets) for body in bodies]
     if len(bodies) == 1:
-        return first
+        return materials[0]
 
     def merged(values: tuple[Any, ...]) -> Any:
         if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
@@ -214,7 +214,7 @@ def merged_material(bodies: list[Body]) -> Any:
         table = np.concatenate(rows)
         return table[:, 0].copy() if table.shape[1] == 1 else table
 
-    return type(first)._make(merged(values) for values in zip(*(b.material for b in bodies), strict=True))
+    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:
