@@ -7,6 +7,7 @@ from problems import (
     THICKNESS,
     deformations,
     flat,
+    hung_net,
     material,
     matrix,
     membrane,
@@ -38,8 +39,15 @@ def free(model):
     )
 
 
-MODELS = {"springs": net, **{name: lambda name=name: membrane(name) for name in OBJECTIVE}}
+MODELS = {
+    "springs": net,
+    "point springs": hung_net,
+    **{name: lambda name=name: membrane(name) for name in OBJECTIVE},
+}
 ANY = pytest.mark.parametrize("name", MODELS)
+KINDS = pytest.mark.parametrize(
+    "make", [net, hung_net, membrane], ids=["springs", "point_springs", "membrane"]
+)
 
 
 @ANY
@@ -70,7 +78,7 @@ def test_hessians_are_derivatives_of_forces(name, kind):
     )
 
 
-@ANY
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "point springs"])
 def test_rigid_motions_cost_nothing(name):
     model = free(MODELS[name]())
     problem = Problem(model, "float64")
@@ -115,7 +123,7 @@ def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
         np.testing.assert_allclose(net_forces(problem), expected, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 def test_equilibria_of_pbng_and_newton_agree(make):
     """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
@@ -148,11 +156,11 @@ ERRORS = {"pbng": 1e-6, "bpxpbd": 1e-3, "fpxpbd": 1e-3, "gpbd": 0.1, "xpbd": 0.2
 """How far from Newton's, beside how far they move, methods may end; XPBD leaves out how gradients turn."""
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_method_finds_the_step_that_newton_finds(name, make):
     model, solver = make(), SOLVERS[name]()
-    if (name, make) == ("fpxpbd", net):
+    if name == "fpxpbd" and make is not membrane:
         with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, descent, newton, .*gpbd"):
             stepped(model, solver, 1)
         return
@@ -161,7 +169,7 @@ def test_every_method_finds_the_step_that_newton_finds(name, make):
     assert np.abs(stepped(model, solver) - truth).max() < ERRORS[name] * moved
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 def test_pbd_brings_elements_back_to_rest(make):
     model = make(stretch=1.0, gravity=(0, 0, 0))
     problem = perturbed(Problem(model, "float64"), 0.02)
@@ -171,7 +179,7 @@ def test_pbd_brings_elements_back_to_rest(make):
     assert problem.measures.stored_energies().sum() < 1e-3 * before
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 @pytest.mark.parametrize("name", ["pbng", "xpbd", "gpbd"])
 def test_devices_do_the_same(name, make):
     """Lane by lane, as a CUDA thread does it, against packs."""

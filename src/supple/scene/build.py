@@ -12,11 +12,13 @@ from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.materials import is_per_element, table_of
 from supple.model import Model
+from supple.scene.acting import Pin
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.motions import Motion
 from supple.scene.ramps import Fraction, Ramp
-from supple.scene.scene import Pin, Scene, scene_of
+from supple.scene.scene import Scene, scene_of
+from supple.scene.springs import spring_terms
 from supple.scene.support import all_tets, refuse_falling
 from supple.terms import Term, TetElasticity, WeakConstraints
 
@@ -87,7 +89,9 @@ def assembled(scene: Scene) -> Model:
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
+        terms=_elasticity(scene.bodies, rest)
+        + _weak_constraints(scene, rest)
+        + spring_terms(scene.springs, rest),
         tets=all_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,

@@ -1,9 +1,9 @@
-"""The scene: bodies, pins, loads, attachments and the clock. What a user describes."""
+"""The scene: bodies, pins, loads, attachments, springs and the clock. What a user describes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from supple.checks import LONGEST, SHORTEST
 from supple.embedding import embed
 from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import TetMesh, TriMesh
+from supple.scene.acting import AnyMotion, Load, Pin
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
@@ -21,35 +22,7 @@ from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
-
-AnyMotion = Callable[[np.ndarray, float], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class Pin:
-    """Vertices whose positions are prescribed; without a motion they stay at rest. directions (d, 3), or
-    (k, d, 3) for each vertex: those along which they are, None for all. name: of its reaction."""
-
-    on: VertexSet
-    motion: AnyMotion | None
-    directions: np.ndarray | None = None
-    name: str = "pin"
-
-    def __getstate__(self) -> dict[str, Any]:
-        whose = f"pinned vertices of {self.on.body.name!r}"
-        return self.__dict__ | {"motion": picklable(self.motion, whose)}
-
-
-@dataclass(frozen=True, eq=False)
-class Load:
-    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
-
-    on: VertexSet
-    force: np.ndarray
-    ramp: AnyRamp | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}
+from supple.scene.springs import SpringSet, spring_set
 
 
 def check_parameters(material: Any, mesh: TetMesh) -> None:
@@ -82,6 +55,7 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    springs: list[SpringSet] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -247,6 +221,24 @@ class Scene:
         self.attachments.append(
             attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
         )
+
+    def add_springs(
+        self,
+        a: VertexSet | Body,
+        b: VertexSet | Body | ArrayLike,
+        *,
+        stiffness: ArrayLike,
+        rest_length: ArrayLike | None = None,
+    ) -> None:
+        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
+
+        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
+        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
+        at rest.
+        """
+        if isinstance(b, VertexSet | Body):
+            b = self._vertices(b)
+        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

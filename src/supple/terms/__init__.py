@@ -2,7 +2,7 @@
 
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.parameters import refreshed, same_kind, several
-from supple.terms.spring import Springs
+from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
     Relations,
@@ -19,6 +19,7 @@ from supple.terms.weak import WeakConstraints
 
 __all__ = [
     "Elements",
+    "PointSprings",
     "Relations",
     "Springs",
     "Term",
