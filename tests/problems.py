@@ -11,7 +11,7 @@ import supple
 from supple.materials import MATERIALS, Material
 from supple.model import Model
 from supple.problem import Problem
-from supple.terms import Springs, TriangleElasticity
+from supple.terms import HingeBending, IsometricBending, Springs, TriangleElasticity, bending_terms
 
 YOUNG, POISSON = 1e3, 0.3
 
@@ -244,3 +244,36 @@ def membrane(name="corotated", young=1e5, **changes):
     points, triangles = sheet()
     term = TriangleElasticity.from_mesh(points, triangles, material(name, young=young), THICKNESS)
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+def bent(cells=4):
+    """A sheet rolled to a part of a cylinder, and ruffled: points (n, 3) and triangles (m, 3)."""
+    points, triangles = sheet(cells)
+    x, y, _ = points.T
+    return np.stack([np.sin(x), y, 1 - np.cos(x) + 0.05 * np.sin(7 * x + 5 * y)], axis=1), triangles
+
+
+def hinged(stiffness=3.0, shape=bent, **options):
+    """Nothing but hinges, between the triangles of a shape at rest."""
+    points, triangles = shape()
+    return model_of(
+        points,
+        *bending_terms(HingeBending(stiffness, **options), points, triangles, points),
+        gravity=(0, 0, 0),
+    )
+
+
+def isometric(stiffness=3.0):
+    """Nothing but isometric bending of a flat sheet."""
+    points, triangles = sheet()
+    return model_of(
+        points, *bending_terms(IsometricBending(stiffness), points, triangles, points), gravity=(0, 0, 0)
+    )
+
+
+def plate(bending=HingeBending, stiffness=0.05, **changes):
+    """A drum that also resists bending."""
+    points, triangles = sheet()
+    term = TriangleElasticity.from_mesh(points, triangles, material("corotated", young=1e5), THICKNESS)
+    terms = (term, *bending_terms(bending(stiffness), points, triangles, points))
+    return model_of(points, *terms, pinned=border(points), **{"stretch": 1.1, **changes})

@@ -73,3 +73,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
+from supple.terms import HingeBending, IsometricBending
