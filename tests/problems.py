@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS, Material
+from supple.materials import MATERIALS, MEMBRANES, Material
 from supple.model import Model
 from supple.problem import Problem
 from supple.terms import HingeBending, IsometricBending, Springs, TriangleElasticity, bending_terms
@@ -45,7 +45,7 @@ NEWTONS = {
 def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any) -> Any:
     """A material of the list with parameters that suit the problems below; what it declares beside these is
     as in its examples."""
-    kind, given = MATERIALS[name], {"young": young, "poisson": poisson, **given}
+    kind, given = (MATERIALS | MEMBRANES)[name], {"young": young, "poisson": poisson, **given}
     declared = [parameter.name for parameter in kind.parameters]
     return kind.example(**{key: value for key, value in given.items() if key in declared})
 
@@ -242,8 +242,15 @@ def net(stiffness=300.0, **changes):
 def membrane(name="corotated", young=1e5, **changes):
     """A drum: a membrane, held at its border and stretched."""
     points, triangles = sheet()
-    term = TriangleElasticity.from_mesh(points, triangles, material(name, young=young), THICKNESS)
+    kind = material(name, young=young) if isinstance(name, str) else name
+    term = TriangleElasticity.from_mesh(points, triangles, kind, THICKNESS)
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+BIAS = supple.OrthotropicStVK(
+    weft=2e5, warp=5e4, shear=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
+)
+"""A weave that lies across the axes."""
 
 
 def bent(cells=4):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from lanewise import lanewise_problem
 from problems import (
+    BIAS,
     THICKNESS,
     deformations,
     flat,
@@ -22,7 +23,7 @@ from test_terms import check_forces, net_forces
 
 import supple
 from supple.linear.assembly import Assembly
-from supple.materials import MATERIALS, psi, stress
+from supple.materials import membrane_materials, psi, stress
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers import SOLVERS
@@ -30,7 +31,7 @@ from supple.solving import solve
 from supple.stop import Stop
 from supple.terms import TriangleElasticity
 
-OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
+OBJECTIVE = list(membrane_materials())
 
 
 def free(model):
@@ -44,6 +45,7 @@ def free(model):
 MODELS = {
     "springs": net,
     **{name: lambda name=name: membrane(name) for name in OBJECTIVE},
+    "weave on the bias": lambda: membrane(BIAS),
     "hinges": hinged,
     "isometric hinges": isometric,
     "plate": plate,
