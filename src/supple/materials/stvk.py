@@ -32,6 +32,7 @@ class StVK(Isotropic):
 
 @physics
 def green_strain(F):
+    """E = ½ (Fᵀ F - I)."""
     return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
 
 
