@@ -32,17 +32,23 @@ from supple.meshes import (
     ball,
     bar,
     block,
+    disc,
     load_mesh,
     load_surface,
     merge_meshes,
+    pillow,
     save_mesh,
     select_tets,
+    sheet,
+    sphere,
     tetrahedralise,
     torus,
+    tube,
 )
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Cloth,
     Keyframes,
     Ramp,
     Rotate,

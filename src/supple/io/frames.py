@@ -12,10 +12,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from supple.evaluation import Fields
+from supple.io.bodies import Joined
 from supple.io.errors import FrameError
 from supple.io.replacing import replacing
-from supple.meshes import TetMesh, save_mesh
-from supple.meshes.measures import volumes
+from supple.meshes.files import write_meshes
 from supple.state import State
 
 OF_STATE, HISTORY = ("displacements", "velocities"), "history of elements: "
@@ -38,15 +38,12 @@ def frame_path(folder: Path, index: int, suffix: str) -> Path:
     return folder / f"frame_{index:04d}{suffix}"
 
 
-def write_frame(
-    folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray, fields: Fields | None = None
-) -> None:
+def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | None = None) -> None:
     """Write frame_0001.vtu and then frame_0001.npz, so that a frame with an NPZ file is complete.
 
-    mesh: all bodies at rest; body (m,): which body each tet belongs to; fields: what else both files are to
-    have.
+    rest: all bodies; fields: what else both files are to have.
     """
-    write_vtu(folder, frame.index, frame.positions, mesh, body, fields)
+    write_vtu(folder, frame.index, frame.positions, rest, fields)
     arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
@@ -60,21 +57,20 @@ def write_vtu(
     folder: Path,
     index: int,
     positions: np.ndarray,
-    mesh: TetMesh,
-    body: np.ndarray,
+    rest: Joined,
     fields: Fields | None = None,
 ) -> None:
     """frame_0001.vtu with the fields displacement, body and volume_ratio, further ones, and the data of the
     meshes."""
     fields = fields or Fields()
-    volume_ratio = volumes(positions, mesh.tets) / mesh.volumes
+    volume_ratio = rest.measures(positions) / rest.rest_measures
     with replacing(frame_path(folder, index, ".vtu")) as path:
-        save_mesh(
-            mesh,
+        write_meshes(
+            rest.meshes,
             path,
             positions,
-            point_data={"displacement": positions - mesh.points, **fields.vertices},
-            cell_data={"body": body, "volume_ratio": volume_ratio, **fields.tets},
+            point_data={"displacement": positions - rest.points, **fields.vertices},
+            cell_data={"body": rest.body, "volume_ratio": volume_ratio, **fields.cells},
         )
 
 

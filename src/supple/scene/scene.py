@@ -10,28 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, SHORTEST
-from supple.embedding import embed
-from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import TetMesh, TriMesh
+from supple.scene import adding
 from supple.scene.acting import AnyMotion, Load, Pin
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
-
-
-def check_parameters(material: Any, mesh: TetMesh) -> None:
-    for parameter, value in zip(material.stored, material, strict=True):
-        if is_per_element(value) and len(value) != len(mesh.tets):
-            raise SceneError(
-                f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
-            )
 
 
 @dataclass(eq=False)
@@ -92,33 +82,47 @@ class Scene:
         A dynamic scene starts with the velocity [m/s] of its centre of mass and the angular_velocity [rad/s]
         about it, right-handed about the direction of that vector.
         """
-        if not isinstance(mesh, TetMesh):
-            raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
-        if not isinstance(material, Material):
-            raise SceneError(
-                f"add_solid needs a material with its parameters, for example "
-                f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
-            )
-        reach = float(np.abs(mesh.points).max())
-        if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
-            raise SceneError(
-                f"A body must be at least {SHORTEST:g} m large and within {LONGEST:g} m of the origin; this "
-                f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
-            )
-        check_parameters(material, mesh)
-        if not isinstance(render, TriMesh | None):
-            raise SceneError(
-                f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
-            )
-        name = f"solid{len(self.bodies)}" if name is None else sound_name(name)
-        if name in (body.name for body in self.bodies):
-            raise SceneError(f"There is already a body named {name!r}; names must differ.")
-        density = number(density, "density [kg/m³]", above=0)
-        first = self.bodies[-1].vertices.stop if self.bodies else 0
-        skin = None if render is None else embed(render, mesh)
-        at_start = vector(velocity, "velocity [m/s]"), vector(angular_velocity, "angular_velocity [rad/s]")
-        self.bodies.append(Body(mesh, material, density, name, first, skin, *at_start))
+        motion = velocity, angular_velocity
+        self.bodies.append(adding.solid(self.bodies, mesh, material, density, name, render, *motion))
         return self.bodies[-1]
+
+    def add_cloth(
+        self,
+        mesh: TriMesh,
+        membrane: Any,
+        bending: Any = None,
+        *,
+        density: float = 0.2,
+        thickness: float = 1e-3,
+        name: str | None = None,
+        rest: Any = None,
+        render: TriMesh | None = None,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+    ) -> Cloth:
+        """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
+        with a density [kg/m²] and a thickness [m], by which the material's energy is multiplied.
+
+        The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
+        `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
+        of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
+        name, render and velocities as for solids.
+        """
+        made = adding.cloth(
+            self.bodies,
+            mesh,
+            membrane,
+            bending,
+            density,
+            thickness,
+            name,
+            rest,
+            render,
+            velocity,
+            angular_velocity,
+        )
+        self.bodies.append(made)
+        return made
 
     def pin(
         self,
