@@ -118,9 +118,8 @@ class Memory:
         shape = levels.start, levels.child_start, levels.child, zeros(n, n, dtype=dtype)
         self.cycle = Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVER)
         self.products = Products(
-            pattern.indptr, pattern.indices, levels.fine_parent, levels.fine_slots, levels.start,
-            levels.child_start, levels.child, levels.parent, levels.indptr, levels.indices, levels.mirror,
-            levels.slots,
+            pattern.indices, levels.start, levels.indptr, levels.indices, levels.mirror,
+            levels.source_start, levels.source, levels.source_row,
         )  # fmt: skip
         self.vectors = vectors_of(device, f)
 
