@@ -15,12 +15,12 @@ CLOSER = 2.0, 10.0
 
 
 class Certifying:
-    """The certificates of one solve. A state is certified when its imbalance is reached, and at the end; what
-    a device or several copies would need for it is not there, which is said."""
+    """The certificates of one solve. A state is certified when its imbalance is reached, and at the end; for
+    several copies it is not, which is said."""
 
     def __init__(self, problem: Problem, stop: Stop) -> None:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
-        self._able = problem.device.name == "cpu" and problem.copies == 1
+        self._able = problem.copies == 1
         self._timed = stop.time_budget is not None
         self._below = math.inf
         self._saddle: Balance | None = None
@@ -77,7 +77,7 @@ class Certifying:
             return []
         if self._able:
             return self._too_far()
-        return ["the distance to the equilibrium was not computed: that is for single solves on the CPU"]
+        return ["the distance to the equilibrium was not computed: that is for single solves"]
 
     def _too_far(self) -> list[str]:
         """Where a distance, and no imbalance, is what was not reached."""

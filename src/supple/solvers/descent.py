@@ -23,7 +23,7 @@ from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.forecast import Forecast
-from supple.solvers.line_search import Move, Reached, Start, backtrack, expand
+from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, line
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
 from supple.solvers.pbng import PBNG
 from supple.solvers.rotation_path import RotationPath
@@ -171,9 +171,9 @@ class NewtonPCG:
     def __init__(self, options: Descent, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
         self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
-        free, turning = self.linear.free, options.path == "rotation"
+        turning = options.path == "rotation"
         self._paths: RotationPath | None = (
-            problem.shared("rotation path", lambda: RotationPath(problem, free)) if turning else None
+            problem.shared("rotation path", lambda: RotationPath(problem)) if turning else None
         )
         self._edge = problem.model.mean_edge or 1.0
         self._steps = self._rescues = 0
@@ -218,18 +218,20 @@ class NewtonPCG:
         return min(LOOSEST, max(0.9 * (balance.residual / self._residual) ** 2, TIGHTEST))
 
     def _put(self, u: np.ndarray) -> None:
-        self.problem.u[self.linear.free, :3] = u
+        self.problem.device.assign(self.problem.u, u)
 
     def _present(self) -> np.ndarray:
-        return self.problem.u[self.linear.free, :3].copy()
+        """A copy of u, where kernels see it."""
+        copy = self.problem.zeros(self.problem.u.shape)
+        self.problem.device.assign(copy, self.problem.u)
+        return copy
 
     def _path(self, d: np.ndarray) -> tuple[Move, float]:
         """Moves along d from the problem's u, and how far elements turn by t = 1 [rad]."""
         if self._paths is None:
-            begin = self._present()
-            return lambda t: self._put(begin + t * d), 0.0
-        path, unheld = self._paths.along(d), self.linear.unheld
-        return lambda t: self._put(path.start + unheld(path.at(t) - path.start)), path.turn
+            return line(self.problem, d), 0.0
+        path = self._paths.along(d)
+        return path.go, path.turn
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
@@ -286,7 +288,10 @@ class NewtonPCG:
         """Also down along ±p, from where the step has led."""
         here, energy = self._present(), start.energy if reached is None else reached.energy
         self.problem.balance()
-        downhill = 1.0 if float((self.linear.force() * p).sum()) >= 0 else -1.0
+        net = self.problem.states.net
+        for array in (p, net):
+            self.problem.device.pull(array)
+        downhill = 1.0 if float((net * p).sum()) >= 0 else -1.0
         move, turn = self._path(downhill * self._edge / np.abs(p).max() * p)
         t = CURVATURE_TURN / turn if turn > 0 else 1.0
         for _ in range(CURVATURE_TRIALS):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from supple.problem import Problem
+from supple.problem.records import Follow
 
 ARMIJO = 1e-4
 """Part of the decrease that the slope promises which a step must have."""
@@ -21,6 +24,13 @@ LONGEST = 64.0
 
 Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
+
+
+def line(problem: Problem, d: np.ndarray) -> Move:
+    """The straight path from the problem's u along records d (n + 1, 4) [m]."""
+    start, nothing = problem.zeros(problem.u.shape), problem.zeros(problem.u.shape)
+    problem.device.assign(start, problem.u)
+    return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 
 class Start(NamedTuple):
