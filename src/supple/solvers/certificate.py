@@ -93,7 +93,10 @@ def certify(problem: Problem) -> Certificate:
     twin = exact_twin(problem)
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
-    direction = AT_REST if balance.at_rest else linear.direction(ACCURACY, 0.0, probe=True)
+    resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
+    direction = AT_REST if resting else linear.direction(ACCURACY, 0.0, probe=True)
+    if balance.at_rest:
+        direction = direction._replace(d=np.zeros(3), slope=0.0)
     bodies = _distances(direction, linear)
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
@@ -101,7 +104,7 @@ def certify(problem: Problem) -> Certificate:
 
 
 AT_REST = Direction(np.zeros(3), False, None, 0.0, None)
-"""What is known without a solve where no force stands out from rounding."""
+"""What is known without a solve where no force stands out from rounding, and nothing is stored."""
 
 
 def _distances(direction: Direction, linear: Linearisation) -> tuple[Distance, ...]:

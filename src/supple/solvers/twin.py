@@ -14,9 +14,19 @@ def exact_twin(problem: Problem) -> Problem:
         return problem
     twin: Problem = problem.shared("float64 twin", lambda: Problem(problem.model, "float64"))
     twin.loads.copy(problem.loads)
-    for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
-        of_twin[:-1, :3] = problem.states.vectors(array)[0]
+    mirror(problem, twin)
     return twin
+
+
+def mirror(problem: Problem, twin: Problem) -> None:
+    """Put another problem of the same vertices where the first copy of a problem is, held at the same
+    places."""
+    of_problem, of_twin = problem.states, twin.states
+    pairs = [(of_problem.u, of_twin.u), (of_problem.anchor, of_twin.anchor)]
+    if problem.model.held is not None:
+        pairs.append((of_problem.held_at, of_twin.held_at))
+    for records, copied in pairs:
+        copied[:-1, :3] = of_problem.vectors(records)[0]
 
 
 def bring_back(twin: Problem, problem: Problem) -> None:
