@@ -34,7 +34,9 @@ class Laplace:
         rows = np.repeat(np.arange(L.shape[0]), np.diff(L.indptr))
         diagonal = np.flatnonzero(rows == L.indices)
         L.data[diagonal] = (1 + SHIFT) * L.data[diagonal] + np.finfo(float).tiny
-        pattern = Pattern(L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), [])
+        pattern = Pattern(
+            L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), []
+        )
         levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
         self._A = Ones(pattern.indptr, pattern.indices, L.data)
         self._cycle = self._levels(levels, pattern)
