@@ -23,6 +23,7 @@ from supple.scene.schema import (
     Spring,
     Target,
     Traction,
+    Vary,
     Where,
 )
 from supple.scene.tables import Table
@@ -72,6 +73,8 @@ class Reader:
             self._attach(field, entry)
         for _, field, entry in self._entries("spring"):
             self._spring(field, entry)
+        for _, field, entry in self._entries("vary"):
+            self._vary(field, entry)
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
@@ -148,6 +151,11 @@ class Reader:
         if a is not None and b is not None:
             options = entry.model_dump(include={"stiffness", "rest_length"})
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
+
+    def _vary(self, field: str, entry: Vary) -> None:
+        body, ramp = self._body(field, entry.solid), self._ramp(f"{field}.ramp", entry.ramp)
+        if body is not None and ramp is not None:
+            self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:

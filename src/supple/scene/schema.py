@@ -342,11 +342,11 @@ class Pin(_OnSolid):
 
 
 class Ramp(Table):
-    """What part of a load acts at which time; linear in between."""
+    """What part of a load or parameter there is at which time; linear in between."""
 
     times: Numbers = Field(description="Times [s], increasing.")
     fractions: Numbers = Field(
-        description="For each time, the fraction of the load that acts; before and after, the first and last."
+        description="For each time, the fraction of it; before and after, the first and last."
     )
 
     def make(self) -> ramps.Ramp:
@@ -417,6 +417,18 @@ class Spring(_OnSolid):
     stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")
     rest_length: Annotated[Coordinate, Field(ge=0)] | None = Field(
         None, description="Length at which a spring pulls nothing [m]; as long as it is at rest unless given."
+    )
+
+
+class Vary(Table):
+    """A parameter of a solid's material that varies in time."""
+
+    solid: StrictStr | None = Field(
+        None, description="Name of the solid; may be left out where there is only one."
+    )
+    parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
+    ramp: Ramp = Field(
+        description="What part it has of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."
     )
 
 
@@ -608,6 +620,7 @@ class SceneTable(Table):
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
     spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
+    vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
