@@ -16,7 +16,7 @@ ELASTICA = {
     50: (0.90792, 0.24502),
     100: (0.93752, 0.15922),
 }
-"""Drop and reach of the tip, by the length, of a heavy elastica with Γ = weight L³/B: θ'' = -Γ (1 - s) cos θ."""
+"""Drop and reach of the tip, by the length, of a heavy elastica: θ'' = -Γ (1 - s) cos θ, Γ = weight L³/B."""
 
 
 def equilateral(cells, rows):
@@ -54,8 +54,8 @@ def cloth(points, triangles, membrane, bending, pinned, gravity, thickness=1e-2,
 
 
 def cantilever(weight, cells, rows, bending=supple.HingeBending, stretching=1e7, membrane=None):
-    """A strip of length 1 m and B = 1 N m that is held at x = 0, with Γ = weight [N/m²]; stretching: E h [N/m],
-    so large that it hardly stretches, and that it cannot bend across itself."""
+    """A strip of length 1 m and B = 1 N m that is held at x = 0, with Γ = weight [N/m²]; stretching: E h
+    [N/m], so large that it hardly stretches, and that it cannot bend across itself."""
     points, triangles = equilateral(cells, rows)
     membrane = membrane or supple.PlaneStressStVK(young=stretching / 1e-2, poisson=0.0)
     held = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
