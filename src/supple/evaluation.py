@@ -13,6 +13,7 @@ from supple.checks import closest, each, shown
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
+from supple.words import counted
 
 FIGURES: dict[str, Any] = {
     "energy": 0,
@@ -221,7 +222,7 @@ class Evaluation(Deformations):
 
     def __repr__(self) -> str:
         return (
-            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} cells, "
+            f"<Evaluation: {self.model.vertices:,} vertices, {counted(len(self.vertices), 'cell')}, "
             f"energy {self.energy:.6g} J>"
         )
 

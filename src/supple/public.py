@@ -15,7 +15,11 @@ from supple.materials import (
     LogNeoHookean,
     Material,
     NeoHookean,
+    OrthotropicStVK,
     Parameter,
+    PlaneStressCorotated,
+    PlaneStressNeoHookean,
+    PlaneStressStVK,
     StableNeoHookean,
     StVK,
     register_material,
@@ -79,3 +83,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
+from supple.terms import HingeBending, IsometricBending

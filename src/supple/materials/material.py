@@ -42,6 +42,9 @@ class Material(tuple):
     isotropic: ClassVar[bool] = False
     """Whether ψ is the same in all directions: ψ(F Q) = ψ(F)."""
 
+    thin: ClassVar[bool] = False
+    """Whether ψ is that of sheets, whose thickness follows from the rest; solids need another material."""
+
     layout: ClassVar[str] = ""
     """How many numbers each stored parameter has: what is compiled depends on it."""
 

@@ -31,7 +31,8 @@ class StVK(Isotropic):
 
 
 @physics
-def _green_strain(F):
+def green_strain(F):
+    """E = ½ (Fᵀ F - I)."""
     return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
 
 
@@ -43,7 +44,7 @@ def _second_piola(material, E):
 
 @psi.of(StVK)
 def _psi(material, F):
-    E = _green_strain(F)
+    E = green_strain(F)
     trace = E[0] + E[4] + E[8]
     return material.mu * contract(E, E) + 0.5 * material.lam * trace * trace
 
@@ -59,7 +60,7 @@ def _stress_coefficients(material, F):
 def _stress_differential(material, F, dF):
     FtdF = matmul(transpose(F), dF)
     dE = combine(0.5, FtdF, 0.5, transpose(FtdF))
-    S = _second_piola(material, _green_strain(F))
+    S = _second_piola(material, green_strain(F))
     return combine(1.0, matmul(dF, S), 1.0, matmul(F, _second_piola(material, dE)))
 
 
@@ -70,7 +71,7 @@ def _hessian_bound(material, F, g, h):
     The exact block has g·S h in place of the first factor, which |S| bounds; μ/20 keeps the bound positive
     definite where F is singular. A negative λ is left out.
     """
-    S = _second_piola(material, _green_strain(F))
+    S = _second_piola(material, green_strain(F))
     gh = dot(g, h)
     Fg, Fh = matvec(F, g), matvec(F, h)
     shear = combine(material.mu * gh, matmul(F, transpose(F)), material.mu, outer(Fh, Fg))
@@ -81,6 +82,6 @@ def _hessian_bound(material, F, g, h):
 @bound_coefficients.of(StVK)
 def _bound_coefficients(material, F):
     """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain as the exact Hessian does."""
-    S = _second_piola(material, _green_strain(F))
+    S = _second_piola(material, green_strain(F))
     shear = math.sqrt(contract(S, S)) + material.mu * (1.0 + contract(F, F) / 3.0)
     return shear, max(material.lam, 0.0 * material.lam)

@@ -15,6 +15,7 @@ import numpy as np
 
 from supple.model import Conditions, Model
 from supple.problem.device import Cpu, Device
+from supple.problem.following import Following
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import materials_of, with_materials
@@ -34,7 +35,8 @@ class Problem:
     """The potential of one step of a model in working precision.
 
     What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`; `device`
-    runs kernels on all of it, and `measures` says how far a solver has come. varied: copies of the state may
+    runs kernels on all of it, `measures` says how far a solver has come, and `following` lets stencils follow
+    the vertices. varied: copies of the state may
     have materials of their own.
     """
 
@@ -56,6 +58,7 @@ class Problem:
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
         self.measures = Measures(self)
+        self.following = Following(self)
         self._shared: dict[str, Any] = {}
         if self.layout.room is not None:
             take_stencils(self)
@@ -127,6 +130,7 @@ class Problem:
         if self.model.held is not None:
             self.states.aim(np.stack([c.pinned for c in conditions]))
         self._upload()
+        self.following.begin_step(math.inf)
         return True
 
     def set_parameters(self, term: int, material: Any) -> None:
@@ -194,6 +198,7 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+        self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""

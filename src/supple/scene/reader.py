@@ -13,7 +13,7 @@ from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import Attach, Force, Pin, Ramp, SceneTable, Solid, Target, Traction, Where
+from supple.scene.schema import Attach, Cloth, Force, Pin, Ramp, SceneTable, Solid, Target, Traction, Where
 from supple.scene.tables import Table
 
 Kept = dict[str, list[int]]
@@ -23,7 +23,7 @@ Kept = dict[str, list[int]]
 class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
-    names: of all solids in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
+    names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
     it is passed over in silence.
     """
 
@@ -51,6 +51,8 @@ class Reader:
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):
             self._solid(number, field, entry)
+        for number, field, entry in self._entries("cloth"):
+            self._cloth(number, field, entry)
         for _, field, entry in self._entries("pin"):
             self._pin(field, entry)
         for _, field, entry in self._entries("force"):
@@ -78,13 +80,32 @@ class Reader:
                 lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
             )
 
-    def _render(self, field: str, solid: Solid) -> TriMesh | None:
+    def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
+        attempt = self.mistakes.attempt
+        name = f"cloth{number}" if cloth.name is None else cloth.name
+        mesh = attempt(f"{field}.mesh", lambda: cloth.mesh.make(self.folder))
+        membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
+        bending, rest = cloth.bending, cloth.rest
+        options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
+        self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)
+        options["render"] = self._render(field, cloth)
+        before = len(self.mistakes.lines)
+        if bending is not None:
+            options["bending"] = attempt(f"{field}.bending", lambda: bending.make(cloth.thickness))
+        if rest is not None and mesh is not None:
+            options["rest"] = attempt(f"{field}.rest", lambda: rest.make(self.folder, mesh))
+        if mesh is not None and membrane is not None and len(self.mistakes.lines) == before:
+            self.bodies[name] = attempt(
+                field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)
+            )
+
+    def _render(self, field: str, solid: Solid | Cloth) -> TriMesh | None:
         if (render := solid.render) is None:
             return None
         return self.mistakes.attempt(f"{field}.render", lambda: render.make(self.folder, solid.mesh))
 
     def _pin(self, field: str, pin: Pin) -> None:
-        vertices = self._vertices(field, pin.solid, pin.where)
+        vertices = self._vertices(field, pin.body, pin.where)
         attempts = [
             self.mistakes.attempt(f"{field}.motion[{i}]", motion.make) for i, motion in enumerate(pin.motion)
         ]
@@ -97,7 +118,7 @@ class Reader:
         self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
     ) -> None:
         vertices, ramp = (
-            self._vertices(field, entry.solid, entry.where),
+            self._vertices(field, entry.body, entry.where),
             self._ramp(f"{field}.ramp", entry.ramp),
         )
         if vertices is not None:
@@ -117,7 +138,7 @@ class Reader:
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry.solid, entry.where)
+        a = self._vertices(field, entry.body, entry.where)
         b: Any = None
         if entry.to is not None:
             b = entry.to.points or self._target(f"{field}.to", entry.to)
@@ -128,8 +149,8 @@ class Reader:
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:
-            return self._body(field, to.solid)
-        return self._vertices(field, to.solid, to.where)
+            return self._body(field, to.body)
+        return self._vertices(field, to.body, to.where)
 
     def _vertices(self, field: str, solid: str | None, where: Where | None) -> VertexSet | None:
         body = self._body(field, solid)
@@ -148,6 +169,6 @@ class Reader:
         if name not in self.bodies:
             self.mistakes.add(
                 f"{field}.solid",
-                f"there is no solid {name!r}; the scene has {listed(self.bodies) or 'none'}.",
+                f"there is no body {name!r}; the scene has {listed(self.bodies) or 'none'}.",
             )
         return self.bodies.get(name)
