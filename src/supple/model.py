@@ -35,7 +35,8 @@ class Model:
     (d, 3) or (k, d, 3) along which it holds them, None for all; held (k, 3, 3): the projections N = Σ n nᵀ
     onto the orthonormal directions n along which each pinned vertex is held, I where it is wholly, None where
     all are; duration [s]: when motions and ramps end; followers: who says which stencils the term of a number
-    has as the vertices move (`problem.Follower`).
+    has as the vertices move (`problem.Follower`); winds: (x, v, t) -> forces (n, 3) [N] that a step has from
+    the positions and velocities (n, 3) where it begins.
     """
 
     rest: np.ndarray
@@ -52,6 +53,7 @@ class Model:
     held: np.ndarray | None = None
     duration: float = 1.0
     followers: tuple[tuple[int, Any], ...] = ()
+    winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

@@ -14,6 +14,7 @@ from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
@@ -81,13 +82,14 @@ def assembled(scene: Scene) -> Model:
     mass = np.concatenate([body.masses for body in scene.bodies])
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
+    terms = _elasticity(scene.bodies, rest) + _weak_constraints(scene, rest)
     return Model(
         rest=rest,
         mass=mass,
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
@@ -95,15 +97,24 @@ def assembled(scene: Scene) -> Model:
         supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
         held=held,
         duration=_duration(scene),
+        followers=_followers(scene, len(terms)),
+        winds=tuple(wind.forces for wind in scene.winds),
     )
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
-    ramps = [scene.gravity_ramp, *(load.ramp for load in scene.loads)]
+    varied: list[Any] = [*scene.loads, *scene.inflations, *scene.winds]
+    ramps = [scene.gravity_ramp, *(load.ramp for load in varied)]
     ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
     return max(ends, default=1.0)
+
+
+def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
+    """Who has pressures vary in time; their terms are numbered from the first on."""
+    found = (inflation.follower(first + k) for k, inflation in enumerate(scene.inflations))
+    return tuple(follower for follower in found if follower is not None)
 
 
 def _check(scene: Scene) -> None:
@@ -121,7 +132,10 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
+    for inflation in scene.inflations:
+        inflation.refuse_open(pinned)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
+        refuse_still(scene.winds)
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
