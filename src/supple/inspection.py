@@ -12,9 +12,10 @@ from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
-from supple.scene.acting import Load, Pin
 from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
+from supple.scene.loads import Load
+from supple.scene.pins import Pin
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.scene.varying import Varied

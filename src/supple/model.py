@@ -36,7 +36,8 @@ class Model:
     onto the orthonormal directions n along which each pinned vertex is held, I where it is wholly, None where
     all are; duration [s]: when motions and ramps have ended; followers: who says which stencils the term of a
     number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
-    each with t -> its material; `terms` has that of the end.
+    each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
+    step has from the positions and velocities (n, 3) where it begins.
     """
 
     rest: np.ndarray
@@ -54,6 +55,7 @@ class Model:
     duration: float = 1.0
     followers: tuple[tuple[int, Any], ...] = ()
     changing: tuple[tuple[int, Any], ...] = ()
+    winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

@@ -167,7 +167,17 @@ class Stepping:
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
         self.problem.histories.evolve(self.pace.step)
+        if self.problem.model.winds and not self.pace.quasistatic:
+            forces = self._winds(time) + (0.0 if forces is None else forces)
         self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
+
+    def _winds(self, time: float) -> np.ndarray:
+        """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
+        velocities, positions = self.settle(), self.problem.states.positions
+        self._settled = False
+        winds, states = self.problem.model.winds, zip(positions, velocities, strict=True)
+        forces = [np.sum([wind(x, v, time) for wind in winds], axis=0) for x, v in states]
+        return forces[0] if len(forces) == 1 else np.stack(forces)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
         """Where pinned vertices are after each substep on a straight way to positions [m]."""

@@ -11,10 +11,11 @@ import numpy as np
 from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.model import Model
-from supple.scene.acting import Pin
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
+from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
@@ -84,15 +85,15 @@ def assembled(scene: Scene) -> Model:
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
+    terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
+    terms += spring_terms(scene.springs, rest)
     return Model(
         rest=rest,
         mass=mass,
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=_elasticity(scene.bodies, rest, changing)
-        + _weak_constraints(scene, rest)
-        + spring_terms(scene.springs, rest),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
@@ -101,16 +102,24 @@ def assembled(scene: Scene) -> Model:
         held=held,
         duration=_duration(scene),
         changing=tuple(changing.items()),
+        followers=_followers(scene, len(terms)),
+        winds=tuple(wind.forces for wind in scene.winds),
     )
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
-    ramps = [scene.gravity_ramp, *(load.ramp for load in scene.loads)]
-    ramps += [each.ramp for each in scene.varied]
+    varied: list[Any] = [*scene.loads, *scene.inflations, *scene.winds, *scene.varied]
+    ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
     ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
     return max(ends, default=1.0)
+
+
+def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
+    """Who has pressures vary in time; their terms are numbered from the first on."""
+    found = (inflation.follower(first + k) for k, inflation in enumerate(scene.inflations))
+    return tuple(follower for follower in found if follower is not None)
 
 
 def _check(scene: Scene) -> None:
@@ -136,7 +145,10 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
+    for inflation in scene.inflations:
+        inflation.refuse_open(pinned)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
+        refuse_still(scene.winds)
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):

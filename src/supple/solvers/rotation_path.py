@@ -48,7 +48,14 @@ from supple.linear.tiles import each_row
 from supple.problem import Problem
 from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace
-from supple.terms.elastic import Elastic, corners, displacement_gradient, rest_gradient, shape_gradients
+from supple.terms.elastic import (
+    Elastic,
+    corner_vectors,
+    corners,
+    displacement_gradient,
+    rest_gradient,
+    shape_gradients,
+)
 from supple.terms.term import Elements, Term
 
 STRAIGHT = 3e-3
@@ -107,7 +114,7 @@ def motion_at(rows, row, own, u, d):
     """(F, D, g) of the elements in a row."""
     g = shape_gradients(rows, row)
     x = corners(rows, row, u, gather(u, own, row, 0))
-    change = corners(rows, row, d, gather(d, own, row, 0))
+    change = corner_vectors(rows, row, d, gather(d, own, row, 0))
     F = combine(1.0, rest_gradient(rows, g), 1.0, displacement_gradient(x, g))
     return F, displacement_gradient(change, g), g
 
