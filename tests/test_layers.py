@@ -54,6 +54,7 @@ def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
 ORDER = [
     {"kernels", "checks", "words", "naming", "memory", "compute"},
     {"algebra"},
+    {"contact"},
     {"materials"},
     {"terms"},
     {"ordering"},

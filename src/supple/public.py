@@ -38,7 +38,12 @@ from supple.meshes import (
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Box,
+    Capsule,
+    Cylinder,
     Keyframes,
+    Obstacle,
+    Plane,
     Ramp,
     Rotate,
     Scale,
@@ -46,6 +51,8 @@ from supple.scene import (
     SceneError,
     SceneFile,
     SceneFileError,
+    Sphere,
+    SurfaceShape,
     Translate,
     Twist,
     Variation,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from supple.model import Conditions, Model
+from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
@@ -33,9 +34,9 @@ def check_precision(precision: str) -> None:
 class Problem:
     """The potential of one step of a model in working precision.
 
-    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`; `device`
-    runs kernels on all of it, and `measures` says how far a solver has come. varied: copies of the state may
-    have materials of their own.
+    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
+    touched in `contacts`; `device` runs kernels on all of it, and `measures` says how far a solver has come.
+    varied: copies of the state may have materials of their own.
     """
 
     def __init__(
@@ -55,6 +56,8 @@ class Problem:
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
+        self.contacts = Contacts(model, self.dtype, self.device, self.states)
+        self.loads.touch(self.contacts.planes)
         self.measures = Measures(self)
         self._shared: dict[str, Any] = {}
         if self.layout.room is not None:
@@ -152,6 +155,8 @@ class Problem:
             self._forget()
         self.states.resize(copies, moving)
         self.loads.hold_at(self.states.held_at)
+        self.contacts.resize()
+        self.loads.touch(self.contacts.planes)
 
     def _forget(self) -> None:
         """After a change of the number of copies or of materials."""
@@ -189,11 +194,13 @@ class Problem:
         or the velocities that were set (`States.coast`), or the equilibrium. forces (n, 3) [N] act beside the
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
         self.loads.act_at(time, forces)
+        self.contacts.begin_step(time)
         pinned = self.model.prescribed(time) if pins is None else pins
         if math.isinf(dt):
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+        self.contacts.detect()
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""

@@ -15,6 +15,7 @@ from supple.model import Model
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.motions import Motion
+from supple.scene.obstacles import obstacles_of, refuse_inside
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Pin, Scene, scene_of
 from supple.scene.support import all_tets, refuse_falling
@@ -95,13 +96,15 @@ def assembled(scene: Scene) -> Model:
         supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
         held=held,
         duration=_duration(scene),
+        obstacles=obstacles_of(scene),
     )
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
     ramps = [scene.gravity_ramp, *(load.ramp for load in scene.loads)]
-    ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
+    motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
+    ends = [motion.end for motion in motions if isinstance(motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
     return max(ends, default=1.0)
 
@@ -119,6 +122,9 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
+    refuse_inside(scene, pinned)
+    if scene.obstacles:  # which may hold what falls
+        return
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
         force, varying = _forces(scene, mass)

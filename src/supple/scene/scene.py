@@ -19,6 +19,7 @@ from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
 
@@ -62,7 +63,7 @@ def check_parameters(material: Any, mesh: TetMesh) -> None:
 
 
 @dataclass(eq=False)
-class Scene:
+class Scene(WithObstacles):
     """Solids with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
@@ -82,6 +83,7 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    obstacles: list[Obstacle] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()

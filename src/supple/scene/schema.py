@@ -35,6 +35,7 @@ from supple.scene.checks import shown
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.material_tables import MaterialChoice, material_choice
+from supple.scene.obstacle_tables import ShapeTable
 from supple.scene.paths import located
 from supple.scene.tables import (
     Bound,
@@ -399,6 +400,17 @@ class Attach(_OnSolid):
     keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
 
 
+class Obstacle(Table):
+    """Something rigid that solids cannot enter."""
+
+    shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
+    friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
+    name: StrictStr | None = Field(
+        None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
+    )
+    motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+
+
 def _parts_of_solvers() -> dict[str, Any]:
     """Options of solvers that are names or tables, such as the acceleration."""
     parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
@@ -586,6 +598,7 @@ class SceneTable(Table):
     force: list[Force] = Field([], description="Forces, each under [[force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
+    obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")

@@ -1,0 +1,20 @@
+"""Contact: shapes of obstacles and their distance, and forces that push and rub at the points of contact."""
+
+from supple.contact.coulomb import Friction, Planes, allowed, respond, support, touch_of
+from supple.contact.obstacles import Obstacles
+from supple.contact.shapes import Shapes, carried, distance, distances_to, nearest
+
+__all__ = [
+    "Friction",
+    "Obstacles",
+    "Planes",
+    "Shapes",
+    "allowed",
+    "carried",
+    "distance",
+    "distances_to",
+    "nearest",
+    "respond",
+    "support",
+    "touch_of",
+]
