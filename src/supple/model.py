@@ -34,8 +34,9 @@ class Model:
     that acts at time t; velocities (n, 3) [m/s] at the start, None for none; supports: the name of each pin,
     its vertices (k,) and the directions (d, 3) or (k, d, 3) along which it holds them, None for all; held
     (k, 3, 3): the projections N = Σ n nᵀ onto the orthonormal directions n along which each pinned vertex is
-    held, I where it is wholly, None where all are; duration [s]: when motions and ramps have ended;
-    obstacles: what vertices cannot enter, None where there is nothing.
+    held, I where it is wholly, None where all are; duration [s]: when motions and ramps end; followers:
+    who says which stencils the term of a number has as the vertices move (`problem.Follower`); obstacles:
+    what vertices cannot enter, None where there is nothing.
     """
 
     rest: np.ndarray
@@ -51,6 +52,7 @@ class Model:
     supports: tuple[tuple[str, np.ndarray, np.ndarray | None], ...] = ()
     held: np.ndarray | None = None
     duration: float = 1.0
+    followers: tuple[tuple[int, Any], ...] = ()
     obstacles: Obstacles | None = None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from supple.model import Step
 from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene
-from supple.solvers import Solver
+from supple.solvers import Run, Solver
 from supple.solving import Watcher, solve_copies
 from supple.stop import Stop
 
@@ -178,12 +178,7 @@ class Stepping:
                 run = solver.begin(problem)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
-                every = run.check_every if run.guarded else limit
-                for done in range(0, limit, every):
-                    run.advance(min(every, limit - done))
-                    if run.guarded:
-                        for copy, balance in problem.measures.balances().items():
-                            run.observe(balance, copy)
+                self._sweep(run, limit)
             problem.device.wait()
         return [
             Report(
@@ -202,6 +197,19 @@ class Stepping:
             )
             for copy in range(problem.copies)
         ]
+
+    def _sweep(self, run: Run, iterations: int) -> None:
+        """So many iterations, with looks that the method and stencils need."""
+        following, done = self.problem.following, 0
+        every = run.check_every if run.guarded else iterations
+        while done < iterations:
+            count = following.until_look(min(every - done % every, iterations - done))
+            run.advance(count)
+            done += count
+            exchanged = following.iterated(count)
+            if run.guarded and (exchanged or done % every == 0 or done == iterations):
+                for copy, balance in self.problem.measures.balances().items():
+                    run.observe(balance, copy)
 
     def _take_began(self) -> float | None:
         """When the set-up began, for the first report."""

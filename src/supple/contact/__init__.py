@@ -1,7 +1,8 @@
 """Contact: shapes of obstacles and their distance, and forces that push and rub at the points of contact."""
 
-from supple.contact.coulomb import Friction, Planes, allowed, respond, support, touch_of
+from supple.contact.coulomb import allowed, respond, support
 from supple.contact.obstacles import Obstacles
+from supple.contact.planes import Friction, Planes, touch_of
 from supple.contact.shapes import Shapes, carried, distance, distances_to, nearest
 
 __all__ = [

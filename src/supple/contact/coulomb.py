@@ -13,13 +13,12 @@ with nothing taken from the step before: what sticks does so for ever. The same 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-from numba import types
-
-from supple.algebra.holding import free_part, symmetric_matvec
+from supple.algebra.holding import symmetric_matvec
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
-from supple.kernels import chosen_by_type, gather, physics, record_at, scatter, select
+from supple.contact.planes import Touch, across, is_empty, touch
+from supple.kernels import chosen_by_type, gather, physics, scatter, select
 
 ROUNDS, TURNS = 4, 4
 """How often a visit finds the forces of three planes at one vertex, one after the other; and normal and
@@ -31,124 +30,13 @@ HARDLY = 1e-6
 TINY = 1e-30
 
 
-class Friction(NamedTuple):
-    """Records as in `Planes`: the anchor as a displacement [m], and μ as their first number."""
-
-    anchor: Any
-    coefficient: Any
-
-
-class Planes(NamedTuple):
-    """What every vertex may touch at once, records (planes, copies (n + 1), 4): the unit normal n, 0 where
-    there is no obstacle; the foot on the plane as a displacement [m]; the force [N] that was found last;
-    friction: `Friction`, or () where there is none."""
-
-    normal: Any
-    foot: Any
-    force: Any
-    friction: Any = ()
-
-
-class Touch(NamedTuple):
-    """One plane as vertices of a batch see it: n, without what they are held along; g n + o [m]; g [m]; μ, or
-    () without friction."""
-
-    normal: Any
-    error: Any
-    gap: Any
-    mu: Any
-
-
-@physics
-def _across(n, v):
-    """v - n (n · v)."""
-    return sub(v, scale(dot(n, v), n))
-
-
-def _fetch(planes: Any, j: int, own: Any, batch: Any) -> Any:
-    """(n, foot), and (anchor, μ) where there is friction, of the j-th plane of the vertices of a batch."""
-
-
-@chosen_by_type(_fetch)
-def _fetch_by_type(planes, j, own, batch):
-    if _is_empty(planes[Planes._fields.index("friction")]):
-        return lambda planes, j, own, batch: (
-            gather(planes.normal[j], own, batch, 0),
-            gather(planes.foot[j], own, batch, 0),
-        )
-    return lambda planes, j, own, batch: (
-        gather(planes.normal[j], own, batch, 0),
-        gather(planes.foot[j], own, batch, 0),
-        gather(planes.friction.anchor[j], own, batch, 0),
-        gather(planes.friction.coefficient[j], own, batch, 0),
-    )
-
-
-def _fetch_record(planes: Any, j: int, k: Any) -> Any:
-    """The same of the vertex that the k-th record is of."""
-
-
-@chosen_by_type(_fetch_record)
-def _fetch_record_by_type(planes, j, k):
-    if _is_empty(planes[Planes._fields.index("friction")]):
-        return lambda planes, j, k: (record_at(planes.normal[j], k), record_at(planes.foot[j], k))
-    return lambda planes, j, k: (
-        record_at(planes.normal[j], k),
-        record_at(planes.foot[j], k),
-        record_at(planes.friction.anchor[j], k),
-        record_at(planes.friction.coefficient[j], k),
-    )
-
-
-def _is_empty(kind: Any) -> bool:
-    return isinstance(kind, types.BaseTuple) and len(kind) == 0
-
-
-def _as_seen(found: Any, N: Any, ui: Any) -> Any:
-    """The `Touch` of vertices at displacements ui that are held along N."""
-
-
-@chosen_by_type(_as_seen)
-def _as_seen_by_type(found, N, ui):
-    if len(found) == 2:
-        return lambda found, N, ui: _smooth(found, N, ui)
-    return lambda found, N, ui: _rough(found, N, ui)
-
-
-@physics
-def _smooth(found, N, ui):
-    n, foot = found
-    g = dot(n, sub(ui, foot))
-    n = free_part(N, n)
-    return Touch(n, scale(g, n), g, ())
-
-
-@physics
-def _rough(found, N, ui):
-    n, foot, anchor, mu = found
-    g, o = dot(n, sub(ui, foot)), _across(n, sub(ui, anchor))
-    return Touch(free_part(N, n), free_part(N, add(scale(g, n), o)), g, mu[0])
-
-
-@physics
-def touch(planes, j, own, batch, N, ui):
-    """What the j-th plane is to the vertices of a batch."""
-    return _as_seen(_fetch(planes, j, own, batch), N, ui)
-
-
-@physics
-def touch_of(planes, j, k, ui):
-    """What the j-th plane is to the vertex of the k-th record."""
-    return _as_seen(_fetch_record(planes, j, k), (), ui)
-
-
 def allowed(at: Any, r: Any) -> Any:
     """C(r): the force nearest to r that a plane exerts, the normal part first."""
 
 
 @chosen_by_type(allowed)
 def _allowed(at, r):
-    if _is_empty(at[Touch._fields.index("mu")]):
+    if is_empty(at[Touch._fields.index("mu")]):
         return lambda at, r: scale(max(dot(at.normal, r), 0.0 * r[0]), at.normal)
     return lambda at, r: _in_cone(at, r)
 
@@ -168,7 +56,7 @@ def answer(at: Any, A: Any, f: Any, before: Any) -> Any:
 
 @chosen_by_type(answer)
 def _answer(at, A, f, before):
-    if _is_empty(at[Touch._fields.index("mu")]):
+    if is_empty(at[Touch._fields.index("mu")]):
         return lambda at, A, f, before: _push(at, A, f)
     return lambda at, A, f, before: _push_and_rub(at, A, f, before)
 
@@ -220,7 +108,7 @@ def _push_and_rub(at, A, f, before):
         Wt = symmetric_matvec(W, rub)
         push = max(-hard * (at.gap + dot(n, s) + dot(n, Wt)), 0.0 * yields)
         moved = add(add(s, Wt), scale(push, Wn))
-        rub = sub(rub, scale(stiff, add(slip, _across(n, moved))))
+        rub = sub(rub, scale(stiff, add(slip, across(n, moved))))
         rub = scale(_within(at.mu * push, rub), rub)
     r = add(scale(push, n), rub)
     return scale(select(there, one, 0.0 * one), r)

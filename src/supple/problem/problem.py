@@ -16,6 +16,7 @@ import numpy as np
 from supple.model import Conditions, Model
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
+from supple.problem.following import Following
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import materials_of, with_materials
@@ -35,8 +36,9 @@ class Problem:
     """The potential of one step of a model in working precision.
 
     What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
-    touched in `contacts`; `device` runs kernels on all of it, and `measures` says how far a solver has come.
-    varied: copies of the state may have materials of their own.
+    touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
+    `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
+    own.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Problem:
         self.contacts = Contacts(model, self.dtype, self.device, self.states)
         self.loads.touch(self.contacts.planes)
         self.measures = Measures(self)
+        self.following = Following(self)
         self._shared: dict[str, Any] = {}
         if self.layout.room is not None:
             take_stencils(self)
@@ -130,6 +133,7 @@ class Problem:
         if self.model.held is not None:
             self.states.aim(np.stack([c.pinned for c in conditions]))
         self._upload()
+        self.following.begin_step(math.inf)
         return True
 
     def set_parameters(self, term: int, material: Any) -> None:
@@ -201,6 +205,7 @@ class Problem:
         else:
             self.states.coast(dt, damping, pinned)
         self.contacts.detect()
+        self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest, (n, 3) positions."""

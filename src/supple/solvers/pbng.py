@@ -30,7 +30,7 @@ from supple.kernels import (
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Problem
-from supple.problem.contacts import clamp_all
+from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
 from supple.problem.held import held_at, put_back
 from supple.problem.records import begin_step

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.kernels import lane_range, number
 from supple.problem import Problem
-from supple.problem.contacts import Exert, Press
+from supple.problem.contact_records import Exert, Press
 from supple.problem.records import act
 from supple.solvers.projection import VERTICES_PER_ROW, VertexPlaces, exert, project, vertex_places
 
