@@ -1,4 +1,4 @@
-"""Position-based simulation of hyperelastic solids: equilibria you can trust, at C++ speed, from pip."""
+"""Position-based simulation of hyperelastic solids and cloth: equilibria you can trust, fast, from pip."""
 
 import sys
 from importlib import import_module
@@ -24,6 +24,7 @@ __all__ = [
     "Box",
     "Capsule",
     "Chebyshev",
+    "Cloth",
     "Comparison",
     "Compute",
     "Corotated",
@@ -33,7 +34,9 @@ __all__ = [
     "Evaluation",
     "Frame",
     "Frames",
+    "HingeBending",
     "History",
+    "IsometricBending",
     "Keyframes",
     "LinearElastic",
     "LogNeoHookean",
@@ -42,9 +45,14 @@ __all__ = [
     "NeoHookean",
     "Newton",
     "Obstacle",
+    "OrthotropicStVK",
     "Outcome",
     "Parameter",
     "Plane",
+    "PlaneStressCorotated",
+    "PlaneStressNeoHookean",
+    "PlaneStressStVK",
+    "PlasticStVK",
     "Ramp",
     "Report",
     "Result",
@@ -73,6 +81,7 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "disc",
     "embed",
     "equilibria",
     "equilibrium",
@@ -86,16 +95,20 @@ __all__ = [
     "merge_meshes",
     "open_run",
     "picture",
+    "pillow",
     "register_material",
     "report_page",
     "save_frames",
     "save_mesh",
     "scene_schema",
     "select_tets",
+    "sheet",
     "simulate",
+    "sphere",
     "surface_of",
     "tetrahedralise",
     "torus",
+    "tube",
 ]
 
 

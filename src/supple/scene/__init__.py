@@ -2,6 +2,7 @@
 
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
+from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
@@ -16,6 +17,7 @@ __all__ = [
     "Body",
     "Box",
     "Capsule",
+    "Cloth",
     "Cylinder",
     "Keyframes",
     "Motion",
