@@ -115,6 +115,7 @@ def _problem(model: Model, compute: Compute) -> Problem:
         prescribed=lambda t: nothing,
         varying=(),
         velocities=None,
+        obstacles=None,
     )
     return make_problem(alone, False, compute)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from supple.contact import Obstacles
 from supple.terms import Term, TetElasticity
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Model:
     all are; duration [s]: when motions and ramps have ended; followers: who says which stencils the term of a
     number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
     each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
-    step has from the positions and velocities (n, 3) where it begins.
+    step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
+    if anything.
     """
 
     rest: np.ndarray
@@ -56,6 +58,7 @@ class Model:
     followers: tuple[tuple[int, Any], ...] = ()
     changing: tuple[tuple[int, Any], ...] = ()
     winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
+    obstacles: Obstacles | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

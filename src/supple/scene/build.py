@@ -15,6 +15,7 @@ from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
+from supple.scene.obstacles import obstacles_of, refuse_inside
 from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
@@ -104,6 +105,7 @@ def assembled(scene: Scene) -> Model:
         changing=tuple(changing.items()),
         followers=_followers(scene, len(terms)),
         winds=tuple(wind.forces for wind in scene.winds),
+        obstacles=obstacles_of(scene),
     )
 
 
@@ -111,7 +113,8 @@ def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
     varied: list[Any] = [*scene.loads, *scene.inflations, *scene.winds, *scene.varied]
     ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
-    ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
+    motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
+    ends = [motion.end for motion in motions if isinstance(motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
     return max(ends, default=1.0)
 
@@ -147,8 +150,11 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     _refuse_contradictions(scene, prescribed)
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
+    refuse_inside(scene, pinned)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
+        if scene.obstacles:  # which may hold what falls
+            return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):

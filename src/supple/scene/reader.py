@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.meshes import TriMesh
-from supple.scene import ramps
+from supple.scene import motions, ramps
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
@@ -17,6 +17,8 @@ from supple.scene.schema import (
     Attach,
     Cloth,
     Force,
+    Motion,
+    Obstacle,
     Pin,
     Ramp,
     SceneTable,
@@ -74,6 +76,8 @@ class Reader:
             self._load(field, entry, self.scene.add_traction, entry.traction)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
+        for _, field, entry in self._entries("obstacle"):
+            self._obstacle(field, entry)
         for _, field, entry in self._entries("spring"):
             self._spring(field, entry)
         for _, field, entry in self._entries("vary"):
@@ -123,13 +127,28 @@ class Reader:
 
     def _pin(self, field: str, pin: Pin) -> None:
         vertices = self._vertices(field, pin.body, pin.where)
-        attempts = [
-            self.mistakes.attempt(f"{field}.motion[{i}]", motion.make) for i, motion in enumerate(pin.motion)
-        ]
-        motions = tuple(motion for motion in attempts if motion is not None)
-        if vertices is not None and len(motions) == len(pin.motion):
+        motions = self._motions(field, pin.motion)
+        if vertices is not None and motions is not None:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
+
+    def _motions(self, field: str, tables: list[Motion]) -> tuple[motions.Motion, ...] | None:
+        """None where one of them is wrong."""
+        attempts = [
+            self.mistakes.attempt(f"{field}.motion[{i}]", table.make) for i, table in enumerate(tables)
+        ]
+        made = tuple(motion for motion in attempts if motion is not None)
+        return made if len(made) == len(tables) else None
+
+    def _obstacle(self, field: str, entry: Obstacle) -> None:
+        shape = self.mistakes.attempt(f"{field}.shape", lambda: entry.shape.make(self.folder))
+        motions = self._motions(field, entry.motion)
+        if shape is not None and motions is not None:
+            motion = Compose(motions) if motions else None
+            self.mistakes.attempt(
+                field,
+                lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
+            )
 
     def _load(
         self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]

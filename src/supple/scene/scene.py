@@ -19,6 +19,7 @@ from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.loads import Inflation, Load, Wind
+from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
 from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
@@ -27,7 +28,7 @@ from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene:
+class Scene(WithObstacles):
     """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
@@ -47,6 +48,7 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation] = field(default_factory=list, init=False)

@@ -34,6 +34,7 @@ from supple.scene.cloth_tables import BendingChoice, Rest, Surface
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.material_tables import MaterialChoice, material_choice
+from supple.scene.obstacle_tables import ShapeTable
 from supple.scene.paths import located
 from supple.scene.tables import (
     FILE,
@@ -412,6 +413,17 @@ class Attach(_OnBody):
     keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
 
 
+class Obstacle(Table):
+    """Something rigid that solids cannot enter."""
+
+    shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
+    friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
+    name: StrictStr | None = Field(
+        None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
+    )
+    motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+
+
 class SpringEnd(Choice):
     """What springs lead to."""
 
@@ -636,6 +648,7 @@ class SceneTable(Table):
     force: list[Force] = Field([], description="Forces, each under [[force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
+    obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
     spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
     vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")

@@ -76,8 +76,9 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once are swept, and no more than that."""
-        return DescentRun(self, problem) if problem.copies == 1 else PBNG().begin(problem)
+        """Several states at once, and what touches obstacles, are swept and no more than that."""
+        alone = problem.copies == 1 and not problem.contacts
+        return DescentRun(self, problem) if alone else PBNG().begin(problem)
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
