@@ -9,15 +9,29 @@ from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
 from supple.inspection import inspect
 from supple.io import save_frames
+from supple.kernels import select
 from supple.materials import (
+    ArrudaBoyce,
     Corotated,
+    Direction,
+    Fung,
+    Gent,
+    Hencky,
+    HolzapfelGasserOgden,
     LinearElastic,
     LogNeoHookean,
     Material,
+    MooneyRivlin,
+    Muscle,
     NeoHookean,
+    Ogden,
+    OrthotropicStVK,
+    Pa,
     Parameter,
     StableNeoHookean,
     StVK,
+    TransverseStVK,
+    Yeoh,
     register_material,
 )
 from supple.meshes import (

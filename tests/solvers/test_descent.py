@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from problems import (
     FINITE,
+    HAND_WRITTEN,
     cantilever,
     face,
     flattened,
@@ -20,7 +21,6 @@ from problems import (
 
 import supple
 from supple import PBNG, Newton, Outcome
-from supple.materials import MATERIALS
 from supple.scene import build_model
 from supple.solvers import Descent
 from supple.solvers.forecast import Forecast
@@ -51,7 +51,7 @@ SCENES = {
     "two bodies": two_bodies,
 }
 STARTS = {"scrambled": scrambled, "flattened": flattened}
-ANY = pytest.mark.parametrize("name", MATERIALS)
+ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def descend(scene, tolerance=1e-8, **options):

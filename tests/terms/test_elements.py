@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from lanewise import lanewise_problem
 from problems import (
+    HAND_WRITTEN,
     THICKNESS,
     deformations,
     flat,
@@ -19,7 +20,7 @@ from test_terms import check_forces, net_forces
 
 import supple
 from supple.linear.assembly import Assembly
-from supple.materials import MATERIALS, psi, stress
+from supple.materials import psi, stress
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers import SOLVERS
@@ -27,7 +28,7 @@ from supple.solving import solve
 from supple.stop import Stop
 from supple.terms import TriangleElasticity
 
-OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
+OBJECTIVE = [name for name, kind in HAND_WRITTEN.items() if kind.objective]
 
 
 def free(model):
