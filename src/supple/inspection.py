@@ -15,7 +15,8 @@ from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
 from supple.scene.loads import Load
-from supple.scene.scene import Pin, scene_of
+from supple.scene.pins import Pin
+from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.solvers import SOLVERS, Solver
 

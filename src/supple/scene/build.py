@@ -16,8 +16,9 @@ from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
+from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
-from supple.scene.scene import Pin, Scene, scene_of
+from supple.scene.scene import Scene, scene_of
 from supple.scene.support import refuse_falling
 from supple.terms import Term, WeakConstraints
 

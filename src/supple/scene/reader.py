@@ -13,7 +13,20 @@ from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import Attach, Cloth, Force, Pin, Ramp, SceneTable, Solid, Target, Traction, Where
+from supple.scene.schema import (
+    Attach,
+    Cloth,
+    Force,
+    Pin,
+    Pressure,
+    Ramp,
+    SceneTable,
+    Solid,
+    Target,
+    Traction,
+    Where,
+    Wind,
+)
 from supple.scene.tables import Table
 
 Kept = dict[str, list[int]]
@@ -59,6 +72,10 @@ class Reader:
             self._load(field, entry, self.scene.add_force, entry.force)
         for _, field, entry in self._entries("traction"):
             self._load(field, entry, self.scene.add_traction, entry.traction)
+        for _, field, entry in self._entries("pressure"):
+            self._load(field, entry, self.scene.add_pressure, entry.pressure)
+        for _, field, entry in self._entries("wind"):
+            self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
         return self.scene
@@ -114,8 +131,17 @@ class Reader:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
 
+    def _wind(self, field: str, entry: Wind) -> None:
+        chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
+        bodies = [body for body in chosen if body is not None]
+        ramp = self._ramp(f"{field}.ramp", entry.ramp)
+        options = entry.model_dump(include={"drag", "lift", "density"})
+        if len(bodies) == len(chosen) and self.scene.bodies:
+            velocity = vector(entry.velocity, "velocity")
+            self.mistakes.attempt(field, lambda: self.scene.add_wind(velocity, *bodies, ramp=ramp, **options))
+
     def _load(
-        self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
+        self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
     ) -> None:
         vertices, ramp = (
             self._vertices(field, entry.body, entry.where),
@@ -144,7 +170,7 @@ class Reader:
             b = entry.to.points or self._target(f"{field}.to", entry.to)
         if a is None or (b is None and entry.to is not None):
             return
-        options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
+        options = entry.model_dump(exclude={"solid", "cloth", "where", "to"})
         self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:

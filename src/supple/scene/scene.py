@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,24 +20,8 @@ from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.loads import Inflation, Load, Wind
 from supple.scene.pickling import picklable
+from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
-
-AnyMotion = Callable[[np.ndarray, float], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class Pin:
-    """Vertices whose positions are prescribed; without a motion they stay at rest. directions (d, 3), or
-    (k, d, 3) for each vertex: those along which they are, None for all. name: of its reaction."""
-
-    on: VertexSet
-    motion: AnyMotion | None
-    directions: np.ndarray | None = None
-    name: str = "pin"
-
-    def __getstate__(self) -> dict[str, Any]:
-        whose = f"pinned vertices of {self.on.body.name!r}"
-        return self.__dict__ | {"motion": picklable(self.motion, whose)}
 
 
 @dataclass(eq=False)
@@ -244,6 +228,7 @@ class Scene:
         normal: ArrayLike | None = None,
         tangent_stiffness: float | None = None,
         keep_offset: bool = False,
+        within: float | None = None,
     ) -> None:
         """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
 
@@ -251,12 +236,13 @@ class Scene:
         rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
         stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
         where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them.
+        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
+        of the vertices b in place of the one in order, no farther away at rest.
         """
         if isinstance(b, VertexSet | Body):
             self._vertices(b)
         self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
+            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
         )
 
     def __repr__(self) -> str:
