@@ -183,7 +183,7 @@ def test_wind_pushes_a_plate_by_its_drag_and_lift():
     still = np.zeros_like(cloth.points)
     total = wind.forces(cloth.points, still, 0.0).sum(axis=0)
     np.testing.assert_allclose(total, (0, 0, 0.5 * 1.2 * 0.2 * 1.5 * 9), rtol=1e-12, atol=1e-15)
-    along = wind.forces(cloth.points, still + [0, 0, 3.0], 0.0)
+    along = wind.forces(cloth.points, still + np.array([0, 0, 3.0]), 0.0)
     np.testing.assert_allclose(along, 0, atol=1e-15)
     slanted = Wind((cloth,), (1.0, 0, 1.0), 0.8, 0.8, 1.2).forces(cloth.points, still, 0.0).sum(axis=0)
     np.testing.assert_allclose(slanted, (0, 0, 0.5 * 1.2 * 0.2 * 0.8 * 2), atol=1e-12)
