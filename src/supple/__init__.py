@@ -47,6 +47,7 @@ __all__ = [
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticStVK",
     "Ramp",
     "Report",
     "Result",

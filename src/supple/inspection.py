@@ -12,13 +12,13 @@ from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
+from supple.scene.acting import Load, Pin
 from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
-from supple.scene.loads import Load
-from supple.scene.pins import Pin
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.solvers import SOLVERS, Solver
+from supple.terms import PointSprings, Springs, WeakConstraints
 
 REST = 10
 """Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
@@ -36,7 +36,6 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
     model = build_model(scene)
-    weak = [term for term in model.terms if term.ties]
     return {
         "vertices": model.vertices,
         **cell_counts(scene.bodies),
@@ -44,7 +43,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "pinned": int(np.count_nonzero(~model.free)),
         "rollers": len(model.rollers),
         "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
-        "weak_constraints": sum(len(term.vertices) for term in weak),
+        "weak_constraints": sum(len(attachment.vertices) for attachment in scene.attachments),
+        "springs": sum(len(springs.vertices) for springs in scene.springs),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
@@ -130,7 +130,8 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
     elastic = [term.vertices for term in model.terms if not term.ties]
-    weak = [term.vertices for term in model.terms if term.ties]
+    weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
+    springs = [term.vertices for term in model.terms if isinstance(term, Springs | PointSprings)]
     links = batch_links(model.terms, model.free, np.dtype(float))
     clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
     coloured = zip(clusters, elastic, strict=True)
@@ -139,6 +140,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
         "link_colours": 0 if links is None else len(links.colour_start) - 1,
         "element_colours": sum(_count(colour_elements(tets, n)) for tets in elastic),
         "weak_constraint_colours": sum(_count(colour_elements(ids, n)) for ids in weak),
+        "spring_colours": sum(_count(colour_elements(ids, n)) for ids in springs),
         "cluster_size": cluster_size,
         "clusters": sum(map(len, clusters)),
         "cluster_colours": sum(_count(colour_groups(groups, tets, n)) for groups, tets in coloured),

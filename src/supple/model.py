@@ -93,8 +93,11 @@ class Model:
 
     @property
     def mean_edge(self) -> float:
-        """Mean length of the first edges at rest of all elements that stay [m]."""
-        stencils = [term.vertices[:, :2] for term in self.terms if not term.ties and term.capacity is None]
+        """Mean length of the first edges at rest of all elements that stay [m]; ties count where nothing else
+        does."""
+        lasting = [term for term in self.terms if term.capacity is None and term.vertices.shape[1] > 1]
+        bodies = [term for term in lasting if not term.ties] or lasting
+        stencils = [term.vertices[:, :2] for term in bodies]
         edges = np.concatenate([np.diff(self.rest[s], axis=1)[:, 0] for s in stencils] or [np.empty((0, 3))])
         return float(np.linalg.norm(edges, axis=1).mean()) if len(edges) else 0.0
 

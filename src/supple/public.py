@@ -20,6 +20,7 @@ from supple.materials import (
     PlaneStressCorotated,
     PlaneStressNeoHookean,
     PlaneStressStVK,
+    PlasticStVK,
     StableNeoHookean,
     StVK,
     register_material,

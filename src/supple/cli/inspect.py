@@ -37,7 +37,8 @@ def _print(title: str, found: dict[str, Any]) -> None:
     console = stdout()
     console.print(f"[bold]{escape(title)}[/]")
     kinds = [kind for kind in ("tets", "triangles") if found[kind]]
-    sizes = ("vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints")
+    sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
+    sizes += ["springs"] if found["springs"] else []
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
     for heading, table in (
         ("clock", _listing(_clock(found["clock"]))),
@@ -144,6 +145,8 @@ def _orderings(orderings: dict[str, int]) -> Any:
     table.add_row(f"{clusters:,} clusters of up to {size} elements", str(orderings["cluster_colours"]))
     if orderings["weak_constraint_colours"]:
         table.add_row("weak constraints", str(orderings["weak_constraint_colours"]))
+    if orderings["spring_colours"]:
+        table.add_row("springs", str(orderings["spring_colours"]))
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -17,6 +17,9 @@ from supple.io.errors import FrameError
 from supple.io.replacing import replacing
 from supple.meshes.files import write_meshes
 from supple.state import State
+
+OF_STATE, HISTORY = ("displacements", "velocities"), "history of elements: "
+"""How the arrays of a `State` are called in files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,8 @@ def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | 
     arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
-        arrays |= {f"state_{name}": values for name, values in vars(frame.state).items()}
+        arrays |= {f"state_{name}": getattr(frame.state, name) for name in OF_STATE}
+        arrays |= {f"{HISTORY}{name}": values for name, values in frame.state.history.items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
         np.savez(path, allow_pickle=False, **arrays, **(fields or Fields()).all)
 
@@ -103,12 +107,13 @@ def check_frame(folder: Path, index: int, vertices: int) -> None:
 
 def _frame(saved: Mapping[str, np.ndarray]) -> SavedFrame:
     """The frame of a file; a ValueError or KeyError where the file does not hold one."""
-    names = [field.name for field in fields(State)]
     vectors = [saved["positions"], saved["velocities"]]
     state = None
-    if f"state_{names[0]}" in saved:
-        state = State(*(saved[f"state_{name}"] for name in names))
-        vectors += vars(state).values()
+    if f"state_{OF_STATE[0]}" in saved:
+        u, v = (saved[f"state_{name}"] for name in OF_STATE)
+        history = {name.removeprefix(HISTORY): saved[name] for name in saved if name.startswith(HISTORY)}
+        state = State(u, v, history)
+        vectors += [u, v]
     if any(v.shape != (len(vectors[0]), 3) or not np.isfinite(v).all() for v in vectors):
         raise ValueError("vectors are missing or not finite")
     return SavedFrame(vectors[0], vectors[1], int(saved["index"]), float(saved["time"]), state)

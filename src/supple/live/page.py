@@ -21,7 +21,7 @@ from supple.live.pinning import PinFolder
 from supple.live.plot import ResidualPlot
 from supple.live.saving import save_pictures, save_scene
 from supple.live.session import Session
-from supple.live.settings import Settings
+from supple.live.settings import Settings, materials_for
 from supple.live.snapshot import Notice, Snapshot
 from supple.live.stage import PLAIN, Stage
 from supple.live.visitors import Visitors, visitors

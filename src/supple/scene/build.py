@@ -12,13 +12,14 @@ from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.materials import is_per_element, table_of
 from supple.model import Model
+from supple.scene.acting import Pin
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
-from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
+from supple.scene.springs import spring_terms
 from supple.scene.support import refuse_falling
 from supple.terms import Term, WeakConstraints
 
@@ -84,6 +85,7 @@ def assembled(scene: Scene) -> Model:
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
     terms = _elasticity(scene.bodies, rest) + _weak_constraints(scene, rest)
+    terms += spring_terms(scene.springs, rest)
     return Model(
         rest=rest,
         mass=mass,
@@ -227,9 +229,9 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
 def merged_material(bodies: list[Body]) -> Any:
     """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
     value for each cell."""
-    first = bodies[0].material
+    materials = [body.material.by_element(len(body.cells)) for body in bodies]
     if len(bodies) == 1:
-        return first
+        return materials[0]
 
     def merged(values: tuple[Any, ...]) -> Any:
         if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
@@ -238,7 +240,7 @@ def merged_material(bodies: list[Body]) -> Any:
         table = np.concatenate(rows)
         return table[:, 0].copy() if table.shape[1] == 1 else table
 
-    return type(first)._make(merged(values) for values in zip(*(b.material for b in bodies), strict=True))
+    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:

@@ -1,4 +1,4 @@
-"""The scene: bodies, pins, loads, attachments and the clock. What a user describes."""
+"""The scene: bodies, pins, loads, attachments, springs and the clock. What a user describes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
 from supple.scene import adding, loads
+from supple.scene.acting import AnyMotion, Load, Pin
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
-from supple.scene.loads import Inflation, Load, Wind
+from supple.scene.loads import Inflation, Wind
 from supple.scene.pickling import picklable
-from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
+from supple.scene.springs import SpringSet, spring_set
 
 
 @dataclass(eq=False)
@@ -47,6 +48,7 @@ class Scene:
     attachments: list[Attachment] = field(default_factory=list, init=False)
     inflations: list[Inflation] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
+    springs: list[SpringSet] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -109,18 +111,9 @@ class Scene:
         of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
         name, render and velocities as for solids.
         """
+        motion = velocity, angular_velocity
         made = adding.cloth(
-            self.bodies,
-            mesh,
-            membrane,
-            bending,
-            density,
-            thickness,
-            name,
-            rest,
-            render,
-            velocity,
-            angular_velocity,
+            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion
         )
         self.bodies.append(made)
         return made
@@ -244,6 +237,24 @@ class Scene:
         self.attachments.append(
             attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
         )
+
+    def add_springs(
+        self,
+        a: VertexSet | Body,
+        b: VertexSet | Body | ArrayLike,
+        *,
+        stiffness: ArrayLike,
+        rest_length: ArrayLike | None = None,
+    ) -> None:
+        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
+
+        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
+        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
+        at rest.
+        """
+        if isinstance(b, VertexSet | Body):
+            b = self._vertices(b)
+        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

@@ -15,7 +15,7 @@ from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.pattern import PatternElasticity
 from supple.terms.pressure import Pressure
-from supple.terms.spring import Springs
+from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
     Relations,
@@ -39,6 +39,7 @@ __all__ = [
     "IsometricBending",
     "IsometricHinges",
     "PatternElasticity",
+    "PointSprings",
     "Pressure",
     "Relations",
     "Springs",
