@@ -5,6 +5,7 @@ import pytest
 from lanewise import lanewise_problem
 from problems import (
     BIAS,
+    HAND_WRITTEN,
     THICKNESS,
     deformations,
     flat,
