@@ -10,8 +10,8 @@ thin, organic and tangled bodies.
 Every solve has a process to itself that stays from case to case, all kernels compiled; those of one case are
 taken in turns. Figures go to benchmarks/results/arrive.json after each of them, and what is there is not
 solved again, so that a run may be interrupted. SUPPLE_DATA is the folder with octopus-low.mesh, bunny.mesh
-and armadillo.obj; without it their cases are left out. Where other programs run, compare CPU seconds: those of
-the process, with set-up and certificate, on all its threads.
+and armadillo.obj; without it their cases are left out. Where other programs run, compare CPU seconds: those
+of the process, with set-up and certificate, on all its threads.
 """
 
 from __future__ import annotations
