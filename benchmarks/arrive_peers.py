@@ -1,10 +1,10 @@
-"""A bar of 20:1:1 under gravity, log_neo_hookean, solved by supple or by a peer with the same ψ, tetrahedra and
-loads, to an imbalance of 1e-4.
+"""A bar of 20:1:1 under gravity, log_neo_hookean, solved by supple or by a peer with the same ψ, tetrahedra
+and loads, to an imbalance of 1e-4.
 
     python benchmarks/arrive_peers.py felupe 7 1e8      cells across, Young's modulus [Pa]
 
-One line of JSON comes out. The imbalance is that of supple: |net forces| over |sums of force magnitudes|, here
-of the weights, which is stricter, since forces inside the bar are larger. Set-up is left out for all of them.
+One line of JSON comes out. The imbalance of the peers is |net forces| over |weights|, that of supple
+over the sums of force magnitudes. Set-up is left out for all but supple.
 """
 
 from __future__ import annotations
