@@ -25,9 +25,10 @@ MOST_DENSE = 400
 
 
 class Laplace:
-    """Solves with one symmetric positive semi-definite L, where kernels see the vectors."""
+    """Solves with one symmetric positive semi-definite L, where kernels see the vectors. levels: of its
+    pattern, if they are known."""
 
-    def __init__(self, L: csr_array, device: Device) -> None:
+    def __init__(self, L: csr_array, device: Device, levels: Levels | None = None) -> None:
         self._device = device
         self.L = L = csr_array(L)
         L.sort_indices()
@@ -35,7 +36,8 @@ class Laplace:
         diagonal = np.flatnonzero(rows == L.indices)
         L.data[diagonal] = (1 + SHIFT) * L.data[diagonal] + np.finfo(float).tiny
         pattern = Pattern(L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), [])
-        levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
+        if levels is None:
+            levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
         self._A = Ones(pattern.indptr, pattern.indices, L.data)
         self._cycle = self._levels(levels, pattern)
         self._vectors = vectors_of(device, pattern.rows)
