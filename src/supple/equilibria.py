@@ -70,6 +70,12 @@ def equilibria(
     return _counted(_solved(model, every, asked, at_once), progress)
 
 
+def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
+    """Whether copies of a model's state are moved at once, rather than one by one: on a CUDA device, by a
+    solver that can, and with the same stencils for all."""
+    return compute.device == "cuda" and solver.batches and not model.followers
+
+
 def _started(c: Conditions, start: np.ndarray | None) -> Conditions:
     """With the scene file's start where a variation has none of its own."""
     return replace(c, start=start) if c.start is None and start is not None else c
@@ -87,7 +93,7 @@ def _solved(
 ) -> Iterator[Result]:
     """As many at once as the device and the solver can, with one problem for all as far as it suits them."""
     solver, compute = asked.solver, asked.compute
-    together = compute.device == "cuda" and solver.batches
+    together = move_together(model, solver, compute)
     problem: Problem | None = None
     while chunk := list(islice(every, 1)):
         if together:

@@ -15,7 +15,12 @@ from supple.materials import (
     LogNeoHookean,
     Material,
     NeoHookean,
+    OrthotropicStVK,
     Parameter,
+    PlaneStressCorotated,
+    PlaneStressNeoHookean,
+    PlaneStressStVK,
+    PlasticStVK,
     StableNeoHookean,
     StVK,
     register_material,
@@ -27,17 +32,23 @@ from supple.meshes import (
     ball,
     bar,
     block,
+    disc,
     load_mesh,
     load_surface,
     merge_meshes,
+    pillow,
     save_mesh,
     select_tets,
+    sheet,
+    sphere,
     tetrahedralise,
     torus,
+    tube,
 )
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Cloth,
     Keyframes,
     Ramp,
     Rotate,
@@ -73,3 +84,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
+from supple.terms import HingeBending, IsometricBending

@@ -98,16 +98,34 @@ class _Solving:
 
     def run(self) -> None:
         """Until every copy has come to its end."""
+        following = self.problem.following
         while not self._end_some():
-            target = self.iteration + _next_look(
-                self.method, self.stop, self.iteration, self.limit, self.clock
-            )
+            count = _next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
+            count = following.until_look(count)
+            target = self.iteration + count
             while self.iteration < target:  # one by one when recording, which must change nothing else
                 self._advance(1 if self.record else target - self.iteration, target)
                 self._look()
+            if following.iterated(count, self._balanced):
+                self._begin_again()
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)
         self._move_all()
+
+    @property
+    def _balanced(self) -> bool:
+        """Whether some copy that still moves has reached the tolerance, with the stencils that there are."""
+        tolerance = self.stop.tolerance
+        moving = map(int, self.device.active)
+        return tolerance is not None and any(self.latest[copy].imbalance <= tolerance for copy in moving)
+
+    def _begin_again(self) -> None:
+        """Where stencils were exchanged, and with them the energy: what was achieved before says nothing."""
+        self.latest |= self.measures.balances()
+        self.progress = {copy: Progress() for copy in self.copies}
+        for progress in self.progress.values():
+            progress.at = self.iteration
+        self.certifying = Certifying(self.problem, self.stop)
 
     def _move_all(self) -> None:
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)

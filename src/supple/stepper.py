@@ -15,6 +15,7 @@ from supple.asking import Options, arriving, request, takes_options
 from supple.checks import LONGEST, whole_number
 from supple.copies import MOST_COPIES, Frames, OneByOne, Together, of_copy, problem_of_copies
 from supple.driving import Driving, Forces, Pins
+from supple.equilibria import move_together
 from supple.magnitudes import refuse_beyond
 from supple.problem import Problem
 from supple.report import Outcome, Report
@@ -74,7 +75,7 @@ class Stepper:
         self._springs = whole_number("springs", springs, at_least=0) > 0
         if self._springs:
             self.model = with_room_for_springs(self.model, springs)
-        at_once = compute.device == "cuda" and solver.batches
+        at_once = move_together(self.model, solver, compute)
         if copies is not None and at_once:
             problem = problem_of_copies(self.model, compute.precision, copies, solver)
         else:

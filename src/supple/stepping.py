@@ -15,7 +15,7 @@ from supple.model import Step
 from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene
-from supple.solvers import Solver
+from supple.solvers import Run, Solver
 from supple.solving import Watcher, solve_copies
 from supple.stop import Stop
 
@@ -106,6 +106,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
+        self._history = problem.histories.take()
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -152,6 +153,7 @@ class Stepping:
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
+        self.problem.histories.evolve(self.pace.step)
         self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
@@ -178,12 +180,7 @@ class Stepping:
                 run = solver.begin(problem)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
-                every = run.check_every if run.guarded else limit
-                for done in range(0, limit, every):
-                    run.advance(min(every, limit - done))
-                    if run.guarded:
-                        for copy, balance in problem.measures.balances().items():
-                            run.observe(balance, copy)
+                self._sweep(run, limit)
             problem.device.wait()
         return [
             Report(
@@ -203,6 +200,19 @@ class Stepping:
             for copy in range(problem.copies)
         ]
 
+    def _sweep(self, run: Run, iterations: int) -> None:
+        """So many iterations, with looks that the method and stencils need."""
+        following, done = self.problem.following, 0
+        every = run.check_every if run.guarded else iterations
+        while done < iterations:
+            count = following.until_look(min(every - done % every, iterations - done))
+            run.advance(count)
+            done += count
+            exchanged = following.iterated(count)
+            if run.guarded and (exchanged or done % every == 0 or done == iterations):
+                for copy, balance in self.problem.measures.balances().items():
+                    run.observe(balance, copy)
+
     def _take_began(self) -> float | None:
         """When the set-up began, for the first report."""
         began, self._began = self._began, None
@@ -219,6 +229,8 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
+        now = p.histories.take()
+        p.histories.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

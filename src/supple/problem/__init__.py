@@ -2,6 +2,7 @@
 
 from supple.problem.device import Cpu, Device
 from supple.problem.evaluation import net_force, sum_forces
+from supple.problem.following import Follower
 from supple.problem.loads import padded
 from supple.problem.measures import Balance, norm
 from supple.problem.problem import Problem, check_precision
@@ -11,6 +12,7 @@ __all__ = [
     "Balance",
     "Cpu",
     "Device",
+    "Follower",
     "Problem",
     "begin_step",
     "check_precision",

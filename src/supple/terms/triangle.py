@@ -1,8 +1,9 @@
 """Membranes: triangles of a material, stretched in their plane and free to bend [PBNG section 8].
 
 With shape gradients gₐ in the plane of the rest triangle, its normal n₀ there and n now, F = Σ xₐ gₐᵀ + n n₀ᵀ
-is a 3×3 deformation gradient that keeps the thickness. Since ψ is isotropic, P n₀ is parallel to n, which
-moves across itself only; so ∂ψ/∂xₐ = P gₐ exactly, and every material serves as it is.
+is a 3×3 deformation gradient that keeps the thickness. Since ψ is the same on both sides of the plane, in
+which directions of a material lie, P n₀ is parallel to n, which moves across itself only; so ∂ψ/∂xₐ = P gₐ
+exactly, and every material serves as it is. Those of `materials/plane_stress.py` have no thickness to keep.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer, scale, sub
 from supple.kernels import physics
+from supple.materials import suits_sheets, table_of
 from supple.terms.constraint import positive_part
 from supple.terms.elastic import Elastic, ElasticRows, measure, rest_gradient
 from supple.terms.term import Elements
@@ -40,12 +42,13 @@ class TriangleElasticity(Elastic):
                 f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
                 "take another material"
             )
-        if not material.isotropic:
+        if not suits_sheets(type(material)):
             raise ValueError(
-                f"a membrane needs a material that is the same in all directions, and "
-                f"{type(material).__name__} is not; take another material"
+                f"a membrane needs a material that is the same on both sides of it, and "
+                f"{type(material).__name__}, which has tensors, need not be; take another material"
             )
         edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
+        material = in_plane(material, np.cross(edges[:, 0], edges[:, 1]))
         gradients = np.linalg.pinv(edges).transpose(0, 2, 1)
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
         area = 0.5 * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
@@ -78,6 +81,31 @@ class TriangleElasticity(Elastic):
         F += np.einsum("ei,ej->eij", now, normal)
         dual = np.einsum("eij,ebj->ebi", np.linalg.pinv(F).transpose(0, 2, 1), g)
         return np.einsum("ebk,em,el->eklbm", dual, now, normal)
+
+
+def in_plane(material: Any, normals: np.ndarray) -> Any:
+    """The material with its directions projected into the planes of triangles with these normals (m, 3)."""
+    unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+    def projected(parameter: Any, value: Any) -> Any:
+        if parameter.kind != "direction":
+            return value
+        table = table_of(value, len(unit))
+        table = table - np.einsum("ei,ei->e", table, unit)[:, None] * unit
+        length = np.linalg.norm(table, axis=1, keepdims=True)
+        if length.min() < ACROSS:
+            raise ValueError(
+                f"{parameter.name} of {type(material).__name__} must lie in the sheet, but it is at right "
+                f"angles to triangle {int(length.argmin())}; give one direction for each triangle"
+            )
+        table = table / length
+        return tuple(table[0].tolist()) if np.ptp(table, axis=0).max() < 1e-12 else table
+
+    return type(material)._make(map(projected, material.stored, material))
+
+
+ACROSS = 1e-3
+"""Part of a direction that must lie in a triangle for it to tell a direction there."""
 
 
 @measure.of(TriangleRows)

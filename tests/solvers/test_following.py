@@ -1,0 +1,132 @@
+"""Stencils that follow the vertices within a solve."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import PRECISIONS, cantilever, material
+
+import supple
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers import SOLVERS
+from supple.solving import Stop, make_problem, solve
+from supple.stepping import Pace, Stepping
+from supple.terms import Springs
+
+WITHIN_A_STEP = ["pbng", "newton", "descent"]
+"""Methods that go on with other stencils; those of elements begin the step again, and look between steps."""
+
+
+class Ropes:
+    """From a vertex that is held to all others: springs that are there where they are longer than at rest by
+    some part, and pull from that length on."""
+
+    def __init__(self, every, slack=1.01, stiffness=40.0):
+        self.every, self.slack, self.stiffness = every, slack, stiffness
+        self.looks = []
+
+    def springs(self, x, rest):
+        top = int(np.argmax(rest[:, 1] - rest[:, 0]))
+        longest = self.slack * np.linalg.norm(rest - rest[top], axis=1)
+        taut = np.flatnonzero(np.linalg.norm(x - x[top], axis=1) > longest)
+        pairs = np.column_stack([np.full_like(taut, top), taut]).astype(np.int32)
+        return Springs(pairs, np.full(len(taut), self.stiffness), longest[taut, None], rest)
+
+    def follow(self, problem, time):
+        self.looks.append(time)
+        return self.springs(problem.positions, problem.model.rest)
+
+
+def followed(model, follower):
+    none = Springs(np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1)), model.rest, capacity=64)
+    return replace(model, terms=(*model.terms, none), followers=((len(model.terms), follower),))
+
+
+def sagging():
+    return build_model(cantilever(material("corotated"), cells=3))
+
+
+@pytest.mark.parametrize("name", WITHIN_A_STEP)
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision):
+    """Which is an equilibrium of the model that has had them from the beginning."""
+    if precision not in SOLVERS[name].precisions:
+        pytest.skip(f"{name} does not compute in {precision}")
+    model, follower = sagging(), Ropes(every)
+    tolerance = 1e-6 if precision == "float64" else 2e-4
+    options = {"tolerance": tolerance, "distance": None, "max_iterations": 3000, "precision": precision}
+    result = supple.equilibrium(followed(model, follower), name, **options)
+    assert result.report.ok, result.report
+    there = follower.springs(result.positions, model.rest)
+    assert 0 < len(there.vertices) < model.vertices - 1
+    still = replace(model, terms=(*model.terms, there))
+    problem = Problem(still, "float64")
+    problem.begin_step(np.inf)
+    problem.positions = result.positions
+    assert problem.balance().imbalance <= 1.5 * tolerance
+    assert len(follower.looks) > 2
+
+
+def test_who_never_looks_again_keeps_the_stencils_of_the_beginning():
+    model, follower = sagging(), Ropes(None)
+    result = supple.equilibrium(followed(model, follower), tolerance=1e-6)
+    assert result.report.ok
+    assert follower.looks == [np.inf]
+    alone = supple.equilibrium(model, tolerance=1e-6)
+    np.testing.assert_allclose(result.positions, alone.positions, atol=1e-9)
+
+
+def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
+    """From an equilibrium without springs, all forces balance until somebody looks."""
+    model = sagging()
+    alone = supple.equilibrium(model, tolerance=1e-8)
+    follower = Ropes(1000)
+    report = supple.equilibrium(followed(model, follower), start=alone.positions, tolerance=1e-6).report
+    assert report.ok
+    assert report.iterations > 0
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "fpxpbd"])  # which has no springs
+@pytest.mark.parametrize("every", [None, 3])
+def test_motions_look_in_every_step(name, every):
+    """Whether somebody looks at the residual or not, the motion is the same."""
+    model, pace = sagging(), Pace(0.04, 2, 0.0, False)
+    found = []
+    for watched in (False, True):
+        follower = Ropes(every if name in WITHIN_A_STEP else None, slack=1.001)
+        problem = make_problem(followed(model, follower), False, supple.Compute())
+        watch = (lambda *_: None) if watched else None
+        stepping = Stepping(problem, SOLVERS[name](), Stop(max_iterations=6), pace, watch=watch)
+        for _ in range(4):
+            stepping.advance()
+        found.append(problem.positions)
+        steps = sorted(set(follower.looks))
+        np.testing.assert_allclose(steps, 0.02 * np.arange(1, 9))
+        assert len(follower.springs(problem.positions, model.rest).vertices) > 0
+    np.testing.assert_allclose(*found, atol=1e-12)
+
+
+def test_progress_before_other_stencils_counts_for_nothing():
+    """Springs that come and go for ever end at the limit, not as a method that got stuck."""
+
+    class Fickle(Ropes):
+        def follow(self, problem, time):
+            self.slack = 1.0 + 0.01 * (len(self.looks) % 2)
+            return super().follow(problem, time)
+
+    model = followed(sagging(), Fickle(5))
+    problem = make_problem(model, True, supple.Compute())
+    problem.begin_step(np.inf)
+    report = solve(problem, supple.PBNG(), Stop(1e-12, 700))
+    assert report.outcome is supple.Outcome.BUDGET_ITERATIONS
+    assert report.iterations == 700
+
+
+def test_several_copies_of_a_state_have_no_stencils_of_their_own():
+    model = followed(sagging(), Ropes(None))
+    problem = Problem(model, "float64")
+    problem.device.copies = 2
+    with pytest.raises(ValueError, match="one copy of the state"):
+        problem.begin_step(np.inf)
