@@ -26,6 +26,7 @@ class Certifying:
             prepare(problem)
         self._below = math.inf
         self._saddle: Balance | None = None
+        self._cut_short = False
         self._last: tuple[Balance, Certificate] | None = None
 
     def agrees(self, balance: Balance, run: Run) -> bool:
@@ -66,7 +67,8 @@ class Certifying:
         if self._wanted is None or not self._able or outcome is Outcome.FAILED:
             return None
         known = self._last is not None and self._last[0] == balance
-        return self._certify(balance) if known or not self._timed else None
+        self._cut_short = self._timed and not known
+        return None if self._cut_short else self._certify(balance)
 
     def _certify(self, balance: Balance) -> Certificate:
         if self._last is None or self._last[0] != balance:
@@ -77,6 +79,11 @@ class Certifying:
         """What is to be said of distances that are missing, or too large."""
         if self._wanted is None:
             return []
+        if self._cut_short:
+            return [
+                "the time budget ended before the distance to the equilibrium was computed; "
+                "without time_budget it would be"
+            ]
         if self._able:
             return self._too_far()
         return ["the distance to the equilibrium was not computed: that is for single solves"]

@@ -124,9 +124,7 @@ def _vectors(lanes: int) -> Any:
         pack = PackType(array.dtype, lanes)
 
         def codegen(context, builder, sig, args):
-            pointer = _number_pointer(
-                context, builder, array, args[0], builder.mul(args[1], _INT64(lanes))
-            )
+            pointer = _number_pointer(context, builder, array, args[0], builder.mul(args[1], _INT64(lanes)))
             value = builder.load(_as(builder, pointer, vector_type(pack)))
             value.align = _aligned(builder, array.dtype)
             return value

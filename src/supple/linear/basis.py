@@ -83,9 +83,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     if not stiff.any():
         return None
     weights, follows = carrying(Equations(csr_array(C[stiff]), ties.stiffness[stiff]))
-    return None if follows.all() else Basis(
-        weights, follows, assembly.pattern, assembly.problem.device
-    )
+    return None if follows.all() else Basis(weights, follows, assembly.pattern, assembly.problem.device)
 
 
 def _transformed(B: csr_array, pattern: Pattern) -> tuple[Pattern, csr_array]:

@@ -87,7 +87,9 @@ def iterate(
     target = Target(eta * eta, -1.0, floor * floor, 0)
     while True:
         count = min(BURST, max_iterations - len(alphas))
-        device.run(_iterate, (BURST + 1) * each, A, cycle, vectors, figures, target, count + 1, (BURST + 1) * each)
+        device.run(
+            _iterate, (BURST + 1) * each, A, cycle, vectors, figures, target, count + 1, (BURST + 1) * each
+        )
         device.pull(figures)
         steps = int(figures[1:, 3].sum())
         gain, curvature = figures[: steps + 1, 1], figures[1 : steps + 1, 0]

@@ -100,7 +100,10 @@ def certify(problem: Problem) -> Certificate:
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
     nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
-    direction = nothing if balance.at_rest else linear.direction(ACCURACY, 0.0, probe=True)
+    resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
+    direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
+    if balance.at_rest:
+        direction = direction._replace(d=nothing.d, slope=0.0)
     bodies = _distances(direction, linear)
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -35,7 +37,9 @@ class Laplace:
         rows = np.repeat(np.arange(L.shape[0]), np.diff(L.indptr))
         diagonal = np.flatnonzero(rows == L.indices)
         L.data[diagonal] = (1 + SHIFT) * L.data[diagonal] + np.finfo(float).tiny
-        pattern = Pattern(L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), [])
+        pattern = Pattern(
+            L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), []
+        )
         if levels is None:
             levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
         self._A = Ones(pattern.indptr, pattern.indices, L.data)
@@ -68,7 +72,7 @@ def _products(levels: Levels, fine: np.ndarray) -> np.ndarray:
     """The numbers of all coarse matrices: sums over what their aggregates have."""
     blocks = np.bincount(levels.fine_slots, fine, len(levels.indices))
     ends = levels.indptr[levels.start]
-    for first, last in zip(ends[:-2], ends[1:-1], strict=True):
+    for first, last in pairwise(ends[:-1]):
         blocks += np.bincount(levels.slots[first:last], blocks[first:last], len(blocks))
     return blocks
 

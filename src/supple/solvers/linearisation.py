@@ -39,6 +39,9 @@ class Linearisation:
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
         self.free = self.assembly.free
+        terms = problem.model.terms
+        self.quadratic = all(t.ties if t.material is None else t.material.quadratic for t in terms)
+        """Whether H is the same everywhere, so that one step is all there is to do."""
         self.iterations = self.filtered = 0
         self._known: tuple[tuple, float, Direction] | None = None
 

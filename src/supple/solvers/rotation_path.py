@@ -380,9 +380,7 @@ def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Pro
     spins, pulls = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
     step = max(1, m // SAMPLE)
     turns = np.zeros(-(-m // step)), np.zeros(PARTS)
-    return Turning(
-        elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns
-    )
+    return Turning(elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns)
 
 
 @kernel

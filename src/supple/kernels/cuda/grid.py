@@ -87,7 +87,9 @@ def _arrive(typingctx, counter, times):
     def codegen(context, builder, sig, args):
         pointer = context.make_array(counter)(context, builder, args[0]).data
         kind = ir.FunctionType(ir.VoidType(), [pointer.type, ir.IntType(32)])
-        asm = ir.InlineAsm(kind, "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}", side_effect=True)
+        asm = ir.InlineAsm(
+            kind, "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}", side_effect=True
+        )
         builder.call(asm, [pointer, args[1]])
         return context.get_dummy_value()
 
