@@ -14,8 +14,9 @@ from supple.algebra.matrix3 import contract, det, dot, scale
 from supple.kernels import load
 from supple.materials import NeoHookean, bound_coefficients, psi, stress, stress_coefficients
 from supple.problem import Problem
+from supple.solvers.corners import element, put_corners, shifted, spread
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Projection, element, project, projects, put_corners, shifted, spread
+from supple.solvers.projection import Projection, project, projects
 from supple.solving import solve
 from supple.stop import Stop
 from supple.terms.constraint import Constraint, ConstraintRows, constraint

@@ -20,10 +20,7 @@ its signature, which is a table where it says what the options of a command are.
 
 LONGER = {
     "scene/schema.py": "one table: what may stand in a scene file",
-    "kernels/access.py": "one table: how arrays of every kind are read and written by lanes",
-    "kernels/team.py": "the team on the CPU beside the same on a device",
     "linear/cycle.py": "the steps of one V-cycle, which one launch shares",
-    "solvers/projection.py": "the projections that all element-wise methods share",
 }
 """Files that may have more lines, and why."""
 
@@ -35,6 +32,7 @@ KERNEL_MARKS = {
     "passage",
     "kernel",
     "generic",
+    "generic_passage",
     "ordered",
     "chosen_by_type",
     "of",

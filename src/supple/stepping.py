@@ -62,8 +62,8 @@ def total_damping(solver: Solver, damping: float) -> float:
 class Stepping:
     """A problem on its way from frame to frame; index: frames that are done.
 
-    Everything here is for all copies of the problem's state at once. What is recorded and watched is the
-    first.
+    Everything here is for all copies of the problem's state at once. What is watched, and has its history
+    kept, is the first.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class Stepping:
         solver: Solver,
         stop: Stop,
         pace: Pace,
-        record: bool = False,
+        history: bool = False,
         watch: Watcher | None = None,
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
-        self._record, self._watch, self._began = record, watch, began
+        self._history, self._watch, self._began = history, watch, began
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_budget is not None
-        looks = limited or record or watch is not None
+        looks = limited or history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
         if not pace.quasistatic:
             refuse_beyond(problem.model, str(problem.dtype), pace.step)
@@ -125,7 +125,7 @@ class Stepping:
             reports.append(self._iterate(steps[: self._unseen], forces))
         for time, aim in steps[self._unseen :]:
             self._begin_step(time, aim, forces)
-            limits = self._record, self._watch, self._take_began()
+            limits = self._history, self._watch, self._take_began()
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False

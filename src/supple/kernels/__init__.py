@@ -4,12 +4,6 @@ from supple.kernels.access import (
     RECORD,
     gather,
     load,
-    number_at,
-    numbers_at,
-    put_number,
-    put_numbers,
-    put_record,
-    record_at,
     scatter,
     store,
     stream,
@@ -28,6 +22,7 @@ from supple.kernels.blocks import (
 from supple.kernels.compile import (
     chosen_by_type,
     generic,
+    generic_passage,
     kernel,
     like,
     ordered,
@@ -36,9 +31,16 @@ from supple.kernels.compile import (
 )
 from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
+from supple.kernels.numbers import (
+    number_at,
+    numbers_at,
+    put_number,
+    put_numbers,
+    put_record,
+    record_at,
+)
 from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
-from supple.kernels.team import (
-    Threads,
+from supple.kernels.places import (
     copy_of,
     divide,
     lane_most,
@@ -46,19 +48,16 @@ from supple.kernels.team import (
     lane_total,
     leads,
     least_share,
-    leave,
     number,
     offset_of,
-    records,
-    records_at_once,
     renumbered,
     row_at,
     spans,
     strides,
     sum_shares,
-    threads_for,
     together,
 )
+from supple.kernels.team import Threads, leave, records, records_at_once, threads_for
 from supple.kernels.threads import (
     counters_for,
     default_threads,
@@ -90,6 +89,7 @@ __all__ = [
     "four_at",
     "gather",
     "generic",
+    "generic_passage",
     "kernel",
     "lane_most",
     "lane_range",

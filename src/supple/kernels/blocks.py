@@ -10,7 +10,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.access import _as, _field_pointer, _handle, _number_pointer, _stream
+from supple.kernels.access import _field_pointer, _handle, _stream, pointer_to
+from supple.kernels.numbers import number_pointer
 from supple.kernels.pack import FAST_FLAGS, PackType, vector_type
 
 BLOCK = 9
@@ -64,7 +65,7 @@ def add_blocks(typingctx, blocks, slots, row, pair, value):
         entries = cgutils.unpack_tuple(builder, args[4], BLOCK)
 
         def add(pointer, amount):
-            target = _as(builder, pointer, amount.type)
+            target = pointer_to(builder, pointer, amount.type)
             before = builder.load(target)
             before.align = size
             builder.store(builder.fadd(before, amount, flags=FAST_FLAGS), target, align=size)
@@ -100,8 +101,8 @@ def _loads(lanes: int) -> Any:
         pack = PackType(array.dtype, lanes)
 
         def codegen(context, builder, sig, args):
-            pointer = _number_pointer(context, builder, array, *args)
-            value = builder.load(_as(builder, pointer, vector_type(pack)))
+            pointer = number_pointer(context, builder, array, *args)
+            value = builder.load(pointer_to(builder, pointer, vector_type(pack)))
             value.align = array.dtype.bitwidth // 8
             return value
 
@@ -165,9 +166,9 @@ def put_pack(typingctx, array, i, value):
     """array.flat[i : i + lanes] = value, a pack, in the precision of the array."""
 
     def codegen(context, builder, sig, args):
-        pointer = _number_pointer(context, builder, array, *args[:2])
+        pointer = number_pointer(context, builder, array, *args[:2])
         numbers = _cast(builder, args[2], context.get_data_type(array.dtype))
-        builder.store(numbers, _as(builder, pointer, numbers.type), align=array.dtype.bitwidth // 8)
+        builder.store(numbers, pointer_to(builder, pointer, numbers.type), align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, value), codegen
