@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple.embedding import Embedding, Part
+from supple.materials import is_per_element
 from supple.meshes import TetMesh
 from supple.scene.checks import Vector, shown
 from supple.scene.errors import SceneError
@@ -153,3 +154,12 @@ class VertexSet:
 
     def __repr__(self) -> str:
         return f"<VertexSet: {len(self)} vertices of {self.body.name!r}>"
+
+
+def check_parameters(material: Any, mesh: TetMesh) -> None:
+    for parameter, value in zip(material.stored, material, strict=True):
+        if is_per_element(value) and len(value) != len(mesh.tets):
+            raise SceneError(
+                f"A material has one number for the body or one for each of its {len(mesh.tets)} "
+                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
+            )

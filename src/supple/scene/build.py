@@ -19,6 +19,7 @@ from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
 from supple.scene.support import all_tets, refuse_falling
+from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, TetElasticity, WeakConstraints
 
@@ -92,7 +93,8 @@ def assembled(scene: Scene) -> Model:
         prescribed=prescribed,
         terms=_elasticity(scene.bodies, rest, changing)
         + _weak_constraints(scene, rest)
-        + spring_terms(scene.springs, rest),
+        + spring_terms(scene.springs, rest)
+        + further_terms(scene),
         tets=all_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,

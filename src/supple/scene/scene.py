@@ -12,27 +12,19 @@ from numpy.typing import ArrayLike
 
 from supple.checks import LONGEST, SHORTEST
 from supple.embedding import embed
-from supple.materials import MATERIALS, Material, is_per_element
+from supple.materials import MATERIALS, Material
 from supple.meshes import TetMesh, TriMesh
 from supple.scene.acting import AnyMotion, Load, Pin
 from supple.scene.attachments import Attachment, attachment
-from supple.scene.bodies import Body, VertexSet
+from supple.scene.bodies import Body, VertexSet, check_parameters
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
+from supple.scene.terms import TermMaker
 from supple.scene.varying import Varied, varied
-
-
-def check_parameters(material: Any, mesh: TetMesh) -> None:
-    for parameter, value in zip(material.stored, material, strict=True):
-        if is_per_element(value) and len(value) != len(mesh.tets):
-            raise SceneError(
-                f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
-            )
 
 
 @dataclass(eq=False)
@@ -58,6 +50,7 @@ class Scene:
     attachments: list[Attachment] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
+    further: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -74,7 +67,9 @@ class Scene:
         self.gravity_ramp = check_ramp(self.gravity_ramp)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"gravity_ramp": picklable(self.gravity_ramp, "gravity", "ramp")}
+        further = [picklable(make, "a term of one's own", "function") for make in self.further]
+        ramp = picklable(self.gravity_ramp, "gravity", "ramp")
+        return self.__dict__ | {"gravity_ramp": ramp, "further": further}
 
     def add_solid(
         self,
@@ -253,6 +248,13 @@ class Scene:
         if any(each.body is body and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
         self.varied.append(varied(body, parameter, ramp))
+
+    def add_term(self, make: TermMaker) -> None:
+        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
+        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
+        if not callable(make):
+            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
+        self.further.append(make)
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0
