@@ -80,6 +80,7 @@ __all__ = [
     "open_run",
     "picture",
     "register_material",
+    "register_solver",
     "report_page",
     "save_frames",
     "save_mesh",
