@@ -110,6 +110,7 @@ __all__ = [
     "picture",
     "pillow",
     "register_material",
+    "register_solver",
     "report_page",
     "save_frames",
     "save_mesh",

@@ -101,6 +101,7 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    register_solver,
 )
 from supple.state import State
 from supple.stepper import Stepper

@@ -21,6 +21,7 @@ from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
 from supple.scene.support import refuse_falling
+from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
 
@@ -94,7 +95,7 @@ def assembled(scene: Scene) -> Model:
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations) + further_terms(scene),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,

@@ -155,6 +155,7 @@ class Reader:
                 field,
                 lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
             )
+
     def _wind(self, field: str, entry: Wind) -> None:
         chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
         bodies = [body for body in chosen if body is not None]

@@ -24,6 +24,7 @@ from supple.scene.pickling import picklable
 from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
+from supple.scene.terms import TermMaker
 from supple.scene.varying import Varied, varied
 
 
@@ -53,6 +54,7 @@ class Scene(WithObstacles):
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
+    further: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -69,7 +71,9 @@ class Scene(WithObstacles):
         self.gravity_ramp = check_ramp(self.gravity_ramp)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"gravity_ramp": picklable(self.gravity_ramp, "gravity", "ramp")}
+        further = [picklable(make, "a term of one's own", "function") for make in self.further]
+        ramp = picklable(self.gravity_ramp, "gravity", "ramp")
+        return self.__dict__ | {"gravity_ramp": ramp, "further": further}
 
     def add_solid(
         self,
@@ -271,6 +275,13 @@ class Scene(WithObstacles):
         if any(each.body is body and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
         self.varied.append(varied(body, parameter, ramp))
+
+    def add_term(self, make: TermMaker) -> None:
+        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
+        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
+        if not callable(make):
+            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
+        self.further.append(make)
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0
