@@ -36,7 +36,16 @@ from supple.kernels.compile import (
 )
 from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
-from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
+from supple.kernels.pack import (
+    PackType,
+    all_lanes,
+    inverse_cube_root,
+    lane_sum,
+    lanes_of,
+    pack_like,
+    rounding,
+    select,
+)
 from supple.kernels.team import (
     Threads,
     copy_of,
@@ -90,6 +99,7 @@ __all__ = [
     "four_at",
     "gather",
     "generic",
+    "inverse_cube_root",
     "kernel",
     "lane_most",
     "lane_range",

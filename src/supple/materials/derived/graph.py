@@ -12,6 +12,7 @@ from typing import Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.checks import shown
+from supple.kernels import inverse_cube_root
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
@@ -20,6 +21,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "abs": abs,
     "neg": lambda x: -x,
     "inv": lambda x: 1.0 / x,
+    "inverse_cube_root": inverse_cube_root,
 }
 """Operations on one number."""
 
@@ -207,6 +209,11 @@ class Graph:
             return self._whole_power(x, int(n.value))
         if n.value * 2 == int(n.value * 2) and n.value <= 64:
             return self._whole_power(x, int(n.value)) * self.apply("sqrt", x)
+        thirds = round(3 * n.value)
+        if abs(3 * n.value - thirds) < 1e-12 and abs(thirds) <= 64:
+            whole = max(-(-thirds // 3), 0)
+            root = self._whole_power(self.apply("inverse_cube_root", x), 3 * whole - thirds)
+            return self._whole_power(x, whole) * root
         return self.apply("exp", n * self.apply("log", x))
 
     def _whole_power(self, x: Node, n: int) -> Node:

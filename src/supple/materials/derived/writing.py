@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from supple.algebra.rotation import stretch_trace
-from supple.kernels import rounding, select
+from supple.kernels import inverse_cube_root, rounding, select
 from supple.materials.derived.graph import COMPARISONS, Node, reachable
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", **COMPARISONS, "and": "&"}
@@ -25,7 +25,7 @@ def written(name: str, arguments: str, nodes: Sequence[Node], module: str, examp
     """
     text = source(name, arguments, nodes, example)
     names: dict[str, Any] = {"__name__": module, "math": math, "select": select, "rounding": rounding}
-    names["stretch_trace"] = stretch_trace
+    names |= {"stretch_trace": stretch_trace, "inverse_cube_root": inverse_cube_root}
     exec(compile(text, f"<{name} of {module}>", "exec"), names)
     return names[name]
 
@@ -77,6 +77,6 @@ def _text(node: Node, texts: dict[Node, str]) -> str:
         return f"1.0 / {args[0]}"
     if node.op == "det":
         return f"{args[0]} * {args[3]} + {args[1]} * {args[4]} + {args[2]} * {args[5]}"
-    if node.op in ("min", "max", "abs", "select", "stretch_trace"):
+    if node.op in ("min", "max", "abs", "select", "stretch_trace", "inverse_cube_root"):
         return f"{node.op}({', '.join(args)})"
     return f"math.{node.op}({', '.join(args)})"
