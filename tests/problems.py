@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS, Material
+from supple.materials import MATERIALS, MEMBRANES, Material
 from supple.model import Model
 from supple.problem import Problem
-from supple.terms import Springs, TriangleElasticity
+from supple.terms import (
+    HingeBending,
+    IsometricBending,
+    PointSprings,
+    Springs,
+    TriangleElasticity,
+    bending_terms,
+)
 
 YOUNG, POISSON = 1e3, 0.3
 
@@ -49,7 +56,7 @@ NEWTONS = {
 def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any) -> Any:
     """A material of the list with parameters that suit the problems below; what it declares beside these is
     as in its examples."""
-    kind, given = MATERIALS[name], {"young": young, "poisson": poisson, **given}
+    kind, given = (MATERIALS | MEMBRANES)[name], {"young": young, "poisson": poisson, **given}
     declared = [parameter.name for parameter in kind.parameters]
     softer = {p.name: kind.examples()[p.name] * YOUNG / 1e5 for p in kind.parameters if p.unit == "Pa"}
     return kind.example(**softer | {key: value for key, value in given.items() if key in declared})
@@ -244,8 +251,60 @@ def net(stiffness=300.0, **changes):
     return model_of(points, springs, pinned=border(points), **{"stretch": 1.1, **changes})
 
 
+def hung_net(stiffness=300.0, stretch=1.25, **changes):
+    """The same, whose border is not held but hangs by springs from fixed points outside it, which are longer
+    there than they would be by that factor."""
+    points, triangles = sheet()
+    springs = Springs.between(points, edges_of(triangles), stiffness)
+    edge = border(points)
+    hooks = (0.5 + 1.6 * (points[edge] - 0.5)) * [1, 1, 0]
+    length = np.linalg.norm(hooks - points[edge], axis=1) / stretch
+    given = edge[:, None].astype(np.int32), np.full(len(edge), stiffness), length[:, None], points
+    return model_of(points, springs, PointSprings(*given, points=hooks), **changes)
+
+
 def membrane(name="corotated", young=1e5, **changes):
     """A drum: a membrane, held at its border and stretched."""
     points, triangles = sheet()
-    term = TriangleElasticity.from_mesh(points, triangles, material(name, young=young), THICKNESS)
+    kind = material(name, young=young) if isinstance(name, str) else name
+    term = TriangleElasticity.from_mesh(points, triangles, kind, THICKNESS)
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+BIAS = supple.WovenStVK(
+    weft=2e5, warp=5e4, shear=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
+)
+"""A weave that lies across the axes."""
+
+
+def bent(cells=4):
+    """A sheet rolled to a part of a cylinder, and ruffled: points (n, 3) and triangles (m, 3)."""
+    points, triangles = sheet(cells)
+    x, y, _ = points.T
+    return np.stack([np.sin(x), y, 1 - np.cos(x) + 0.05 * np.sin(7 * x + 5 * y)], axis=1), triangles
+
+
+def hinged(stiffness=3.0, shape=bent, **options):
+    """Nothing but hinges, between the triangles of a shape at rest."""
+    points, triangles = shape()
+    return model_of(
+        points,
+        *bending_terms(HingeBending(stiffness, **options), points, triangles, points),
+        gravity=(0, 0, 0),
+    )
+
+
+def isometric(stiffness=3.0):
+    """Nothing but isometric bending of a flat sheet."""
+    points, triangles = sheet()
+    return model_of(
+        points, *bending_terms(IsometricBending(stiffness), points, triangles, points), gravity=(0, 0, 0)
+    )
+
+
+def plate(bending=HingeBending, stiffness=0.05, **changes):
+    """A drum that also resists bending."""
+    points, triangles = sheet()
+    term = TriangleElasticity.from_mesh(points, triangles, material("corotated", young=1e5), THICKNESS)
+    terms = (term, *bending_terms(bending(stiffness), points, triangles, points))
+    return model_of(points, *terms, pinned=border(points), **{"stretch": 1.1, **changes})

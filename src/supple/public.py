@@ -28,9 +28,14 @@ from supple.materials import (
     OrthotropicStVK,
     Pa,
     Parameter,
+    PlaneStressCorotated,
+    PlaneStressNeoHookean,
+    PlaneStressStVK,
+    PlasticStVK,
     StableNeoHookean,
     StVK,
     TransverseStVK,
+    WovenStVK,
     Yeoh,
     register_material,
 )
@@ -41,18 +46,29 @@ from supple.meshes import (
     ball,
     bar,
     block,
+    disc,
     load_mesh,
     load_surface,
     merge_meshes,
+    pillow,
     save_mesh,
     select_tets,
+    sheet,
+    sphere,
     tetrahedralise,
     torus,
+    tube,
 )
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Box,
+    Capsule,
+    Cloth,
+    Cylinder,
     Keyframes,
+    Obstacle,
+    Plane,
     Ramp,
     Rotate,
     Scale,
@@ -60,6 +76,8 @@ from supple.scene import (
     SceneError,
     SceneFile,
     SceneFileError,
+    Sphere,
+    SurfaceShape,
     Translate,
     Twist,
     Variation,
@@ -87,3 +105,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
+from supple.terms import HingeBending, IsometricBending

@@ -23,6 +23,8 @@ from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
 from supple.model import Model, Step
 from supple.problem import Problem
+from supple.problem.history import checked_history
+from supple.problem.materials import changing_materials
 from supple.report import Report
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -138,7 +140,7 @@ def equilibrium(
     place(problem, asked, start)
     stages, model = [], problem.model
     for _, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        acting = Step(np.inf, problem.positions, problem.loads.force)
+        acting = Step(np.inf, problem.positions, problem.loads.force, changing_materials(problem.model))
         stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
@@ -224,7 +226,7 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
     return Frame(
         problem.positions,
         report,
-        problem.model,
+        stepping.model,
         v,
         stepping.index,
         stepping.time,
@@ -234,18 +236,19 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
     )
 
 
-def sound(state: State, vertices: int) -> State:
-    """The state, of so many vertices and finite."""
+def sound(state: State, model: Model) -> State:
+    """The state, one of a model and finite."""
     return State(
-        finite_rows("displacements of the state", state.displacements, vertices),
-        finite_rows("velocities of the state", state.velocities, vertices, limit=LARGEST),
+        finite_rows("displacements of the state", state.displacements, model.vertices),
+        finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
+        checked_history(model, state.history),
     )
 
 
 def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
     """Begin from positions (n, 3) [m], at rest, or from a state; False where neither call nor file says."""
     if isinstance(start, State):
-        problem.state = sound(start, problem.model.vertices)
+        problem.state = sound(start, problem.model)
         return True
     if (begin := asked.start(start, problem.model)) is not None:
         problem.positions = finite_rows("start", begin, problem.model.vertices)

@@ -4,23 +4,28 @@ import numpy as np
 import pytest
 from lanewise import lanewise_problem
 from problems import (
+    BIAS,
     HAND_WRITTEN,
     THICKNESS,
     deformations,
     flat,
+    hinged,
+    hung_net,
+    isometric,
     material,
     matrix,
     membrane,
     model_of,
     net,
     perturbed,
+    plate,
     rotations,
 )
 from test_terms import check_forces, net_forces
 
 import supple
 from supple.linear.assembly import Assembly
-from supple.materials import psi, stress
+from supple.materials import MEMBRANES, membrane_materials, psi, stress
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers import SOLVERS
@@ -28,7 +33,7 @@ from supple.solving import solve
 from supple.stop import Stop
 from supple.terms import TriangleElasticity
 
-OBJECTIVE = [name for name, kind in HAND_WRITTEN.items() if kind.objective]
+OBJECTIVE = [name for name in membrane_materials() if name in HAND_WRITTEN | MEMBRANES]
 
 
 def free(model):
@@ -39,8 +44,21 @@ def free(model):
     )
 
 
-MODELS = {"springs": net, **{name: lambda name=name: membrane(name) for name in OBJECTIVE}}
+MODELS = {
+    "springs": net,
+    "point springs": hung_net,
+    **{name: lambda name=name: membrane(name) for name in OBJECTIVE},
+    "weave on the bias": lambda: membrane(BIAS),
+    "hinges": hinged,
+    "isometric hinges": isometric,
+    "plate": plate,
+}
 ANY = pytest.mark.parametrize("name", MODELS)
+KINDS = pytest.mark.parametrize(
+    "make", [net, hung_net, membrane], ids=["springs", "point_springs", "membrane"]
+)
+
+KINDS = pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 
 
 @ANY
@@ -71,7 +89,7 @@ def test_hessians_are_derivatives_of_forces(name, kind):
     )
 
 
-@ANY
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "point springs"])
 def test_rigid_motions_cost_nothing(name):
     model = free(MODELS[name]())
     problem = Problem(model, "float64")
@@ -116,7 +134,7 @@ def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
         np.testing.assert_allclose(net_forces(problem), expected, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 def test_equilibria_of_pbng_and_newton_agree(make):
     """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
@@ -149,12 +167,13 @@ ERRORS = {"pbng": 1e-6, "bpxpbd": 1e-3, "fpxpbd": 1e-3, "gpbd": 0.1, "xpbd": 0.2
 """How far from Newton's, beside how far they move, methods may end; XPBD leaves out how gradients turn."""
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_method_finds_the_step_that_newton_finds(name, make):
     model, solver = make(), SOLVERS[name]()
-    if (name, make) == ("fpxpbd", net):
-        with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, descent, newton, .*gpbd"):
+    if name == "fpxpbd" and make in (net, hung_net, plate):
+        refusal = r"fpxpbd cannot treat (springs|hinges): .*pbng, descent, newton, .*gpbd"
+        with pytest.raises(ValueError, match=refusal):
             stepped(model, solver, 1)
         return
     truth = stepped(model, SOLVERS["newton"](), 50)
@@ -162,7 +181,7 @@ def test_every_method_finds_the_step_that_newton_finds(name, make):
     assert np.abs(stepped(model, solver) - truth).max() < ERRORS[name] * moved
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 def test_pbd_brings_elements_back_to_rest(make):
     model = make(stretch=1.0, gravity=(0, 0, 0))
     problem = perturbed(Problem(model, "float64"), 0.02)
@@ -172,7 +191,7 @@ def test_pbd_brings_elements_back_to_rest(make):
     assert problem.measures.stored_energies().sum() < 1e-3 * before
 
 
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@KINDS
 @pytest.mark.parametrize("name", ["pbng", "xpbd", "gpbd"])
 def test_devices_do_the_same(name, make):
     """Lane by lane, as a CUDA thread does it, against packs."""

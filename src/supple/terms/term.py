@@ -77,6 +77,9 @@ class Term(Protocol):
     ties: ClassVar[bool]
     """Whether it ties points together, rather than being what bodies are made of."""
 
+    loads: ClassVar[bool]
+    """Whether it acts on bodies from outside, rather than being stored in them."""
+
     @property
     def material(self) -> Any:
         """What its elements are made of, None where that is not what they are."""
@@ -111,6 +114,7 @@ class Elemental:
     """What terms share that bodies are made of: nothing is tied, and nothing but shape costs energy."""
 
     ties: ClassVar[bool] = False
+    loads: ClassVar[bool] = False
     vertices: np.ndarray
 
     @property
@@ -133,7 +137,7 @@ def others_first(corners: int) -> np.ndarray:
     """(k, k - 1) the other corners as seen from each, in an order that keeps a stencil's orientation."""
     if corners == 4:
         return np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
-    return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)])
+    return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)], np.int64)
 
 
 @generic

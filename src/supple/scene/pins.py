@@ -1,0 +1,29 @@
+"""Pins, which hold vertices and move them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.scene.bodies import VertexSet
+from supple.scene.pickling import picklable
+
+AnyMotion = Callable[[np.ndarray, float], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Pin:
+    """Vertices whose positions are prescribed; without a motion they stay at rest. directions (d, 3), or
+    (k, d, 3) for each vertex: those along which they are, None for all. name: of its reaction."""
+
+    on: VertexSet
+    motion: AnyMotion | None
+    directions: np.ndarray | None = None
+    name: str = "pin"
+
+    def __getstate__(self) -> dict[str, Any]:
+        whose = f"pinned vertices of {self.on.body.name!r}"
+        return self.__dict__ | {"motion": picklable(self.motion, whose)}
