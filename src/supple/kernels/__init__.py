@@ -44,17 +44,14 @@ from supple.kernels.keeping import cache_directory
 from supple.kernels.pack import (
     PackType,
     all_lanes,
-    from,
     inverse_cube_root,
-    kernels,
     lane_sum,
     lanes_of,
     pack_like,
     rounding,
     select,
-    sharing,
-    supple,
 )
+from supple.kernels.sharing import Whole, each_shared_row, range_of, sum_up, writes
 from supple.kernels.team import (
     Threads,
     copy_of,
