@@ -1,6 +1,7 @@
 """exp, log and x^(-1/3) of packs in vector instructions; LLVM by itself would call a function for each lane.
 
-To a few units in the last place, and as in C for what is not finite: log of a negative number is NaN, of 0
+To a few units in the last place, exp(x) to |x| of them, and as in C for what is not finite: log of a negative
+number is NaN, of 0
 it is -∞.
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba.core import cgutils
 
 LN2 = 0.6931471805599453
 BEYOND = 2.3190468138462996e-17
@@ -24,7 +26,6 @@ class _Format:
         self.integer, self.mantissa, self.terms = ir.IntType(bits), mantissa, terms
         self.bias = (1 << (bits - mantissa - 2)) - 1
         self.number: Any = np.float32 if bits == 32 else np.float64
-        self.shifter = 1.5 * 2.0**mantissa
         self.half_root = int(self.number(math.sqrt(0.5)).view(f"i{bits // 8}"))
         self.most = float(np.log(np.finfo(self.number).max))
         self.least = float(np.log(np.finfo(self.number).tiny))
@@ -71,20 +72,22 @@ class _Vector:
 
 
 def vector_exp(builder: Any, x: Any) -> Any:
-    """2ⁿ exp(r) with x = n log 2 + r, |r| ≤ ½ log 2; n is read from the bits of n + 1.5·2^mantissa."""
+    """2ⁿ exp(r) with x = n log 2 + r, |r| ≤ ½ log 2, n rounded by an instruction: kernels let sums be
+    reordered, so that no trick with large numbers would stay."""
     v = _Vector(builder, x)
     f = v.format
-    inside = v.chosen(">", x, f.most, v.number(f.most), v.chosen("<", x, f.least, v.number(f.least), x))
-    shifted = builder.fadd(v.mul(inside, v.number(1 / LN2)), v.number(f.shifter))
-    n = builder.fsub(shifted, v.number(f.shifter))
-    r = v.add(v.add(inside, v.mul(n, v.number(-f.ln2[0]))), v.mul(n, v.number(-f.ln2[1])))
-    power = builder.shl(
-        builder.add(builder.bitcast(shifted, v.integers), v.integer(f.bias)), v.integer(f.mantissa)
+    inside = v.chosen("<", x, f.least, v.number(f.least), v.chosen("<", x, f.most, x, v.number(f.most)))
+    kind = f"v{x.type.count}f{f.integer.width}"
+    rint = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(v.type, [v.type]), f"llvm.rint.{kind}"
     )
-    series = v.series(r, [1 / math.factorial(k) for k in range(f.terms[0] + 1)])
-    result = v.mul(series, builder.bitcast(power, v.type))
-    result = v.chosen(">", x, f.most, v.number(math.inf), result)
-    return v.chosen("<", x, f.least, v.number(0.0), result)
+    n = builder.call(rint, [v.mul(inside, v.number(1 / LN2))])
+    r = v.add(v.add(inside, v.mul(n, v.number(-f.ln2[0]))), v.mul(n, v.number(-f.ln2[1])))
+    power = builder.add(builder.fptosi(n, v.integers), v.integer(f.bias))
+    scale = builder.bitcast(builder.shl(power, v.integer(f.mantissa)), v.type)
+    result = v.mul(v.series(r, [1 / math.factorial(k) for k in range(f.terms[0] + 1)]), scale)
+    result = v.chosen("<", x, f.least, v.number(0.0), v.chosen(">", x, f.most, v.number(math.inf), result))
+    return builder.select(builder.fcmp_unordered("uno", x, x), x, result)
 
 
 def vector_log(builder: Any, x: Any) -> Any:

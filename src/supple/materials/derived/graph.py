@@ -186,6 +186,8 @@ class Graph:
                 return self.mul(-x.value, y.args[0])
             if y.op == "mul" and y.args[0].op == "number":
                 return self.mul(x.value * y.args[0].value, y.args[1])
+            if y.op == "select" and any(arg.op == "number" for arg in y.args[1:]):
+                return self.choose(y.args[0], x * y.args[1], x * y.args[2])
             return self.make("mul", x, y)
         if x.op == "neg" or y.op == "neg":
             signs = (x.op == "neg") + (y.op == "neg")
@@ -196,6 +198,9 @@ class Graph:
                 return self.mul(one.args[0].value, self.mul(one.args[1], other))
             if one.op == "inv" and one.args[0] is other:
                 return self.number(1.0)
+            if one.op == "select" and all(arg.op == "number" for arg in one.args[1:]):
+                condition, yes, no = one.args
+                return self.choose(condition, yes * other, no * other)
         return self.make("mul", x, y)
 
     def power(self, base: Any, exponent: Any) -> Node:

@@ -50,6 +50,9 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
             texts[node] = f"/ {texts[node.args[0]]}"
             continue
         text = _text(node, texts)
+        if node.op == "select" and not _varies(node.args[1:]):
+            condition, yes, no = (texts[arg] for arg in node.args)
+            text = f"select({condition}, 0.0 * {example} + {yes}, {no})"
         if node.op != "input" and (uses[node] > 1 or len(text) > LONGEST):
             lines.append(f"    x{len(lines)} = {text}")
             text = f"x{len(lines) - 1}"
@@ -57,6 +60,11 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
     results = [f"0.0 * {example} + {texts[n]}" if n.op == "number" else texts[n] for n in nodes]
     lines.append(f"    return {results[0]}" if len(nodes) == 1 else f"    return ({', '.join(results)})")
     return "\n".join(lines)
+
+
+def _varies(nodes: Sequence[Node]) -> bool:
+    """Whether some of them are more than constants and parameters, so that they are packs in kernels."""
+    return any(n.op == "input" and not n.value.startswith("material") for n in reachable(nodes))
 
 
 def _read(node: Node) -> tuple[Node, ...]:
