@@ -11,6 +11,7 @@ from supple.terms.bending import (
 )
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.hinge import Hinges
+from supple.terms.hylc import Fabric, FabricElasticity, load_fabric
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.spring import Springs
@@ -32,6 +33,8 @@ __all__ = [
     "BENDINGS",
     "Bending",
     "Elements",
+    "Fabric",
+    "FabricElasticity",
     "HingeBending",
     "Hinges",
     "IsometricBending",
@@ -51,6 +54,7 @@ __all__ = [
     "inversion",
     "limit_group_step",
     "limit_step",
+    "load_fabric",
     "plate_stiffness",
     "refreshed",
     "same_kind",
