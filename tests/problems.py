@@ -11,7 +11,14 @@ import supple
 from supple.materials import MATERIALS, MEMBRANES, Material
 from supple.model import Model
 from supple.problem import Problem
-from supple.terms import HingeBending, IsometricBending, Springs, TriangleElasticity, bending_terms
+from supple.terms import (
+    HingeBending,
+    IsometricBending,
+    PointSprings,
+    Springs,
+    TriangleElasticity,
+    bending_terms,
+)
 
 YOUNG, POISSON = 1e3, 0.3
 
@@ -237,6 +244,18 @@ def net(stiffness=300.0, **changes):
     points, triangles = sheet()
     springs = Springs.between(points, edges_of(triangles), stiffness)
     return model_of(points, springs, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+def hung_net(stiffness=300.0, stretch=1.25, **changes):
+    """The same, whose border is not held but hangs by springs from fixed points outside it, which are longer
+    there than they would be by that factor."""
+    points, triangles = sheet()
+    springs = Springs.between(points, edges_of(triangles), stiffness)
+    edge = border(points)
+    hooks = (0.5 + 1.6 * (points[edge] - 0.5)) * [1, 1, 0]
+    length = np.linalg.norm(hooks - points[edge], axis=1) / stretch
+    given = edge[:, None].astype(np.int32), np.full(len(edge), stiffness), length[:, None], points
+    return model_of(points, springs, PointSprings(*given, points=hooks), **changes)
 
 
 def membrane(name="corotated", young=1e5, **changes):

@@ -369,6 +369,8 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Scene.add_traction": (fresh("add_traction"), {"vertices": body, "traction": (1, 0, 0)}),
         "Scene.attach": (fresh("attach"), {"a": body, "b": None, "stiffness": 1.0, "normal": (1, 0, 0),
                          "tangent_stiffness": 0.0, "keep_offset": False}),
+        "Scene.add_springs": (fresh("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
+                              "rest_length": 0.1}),
         "Body.where": (body.where, {"selection": [0, 1]}),
         "Variation": (vary, variation),
         "Translate": (supple.Translate, {"offset": (1, 0, 0), **motion}),
@@ -391,7 +393,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 def _with_lists(scene: supple.Scene) -> supple.Scene:
     """A copy whose lists are its own."""
     other = copy.copy(scene)
-    for name in ("bodies", "pins", "loads", "attachments"):
+    for name in ("bodies", "pins", "loads", "attachments", "springs"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 

@@ -1,4 +1,4 @@
-"""Position-based simulation of hyperelastic solids: equilibria you can trust, at C++ speed, from pip."""
+"""Position-based simulation of hyperelastic solids and cloth: equilibria you can trust, fast, from pip."""
 
 import sys
 from importlib import import_module
@@ -22,6 +22,7 @@ __all__ = [
     "BlockXPBD",
     "Body",
     "Chebyshev",
+    "Cloth",
     "Comparison",
     "Compute",
     "Corotated",
@@ -47,6 +48,7 @@ __all__ = [
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticStVK",
     "Ramp",
     "Report",
     "Result",
@@ -73,6 +75,7 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "disc",
     "embed",
     "equilibria",
     "equilibrium",
@@ -87,16 +90,20 @@ __all__ = [
     "merge_meshes",
     "open_run",
     "picture",
+    "pillow",
     "register_material",
     "report_page",
     "save_frames",
     "save_mesh",
     "scene_schema",
     "select_tets",
+    "sheet",
     "simulate",
+    "sphere",
     "surface_of",
     "tetrahedralise",
     "torus",
+    "tube",
 ]
 
 

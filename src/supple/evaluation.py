@@ -32,7 +32,8 @@ class Deformations:
     from these, see the properties; linear (m,): whether their material is one for small deformations, which
     has one stress only.
 
-    Triangles have the F that keeps their thickness, and with it a stress across their plane.
+    Triangles have the F that keeps their thickness, so J is their area over that at rest, and with it a
+    stress across their plane.
     """
 
     vertices: np.ndarray
@@ -117,22 +118,23 @@ class Reaction:
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Quantities for files by name: those of vertices (n, ...), and those of tetrahedra (m, ...)."""
+    """Quantities for files by name: those of vertices (n, ...), and those of cells (m, ...)."""
 
     vertices: dict[str, np.ndarray] = field(default_factory=dict)
-    tets: dict[str, np.ndarray] = field(default_factory=dict)
+    cells: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def all(self) -> dict[str, np.ndarray]:
-        return self.vertices | self.tets
+        return self.vertices | self.cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Deformations):
     """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
 
-    Arrays with one row for each element are those of all tetrahedra, body after body; `terms` has them for
-    each kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
+    Arrays with one row for each element are those of all cells, tetrahedra of solids and triangles of cloth,
+    body after body; where there are both, the fourth vertex of a triangle is -1. `terms` has them for each
+    kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
     [N] of all elements on every vertex; external_force (n, 3) [N], gravity and loads.
     """
 
@@ -207,7 +209,7 @@ class Evaluation(Deformations):
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) means over the tetrahedra around each vertex, weighted by their volumes at rest, of values
+        """(n, ...) means over the cells around each vertex, weighted by their volumes at rest, of values
         (m, ...); NaN where there are none."""
         return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
 
@@ -219,14 +221,14 @@ class Evaluation(Deformations):
 
     def __repr__(self) -> str:
         return (
-            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} tetrahedra, "
+            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} cells, "
             f"energy {self.energy:.6g} J>"
         )
 
 
 QUANTITIES = {
     "energy_density": "strain energy per volume at rest [J/m³]",
-    "volume_ratio": "volume over that at rest, J",
+    "volume_ratio": "volume over that at rest, J; of cloth the area's",
     "deformation_gradient": "F, 3×3",
     "piola": "first Piola-Kirchhoff stress P, 3×3 [Pa]",
     "cauchy": "Cauchy stress, 3×3 [Pa]",
@@ -242,7 +244,7 @@ QUANTITIES = {
 """What files can have of an evaluation, by name."""
 
 OF_VERTICES = {name for name in QUANTITIES if name.endswith("_force")}
-"""Those with a row for each vertex; all others have one for each tetrahedron."""
+"""Those with a row for each vertex; all others have one for each cell."""
 
 
 def quantities_named(names: str | Iterable[str] | None) -> list[str]:

@@ -12,33 +12,39 @@ from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
+from supple.scene.acting import Load, Pin
+from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
-from supple.scene.scene import Load, Pin, scene_of
+from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.solvers import SOLVERS, Solver
+from supple.terms import PointSprings, Springs, WeakConstraints
 
 REST = 10
 """Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
 
+MEASURES = {"tet": "volume", "triangle": "area"}
+"""What a cell has at rest [m³ or m²]."""
+
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, how many vertices are pinned wholly or, as rollers, along some directions,
-    in how many ways bodies can still move without deforming, clock, pins and loads, colours of vertices,
-    elements and clusters of up to cluster_size elements, the worst elements of every body, and the memory
-    that each solver needs [MB]."""
+    """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
+    directions, in how many ways bodies can still move without deforming, clock, pins and loads, colours of
+    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, and the
+    memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
     model = build_model(scene)
-    weak = [term for term in model.terms if term.ties]
     return {
         "vertices": model.vertices,
-        "tets": len(model.tets),
+        **cell_counts(scene.bodies),
         "components": sum(body.mesh.n_components for body in scene.bodies),
         "pinned": int(np.count_nonzero(~model.free)),
         "rollers": len(model.rollers),
         "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
-        "weak_constraints": sum(len(term.vertices) for term in weak),
+        "weak_constraints": sum(len(attachment.vertices) for attachment in scene.attachments),
+        "springs": sum(len(springs.vertices) for springs in scene.springs),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
@@ -81,17 +87,22 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
     return {
         "name": body.name,
         "vertices": mesh.n_vertices,
-        "tets": mesh.n_tets,
+        "kind": body.kind,
+        **cell_counts([body]),
         "components": mesh.n_components,
-        "volume": mesh.volume,
-        "mass": float(mesh.masses(body.density).sum()),
+        "volume": body.volume,
+        "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
-            {"tet": int(e), "quality": float(mesh.quality[e]), "volume": float(mesh.volumes[e])}
+            {
+                mesh.cell: int(e),
+                "quality": float(mesh.quality[e]),
+                MEASURES[mesh.cell]: float(mesh.measures[e]),
+            }
             for e in mesh.worst(worst)
         ],
     }
@@ -119,7 +130,8 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
     elastic = [term.vertices for term in model.terms if not term.ties]
-    weak = [term.vertices for term in model.terms if term.ties]
+    weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
+    springs = [term.vertices for term in model.terms if isinstance(term, Springs | PointSprings)]
     links = batch_links(model.terms, model.free, np.dtype(float))
     clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
     coloured = zip(clusters, elastic, strict=True)
@@ -128,6 +140,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
         "link_colours": 0 if links is None else len(links.colour_start) - 1,
         "element_colours": sum(_count(colour_elements(tets, n)) for tets in elastic),
         "weak_constraint_colours": sum(_count(colour_elements(ids, n)) for ids in weak),
+        "spring_colours": sum(_count(colour_elements(ids, n)) for ids in springs),
         "cluster_size": cluster_size,
         "clusters": sum(map(len, clusters)),
         "cluster_colours": sum(_count(colour_groups(groups, tets, n)) for groups, tets in coloured),
@@ -152,6 +165,7 @@ def _memory(model: Model) -> dict[str, dict[str, float]]:
 
 def _bytes(model: Model, solver: Solver, size: int) -> int:
     """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
-    tets, visits = len(model.tets), int(np.count_nonzero(model.free[model.tets]))
-    total = visits * (REST * size + 12) + tets * (REST * size + 16) + model.vertices * (20 * size + 100)
+    elements, stencils = model.elements, [term.vertices for term in model.terms]
+    visits = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)
+    total = visits * (REST * size + 12) + elements * (REST * size + 16) + model.vertices * (20 * size + 100)
     return total + solver.memory(model, size)

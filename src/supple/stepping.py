@@ -106,6 +106,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
+        self._history = problem.histories.take()
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -152,6 +153,7 @@ class Stepping:
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
+        self.problem.histories.evolve(self.pace.step)
         self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
@@ -227,6 +229,8 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
+        now = p.histories.take()
+        p.histories.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

@@ -25,6 +25,7 @@ from supple.materials.plane_stress import (
     PlaneStressNeoHookean,
     PlaneStressStVK,
 )
+from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 
@@ -91,6 +92,7 @@ __all__ = [
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticStVK",
     "StVK",
     "StableNeoHookean",
     "bound_coefficients",

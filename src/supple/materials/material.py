@@ -12,7 +12,7 @@ import numpy as np
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.checks import closest
 from supple.kernels import generic
-from supple.materials.parameters import Parameter, element_count, is_per_element
+from supple.materials.parameters import Parameter, element_count, is_per_element, table_of
 
 
 class Material(tuple):
@@ -114,6 +114,24 @@ class Material(tuple):
     def _make(cls, values: Any) -> Self:
         """Of stored numbers, unchecked."""
         return tuple.__new__(cls, values)
+
+    @classmethod
+    def evolving(cls) -> list[Parameter]:
+        """Those of the stored parameters that steps change."""
+        return [p for p in cls.stored if p.evolves]
+
+    def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
+        """What the parameters that evolve are, (m, size) each by name, after a time dt [s] at deformation
+        gradients F (m, 3, 3); those that stay as they are may be left out."""
+        return {}
+
+    def by_element(self, count: int) -> Self:
+        """With an entry for each of so many elements for every parameter that evolves."""
+        tables = {}
+        for p in self.evolving():
+            table = table_of(getattr(self, p.name), count)
+            tables[p.name] = table[:, 0] if p.kind == "scalar" else table
+        return self._replace(**tables) if tables else self
 
     def given(self) -> dict[str, Any]:
         """Its parameters by name, in the form in which a user gives them."""

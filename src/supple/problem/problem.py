@@ -16,6 +16,7 @@ import numpy as np
 from supple.model import Conditions, Model
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
+from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import materials_of, with_materials
@@ -59,6 +60,7 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.measures = Measures(self)
         self.following = Following(self)
+        self.histories = self.states.histories = Histories(self)
         self._shared: dict[str, Any] = {}
         if self.layout.room is not None:
             take_stencils(self)
@@ -115,7 +117,8 @@ class Problem:
             return False
         self._resize(len(conditions), moving=len(conditions) == 1)
         if self.layout.take(conditions):
-            self._forget()
+            self.measures.forget()
+            self.forget_but()
         self.model = self.layout.model
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
@@ -146,21 +149,24 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.layout.use([materials_of(self.model)] * self.copies)
-        self._forget()
+        self.use_materials(self.histories.keep([materials_of(self.model)] * self.copies))
+
+    def use_materials(self, materials: list[tuple]) -> None:
+        """Go over to materials that differ in values only, one of each term for each copy."""
+        if self.copies == 1:
+            self.model = with_materials(self.model, materials[0])
+        self.layout.use(materials)
+        self.measures.forget()
+        self.forget_but()
         self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:
             self.device.hold(copies)
-            self._forget()
+            self.measures.forget()
+            self.forget_but()
         self.states.resize(copies, moving)
         self.loads.hold_at(self.states.held_at)
-
-    def _forget(self) -> None:
-        """After a change of the number of copies or of materials."""
-        self.measures.forget()
-        self._shared.clear()
 
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or

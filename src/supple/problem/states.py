@@ -11,6 +11,7 @@ from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
+from supple.problem.history import Histories
 from supple.problem.records import Coast, Displace, Put
 from supple.state import State
 
@@ -24,6 +25,7 @@ class States:
 
     u: np.ndarray
     anchor: np.ndarray
+    histories: Histories
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
@@ -76,13 +78,15 @@ class States:
         self._set(self.u, positions - self.model.rest)
 
     def take(self) -> list[State]:
-        """What the next step of each copy goes on from: u, and the velocities that were set last."""
+        """What the next step of each copy goes on from: u, the velocities that were set last, and what
+        elements remember."""
         u, v = self.vectors(self.u).copy(), np.zeros_like(self._vectors(self.u))
         if self.anchor is not self.u:
             v[:] = self._vectors(self.velocity)
-        return [State(*both) for both in zip(u, v, strict=True)]
+        return [State(*all_three) for all_three in zip(u, v, self.histories.take(), strict=True)]
 
     def put(self, states: Sequence[State]) -> None:
+        self.histories.put([state.history for state in states])
         self._set(self.u, [state.displacements for state in states])
         self.set_velocities([state.velocities for state in states])
 

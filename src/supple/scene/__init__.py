@@ -2,6 +2,7 @@
 
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
+from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
@@ -12,6 +13,7 @@ from supple.scene.variations import Variation
 
 __all__ = [
     "Body",
+    "Cloth",
     "Keyframes",
     "Motion",
     "Ramp",

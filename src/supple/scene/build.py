@@ -12,13 +12,15 @@ from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.materials import is_per_element, table_of
 from supple.model import Model
+from supple.scene.acting import Pin
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.motions import Motion
 from supple.scene.ramps import Fraction, Ramp
-from supple.scene.scene import Pin, Scene, scene_of
-from supple.scene.support import all_tets, refuse_falling
-from supple.terms import Term, TetElasticity, WeakConstraints
+from supple.scene.scene import Scene, scene_of
+from supple.scene.springs import spring_terms
+from supple.scene.support import refuse_falling
+from supple.terms import Term, WeakConstraints
 
 if TYPE_CHECKING:
     from supple.scene.files import SceneFile
@@ -78,7 +80,7 @@ def assembled(scene: Scene) -> Model:
     """The model of a scene that need not have a solution: bodies may fall, or all vertices be pinned."""
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
-    mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
+    mass = np.concatenate([body.masses for body in scene.bodies])
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
     return Model(
@@ -87,8 +89,10 @@ def assembled(scene: Scene) -> Model:
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=_elasticity(scene.bodies, rest) + _weak_constraints(scene, rest),
-        tets=all_tets(scene.bodies),
+        terms=_elasticity(scene.bodies, rest)
+        + _weak_constraints(scene, rest)
+        + spring_terms(scene.springs, rest),
+        tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
@@ -108,7 +112,9 @@ def _duration(scene: Scene) -> float:
 
 def _check(scene: Scene) -> None:
     if not scene.bodies:
-        raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
+        raise SceneError(
+            "The scene has no bodies; add one with scene.add_solid(mesh, material) or scene.add_cloth."
+        )
     scene.check()
 
 
@@ -120,7 +126,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
-        mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
+        mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
             refuse_falling(scene, pinned, held, each)
@@ -188,33 +194,40 @@ def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarra
 
 
 def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:
-    return tuple(
-        TetElasticity.from_mesh(rest, all_tets(group), merged_material(group))
-        for group in elastic_groups(bodies)
-    )
+    """One term for each kind of material first, as `Conditions` count them."""
+    elastic = (group[0].elasticity(group, rest, merged_material(group)) for group in elastic_groups(bodies))
+    return (*elastic, *(term for body in bodies for term in body.further_terms(rest)))
+
+
+def _tets(bodies: list[Body]) -> np.ndarray:
+    """(m, 4) those of all solids."""
+    solid = [body.cells for body in bodies if body.mesh.corners == 4]
+    return np.concatenate([np.empty((0, 4), np.int32), *solid])
 
 
 def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
-    """Bodies of the same kind of material, which make one elasticity term each."""
-    kinds = dict.fromkeys(type(body.material) for body in bodies)
-    return [[body for body in bodies if type(body.material) is kind] for kind in kinds]
+    """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
+    groups: dict[Any, list[Body]] = {}
+    for body in bodies:
+        groups.setdefault((type(body), type(body.material)), []).append(body)
+    return list(groups.values())
 
 
 def merged_material(bodies: list[Body]) -> Any:
     """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
-    value for each tet."""
-    first = bodies[0].material
+    value for each cell."""
+    materials = [body.material.by_element(len(body.cells)) for body in bodies]
     if len(bodies) == 1:
-        return first
+        return materials[0]
 
     def merged(values: tuple[Any, ...]) -> Any:
         if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
             return values[0]
-        rows = [table_of(v, b.mesh.n_tets) for v, b in zip(values, bodies, strict=True)]
+        rows = [table_of(v, b.mesh.n_cells) for v, b in zip(values, bodies, strict=True)]
         table = np.concatenate(rows)
         return table[:, 0].copy() if table.shape[1] == 1 else table
 
-    return type(first)._make(merged(values) for values in zip(*(b.material for b in bodies), strict=True))
+    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:

@@ -18,7 +18,7 @@ from pydantic_core import core_schema
 
 from supple.checks import SMALLEST
 from supple.materials import Material, Parameter
-from supple.meshes import TetMesh
+from supple.meshes import Mesh
 from supple.scene.tables import Choice, Number, Table, Vector
 
 
@@ -87,7 +87,7 @@ class Parameters(Table):
             raise ValueError(f"must have {wanted}; it has {', '.join(sorted(given)) or 'none of them'}.")
         return self
 
-    def make(self, mesh: TetMesh | None) -> Material | None:
+    def make(self, mesh: Mesh | None) -> Material | None:
         """The material for a mesh; None where it needs a field of one that could not be read."""
         given = self.given()
         if mesh is None and any(isinstance(value, FromField) for value in given.values()):
@@ -100,7 +100,7 @@ class Parameters(Table):
 class MaterialChoice(Choice):
     """What a solid is made of: an energy and its parameters."""
 
-    def make(self, mesh: TetMesh | None) -> Material | None:
+    def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
 
 

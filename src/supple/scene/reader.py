@@ -13,7 +13,18 @@ from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import Attach, Force, Pin, Ramp, SceneTable, Solid, Target, Traction, Where
+from supple.scene.schema import (
+    Attach,
+    Force,
+    Pin,
+    Ramp,
+    SceneTable,
+    Solid,
+    Spring,
+    Target,
+    Traction,
+    Where,
+)
 from supple.scene.tables import Table
 
 Kept = dict[str, list[int]]
@@ -59,6 +70,8 @@ class Reader:
             self._load(field, entry, self.scene.add_traction, entry.traction)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
+        for _, field, entry in self._entries("spring"):
+            self._spring(field, entry)
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
@@ -120,11 +133,21 @@ class Reader:
         a = self._vertices(field, entry.solid, entry.where)
         b: Any = None
         if entry.to is not None:
-            b = entry.to.points or self._target(f"{field}.to", entry.to)
+            b = entry.to.points
+            b = self._target(f"{field}.to", entry.to) if b is None else b
         if a is None or (b is None and entry.to is not None):
             return
         options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
         self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
+
+    def _spring(self, field: str, entry: Spring) -> None:
+        a = self._vertices(field, entry.solid, entry.where)
+        b: Any = entry.to.points
+        if b is None:
+            b = self._vertices(f"{field}.to", entry.to.solid, entry.to.where)
+        if a is not None and b is not None:
+            options = entry.model_dump(include={"stiffness", "rest_length"})
+            self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:

@@ -1,64 +1,27 @@
-"""The scene: bodies, pins, loads, attachments and the clock. What a user describes."""
+"""The scene: bodies, pins, loads, attachments, springs and the clock. What a user describes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, SHORTEST
-from supple.embedding import embed
-from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import TetMesh, TriMesh
+from supple.scene import adding
+from supple.scene.acting import AnyMotion, Load, Pin
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp
-
-AnyMotion = Callable[[np.ndarray, float], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class Pin:
-    """Vertices whose positions are prescribed; without a motion they stay at rest. directions (d, 3), or
-    (k, d, 3) for each vertex: those along which they are, None for all. name: of its reaction."""
-
-    on: VertexSet
-    motion: AnyMotion | None
-    directions: np.ndarray | None = None
-    name: str = "pin"
-
-    def __getstate__(self) -> dict[str, Any]:
-        whose = f"pinned vertices of {self.on.body.name!r}"
-        return self.__dict__ | {"motion": picklable(self.motion, whose)}
-
-
-@dataclass(frozen=True, eq=False)
-class Load:
-    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
-
-    on: VertexSet
-    force: np.ndarray
-    ramp: AnyRamp | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}
-
-
-def check_parameters(material: Any, mesh: TetMesh) -> None:
-    for parameter, value in zip(material.stored, material, strict=True):
-        if is_per_element(value) and len(value) != len(mesh.tets):
-            raise SceneError(
-                f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
-            )
+from supple.scene.springs import SpringSet, spring_set
 
 
 @dataclass(eq=False)
@@ -82,6 +45,7 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    springs: list[SpringSet] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -118,33 +82,47 @@ class Scene:
         A dynamic scene starts with the velocity [m/s] of its centre of mass and the angular_velocity [rad/s]
         about it, right-handed about the direction of that vector.
         """
-        if not isinstance(mesh, TetMesh):
-            raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
-        if not isinstance(material, Material):
-            raise SceneError(
-                f"add_solid needs a material with its parameters, for example "
-                f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
-            )
-        reach = float(np.abs(mesh.points).max())
-        if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
-            raise SceneError(
-                f"A body must be at least {SHORTEST:g} m large and within {LONGEST:g} m of the origin; this "
-                f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
-            )
-        check_parameters(material, mesh)
-        if not isinstance(render, TriMesh | None):
-            raise SceneError(
-                f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
-            )
-        name = f"solid{len(self.bodies)}" if name is None else sound_name(name)
-        if name in (body.name for body in self.bodies):
-            raise SceneError(f"There is already a body named {name!r}; names must differ.")
-        density = number(density, "density [kg/m³]", above=0)
-        first = self.bodies[-1].vertices.stop if self.bodies else 0
-        skin = None if render is None else embed(render, mesh)
-        at_start = vector(velocity, "velocity [m/s]"), vector(angular_velocity, "angular_velocity [rad/s]")
-        self.bodies.append(Body(mesh, material, density, name, first, skin, *at_start))
+        motion = velocity, angular_velocity
+        self.bodies.append(adding.solid(self.bodies, mesh, material, density, name, render, *motion))
         return self.bodies[-1]
+
+    def add_cloth(
+        self,
+        mesh: TriMesh,
+        membrane: Any,
+        bending: Any = None,
+        *,
+        density: float = 0.2,
+        thickness: float = 1e-3,
+        name: str | None = None,
+        rest: Any = None,
+        render: TriMesh | None = None,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+    ) -> Cloth:
+        """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
+        with a density [kg/m²] and a thickness [m], by which the material's energy is multiplied.
+
+        The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
+        `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
+        of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
+        name, render and velocities as for solids.
+        """
+        made = adding.cloth(
+            self.bodies,
+            mesh,
+            membrane,
+            bending,
+            density,
+            thickness,
+            name,
+            rest,
+            render,
+            velocity,
+            angular_velocity,
+        )
+        self.bodies.append(made)
+        return made
 
     def pin(
         self,
@@ -247,6 +225,24 @@ class Scene:
         self.attachments.append(
             attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
         )
+
+    def add_springs(
+        self,
+        a: VertexSet | Body,
+        b: VertexSet | Body | ArrayLike,
+        *,
+        stiffness: ArrayLike,
+        rest_length: ArrayLike | None = None,
+    ) -> None:
+        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
+
+        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
+        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
+        at rest.
+        """
+        if isinstance(b, VertexSet | Body):
+            b = self._vertices(b)
+        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

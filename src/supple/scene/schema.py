@@ -399,6 +399,27 @@ class Attach(_OnSolid):
     keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
 
 
+class SpringEnd(Choice):
+    """What springs lead to."""
+
+    further = ("where",)
+    solid: StrictStr | None = Field(
+        None, description="A solid, whose vertices are paired in order with the others."
+    )
+    points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
+    where: Where | None = Field(None, description="Which vertices of the solid; all of them unless given.")
+
+
+class Spring(_OnSolid):
+    """Springs from vertices to other vertices or fixed points."""
+
+    to: SpringEnd = Field(description='The other ends, e.g. { solid = "lid", where = { side = "y-" } }.')
+    stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")
+    rest_length: Annotated[Coordinate, Field(ge=0)] | None = Field(
+        None, description="Length at which a spring pulls nothing [m]; as long as it is at rest unless given."
+    )
+
+
 def _parts_of_solvers() -> dict[str, Any]:
     """Options of solvers that are names or tables, such as the acceleration."""
     parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
@@ -586,6 +607,7 @@ class SceneTable(Table):
     force: list[Force] = Field([], description="Forces, each under [[force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
+    spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.scene import Scene
 
@@ -60,26 +59,25 @@ def rigid_motions_left(scene: Scene, pinned: np.ndarray, held: np.ndarray | None
 
 
 def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (k,) that pins or attachments to fixed points hold, and the projections (k, 3, 3) onto the
-    directions along which they do."""
+    """Vertices (k,) that pins, or attachments and springs to fixed points hold, and the projections (k, 3, 3)
+    onto the directions along which they do; a spring in the end holds against all, as it turns."""
     fixed = [np.empty(0, np.int64)]
     for attachment in scene.attachments:
         to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
         fixed.append(attachment.vertices[to_fixed_point, 0])
+    fixed += [springs.vertices[:, 0] for springs in scene.springs if springs.points is not None]
     N = np.tile(np.eye(3), (len(pinned), 1, 1)) if held is None else held
     vertices = np.concatenate([pinned, *fixed])
     return vertices, np.concatenate([N, np.tile(np.eye(3), (len(vertices) - len(pinned), 1, 1))])
 
 
 def _connected_parts(scene: Scene) -> np.ndarray:
-    """(n,) number of the part that each vertex belongs to; tetrahedra and attachments connect vertices."""
-    stencils = [all_tets(scene.bodies), *(attachment.vertices for attachment in scene.attachments)]
+    """(n,) number of the part that each vertex belongs to; cells, attachments and springs connect them."""
+    stencils = [body.cells for body in scene.bodies]
+    stencils += [attachment.vertices for attachment in scene.attachments]
+    stencils += [springs.vertices for springs in scene.springs]
     start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
     end = np.concatenate([s[:, 1:].ravel() for s in stencils])
     n = scene.bodies[-1].vertices.stop
     graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
     return connected_components(graph, directed=False)[1]
-
-
-def all_tets(bodies: list[Body]) -> np.ndarray:
-    return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
 from supple.model import Conditions, Model
+from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import elastic_groups, merged_material
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
-from supple.scene.scene import Scene, check_parameters
+from supple.scene.scene import Scene
 from supple.scene.support import refuse_falling
 
 Vertices = VertexSet | Body

@@ -73,7 +73,7 @@ class ElementOptions(Solver):
         return ElementRun(self, problem)
 
     def memory(self, model: Model, number: int) -> int:
-        return len(model.tets) * ((REST + WEIGHTS + self.remembers) * number + 16)
+        return model.elements * ((REST + WEIGHTS + self.remembers) * number + 16)
 
 
 class Workplace(NamedTuple):

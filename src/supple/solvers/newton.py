@@ -57,13 +57,17 @@ class Newton(Solver):
     def memory(self, model: Model, number: int) -> int:
         """Elements with the places of their blocks, the matrix, and the levels of its preconditioner; without
         what a factorisation takes."""
-        return len(model.tets) * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * _blocks(model) * (9 * 12 + 8))
+        return model.elements * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * _blocks(model) * (9 * 12 + 8))
 
 
 def _blocks(model: Model) -> int:
     """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
-    a, b = np.triu_indices(4, 1)
-    edges = np.sort(np.concatenate([model.tets[:, [i, j]] for i, j in zip(a, b, strict=True)]), axis=1)
+    pairs = [
+        term.vertices[:, [i, j]]
+        for term in model.terms
+        for i, j in zip(*np.triu_indices(term.vertices.shape[1], 1), strict=True)
+    ]
+    edges = np.sort(np.concatenate([np.empty((0, 2), np.int32), *pairs]), axis=1)
     return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))
 
 

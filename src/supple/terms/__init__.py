@@ -14,7 +14,7 @@ from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, load_fabric
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
-from supple.terms.spring import Springs
+from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
     Relations,
@@ -39,6 +39,7 @@ __all__ = [
     "Hinges",
     "IsometricBending",
     "IsometricHinges",
+    "PointSprings",
     "Relations",
     "Springs",
     "Term",

@@ -1,7 +1,8 @@
 """Elements that are one scalar constraint: ½ k C(x)², for springs, hinges, areas and the like.
 
 A kind of them is a subclass of `ConstraintRows` with its `constraint`, and of `Constraint` with the second
-derivatives; sweeps, energies and projections of every method follow from these.
+derivatives; sweeps, energies and projections of every method follow from these. C depends on where corners
+lie from each other, and from fixed points where a kind has some.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ where nothing else holds it."""
 
 class ConstraintRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
-    offsets (rows, 3 (k - 1), lanes): where they lie at zero displacement, from the visiting one [m];
-    stiffness (rows, 1, lanes): k [N/m for lengths]; rest (rows, fields, lanes): what C needs. Subclasses say
-    how many corners there are."""
+    offsets (rows, 3 (k - 1 + f), lanes): where they, and then f fixed points, lie at zero displacement, from
+    the visiting one [m]; stiffness (rows, 1, lanes): k [N/m for lengths]; rest (rows, fields, lanes): what C
+    needs. Subclasses say how many `corners` there are, and how many `fixed` points, if any."""
 
     start: Any
     others: Any
@@ -50,6 +51,14 @@ class Constraint(Elemental):
 
     material: ClassVar[None] = None
 
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.full(len(self.vertices), fixed_count(self.kind) == 0)
+
+    def fixed_points(self) -> np.ndarray:
+        """(m, f, 3) [m], none unless a kind has some."""
+        return np.empty((len(self.vertices), 0, 3))
+
     others: ClassVar[np.ndarray | None] = None
     """(k, k - 1) the other corners as seen from each, where their order matters."""
 
@@ -63,11 +72,12 @@ class Constraint(Elemental):
         order = others_first(stencil.shape[1]) if self.others is None else self.others
         ids = np.take_along_axis(stencil, order[slot], axis=1)
         own = stencil[np.arange(len(slot)), slot]
-        offsets = self.positions[ids] - self.positions[own][:, None]
+        ends = np.concatenate([self.positions[ids], self.fixed_points()[element]], axis=1)
+        offsets = ends - self.positions[own][:, None]
         return self.kind(
             start,
             visits.place_ids(ids),
-            visits.place(offsets.reshape(len(element), 3 * ids.shape[1])),
+            visits.place(offsets.reshape(len(element), 3 * ends.shape[1])),
             visits.place(self.stiffness[element, None]),
             visits.place(self.rest_of(element, slot)),
         )
@@ -105,9 +115,14 @@ def positive_part(blocks: np.ndarray) -> np.ndarray:
 
 @generic
 def constraint(rows, row, r):
-    """(C, ∇, κ) of the constraints in a row: the value, the gradients of the other corners, which lie at r, a
-    tuple of vectors from the visiting one, and a bound κ of the curvature: C κ bounds C ∇²C at that one. The
-    gradient of the visiting corner is minus the sum of the others'."""
+    """(C, ∇, κ) of the constraints in a row: the value, the gradients of the other corners and fixed points,
+    which lie at r, a tuple of vectors from the visiting one, and a bound κ of the curvature: C κ bounds C ∇²C
+    at that one. The gradient of the visiting corner is minus the sum of the others'."""
+
+
+def fixed_count(rows: Any) -> int:
+    """How many fixed points the constraints of rows depend on, of their type in kernels too."""
+    return getattr(getattr(rows, "instance_class", rows), "fixed", 0)
 
 
 @physics
@@ -131,16 +146,33 @@ _relative = each(
 
 
 @physics
+def _to_point(rows, row, ui, point):
+    first, o = 3 * (rows.others.shape[1] + point), rows.offsets
+    return load(o, row, first) - ui[0], load(o, row, first + 1) - ui[1], load(o, row, first + 2) - ui[2]
+
+
+_to_points = each("rows, row, ui", "_to_point(rows, row, ui, i)", _to_point, over="rows", count=fixed_count)
+
+_of_corners = each("rows, gradients", "gradients[i]", over="rows", count=other_count)
+
+
+@physics
 def constraint_of_corners(rows, row, x):
     """(C, ∇C, k): value, gradients of all corners, and stiffness, for corners displaced by x."""
-    C, others, _ = constraint(rows, row, _relative(rows, row, x))
-    return C, (minus_sum(others),) + others, load(rows.stiffness, row, 0)  # noqa: RUF005
+    C, others, _ = constraint(rows, row, _relative(rows, row, x) + _to_points(rows, row, x[0]))
+    return C, (minus_sum(others),) + _of_corners(rows, others), load(rows.stiffness, row, 0)  # noqa: RUF005
+
+
+@physics
+def _at_vertex(rows, row, u, ui):
+    """The constraints in a row as the visiting vertices see them."""
+    return constraint(rows, row, _offsets(rows, row, u, ui) + _to_points(rows, row, ui))
 
 
 @vertex_force.of(ConstraintRows)
 def _vertex_force(rows, row, u, ui):
     """f = -k C ∇C,  A = k (∇C ∇Cᵀ + max(C κ, s |∇C|²) I)."""
-    C, others, curvature = constraint(rows, row, _offsets(rows, row, u, ui))
+    C, others, curvature = _at_vertex(rows, row, u, ui)
     g, k = minus_sum(others), load(rows.stiffness, row, 0)
     across = k * max(C * curvature, LEAST_STIFFNESS * dot(g, g))
     return scale(-k * C, g), (
@@ -155,5 +187,5 @@ def _vertex_force(rows, row, u, ui):
 
 @energy.of(ConstraintRows)
 def _energy(rows, row, u, ui):
-    C, _, _ = constraint(rows, row, _offsets(rows, row, u, ui))
+    C, _, _ = _at_vertex(rows, row, u, ui)
     return 0.5 * load(rows.stiffness, row, 0) * C * C

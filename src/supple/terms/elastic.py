@@ -66,6 +66,14 @@ class Elastic(Elemental):
     kind: ClassVar[type[ElasticRows]]
     """What kernels get."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "material", self.material.by_element(len(self.vertices)))
+
+    def deformations(self, displacements: np.ndarray) -> np.ndarray:
+        """F (m, 3, 3) at displacements (n, 3) [m] of all vertices."""
+        moved = displacements[self.vertices]
+        return np.eye(3) + np.einsum("eai,eaj->eij", moved - moved[:, :1], self.gradients)
+
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
         element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
         ids = np.take_along_axis(self.vertices[element], others, axis=1)

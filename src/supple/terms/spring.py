@@ -1,8 +1,9 @@
-"""Springs between two vertices: ½ k (|x₁ - x₀| - L)²."""
+"""Springs between two vertices, ½ k (|x₁ - x₀| - L)², or between a vertex and a fixed point."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,11 +23,20 @@ class SpringRows(ConstraintRows):
     corners: ClassVar[int] = 2
 
 
+class PointSpringRows(SpringRows):
+    """The same between a vertex and a point that stays."""
+
+    __slots__ = ()
+    corners: ClassVar[int] = 1
+    fixed: ClassVar[int] = 1
+
+
 class Springs(Constraint):
     """C = |x₁ - x₀| - L."""
 
     kind = SpringRows
     name: ClassVar[str] = "springs"
+    ties: ClassVar[bool] = True
 
     @classmethod
     def between(cls, positions: np.ndarray, vertices: np.ndarray, stiffness: Any) -> Self:
@@ -41,17 +51,42 @@ class Springs(Constraint):
         return positions[self.vertices]
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """C, n = (x₁ - x₀)/l at the ends, and ∇²C = (I - n nᵀ)/l."""
-        edge = x[:, 1] - x[:, 0]
-        length = np.sqrt((edge**2).sum(axis=1) + SHORTEST)
-        n = edge / length[:, None]
-        across = (np.eye(3) - np.einsum("ei,ej->eij", n, n)) / length[:, None, None]
-        sign = np.array([-1.0, 1.0])
-        return (
-            length - self.rest[:, 0],
-            sign[None, :, None] * n[:, None],
-            np.einsum("a,b,eij->eabij", sign, sign, across),
-        )
+        return _of_corners(x[:, 1] - x[:, 0], self.rest[:, 0], np.array([-1.0, 1.0]))
+
+
+@dataclass(frozen=True, eq=False)
+class PointSprings(Constraint):
+    """C = |p - x| - L: vertices (m, 1) and fixed points p (m, 3) [m]."""
+
+    points: np.ndarray = field(kw_only=True)
+
+    kind = PointSpringRows
+    name: ClassVar[str] = "springs to fixed points"
+    ties: ClassVar[bool] = True
+
+    def fixed_points(self) -> np.ndarray:
+        return self.points[:, None]
+
+    def ends(self, positions: np.ndarray) -> np.ndarray:
+        return np.stack([positions[self.vertices[:, 0]], self.points], axis=1)
+
+    def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return _of_corners(self.points - x[:, 0], self.rest[:, 0], np.array([-1.0]))
+
+
+def _of_corners(
+    edge: np.ndarray, rest: np.ndarray, sign: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """C, ∇C = ±n with n = edge/l, and ∇²C = ±(I - n nᵀ)/l; sign (k,): with which each corner counts for the
+    edge (m, 3)."""
+    length = np.sqrt((edge**2).sum(axis=1) + SHORTEST)
+    n = edge / length[:, None]
+    across = (np.eye(3) - np.einsum("ei,ej->eij", n, n)) / length[:, None, None]
+    return (
+        length - rest,
+        sign[None, :, None] * n[:, None],
+        np.einsum("a,b,eij->eabij", sign, sign, across),
+    )
 
 
 @constraint.of(SpringRows)

@@ -133,7 +133,7 @@ def others_first(corners: int) -> np.ndarray:
     """(k, k - 1) the other corners as seen from each, in an order that keeps a stencil's orientation."""
     if corners == 4:
         return np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
-    return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)])
+    return np.array([[(c + d) % corners for d in range(1, corners)] for c in range(corners)], np.int64)
 
 
 @generic

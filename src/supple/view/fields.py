@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from supple.evaluating import means_of, net_force_of
-from supple.meshes.measures import volumes
 from supple.model import Model, Step
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
 
@@ -91,33 +90,33 @@ def displacement(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 
 def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """Volume of the tetrahedra around each vertex over their volume at rest."""
-    return _around(model, volumes(positions, model.tets)) / _around(model, volumes(model.rest, model.tets))
+    """Volume of the cells around each vertex, or area where they are cloth, over that at rest."""
+    return means_of(model, positions, "volume_ratio")
 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """Elastic energy of the tetrahedra around each vertex over their volume at rest [J/m³]."""
+    """Elastic energy of the cells around each vertex over their volume at rest [J/m³]."""
     return means_of(model, positions, "energy")
 
 
 def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the tetrahedra around each
+    """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the cells around each
     vertex."""
     return means_of(model, positions, "von_mises")
 
 
 def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """-tr(σ)/3 [Pa], the mean over the tetrahedra around each vertex."""
+    """-tr(σ)/3 [Pa], the mean over the cells around each vertex."""
     return means_of(model, positions, "pressure")
 
 
 def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The largest eigenvalue of the Cauchy stress [Pa], the mean over the tetrahedra around each vertex."""
+    """The largest eigenvalue of the Cauchy stress [Pa], the mean over the cells around each vertex."""
     return means_of(model, positions, "principal_stresses")[:, 0]
 
 
 def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The largest principal stretch, the mean over the tetrahedra around each vertex."""
+    """The largest principal stretch, the mean over the cells around each vertex."""
     return means_of(model, positions, "principal_stretches")[:, 0]
 
 
@@ -170,11 +169,6 @@ def field_named(name: str) -> Field:
     if not isinstance(name, str) or name not in FIELDS:
         raise ValueError(f"field must be one of {', '.join(FIELDS)}, got {name!r}")
     return FIELDS[name]
-
-
-def _around(model: Model, values: np.ndarray) -> np.ndarray:
-    """Sums (n,) over the tetrahedra around each vertex of a value for each of them (m,)."""
-    return np.bincount(model.tets.ravel(), np.repeat(values, 4), model.vertices)
 
 
 @lru_cache(maxsize=2)
