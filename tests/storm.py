@@ -371,6 +371,8 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
                          "tangent_stiffness": 0.0, "keep_offset": False}),
         "Scene.add_springs": (fresh("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
                               "rest_length": 0.1}),
+        "Scene.vary": (fresh("vary"), {"body": body, "parameter": "young",
+                       "ramp": supple.Ramp((0, 1), (1, 2))}),
         "Body.where": (body.where, {"selection": [0, 1]}),
         "Variation": (vary, variation),
         "Translate": (supple.Translate, {"offset": (1, 0, 0), **motion}),
@@ -393,7 +395,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 def _with_lists(scene: supple.Scene) -> supple.Scene:
     """A copy whose lists are its own."""
     other = copy.copy(scene)
-    for name in ("bodies", "pins", "loads", "attachments", "springs"):
+    for name in ("bodies", "pins", "loads", "attachments", "springs", "varied"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 

@@ -48,8 +48,13 @@ from supple.meshes import (
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Box,
+    Capsule,
     Cloth,
+    Cylinder,
     Keyframes,
+    Obstacle,
+    Plane,
     Ramp,
     Rotate,
     Scale,
@@ -57,6 +62,8 @@ from supple.scene import (
     SceneError,
     SceneFile,
     SceneFileError,
+    Sphere,
+    SurfaceShape,
     Translate,
     Twist,
     Variation,

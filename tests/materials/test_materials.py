@@ -80,6 +80,15 @@ def test_derivatives_are_exact_where_stretches_nearly_cancel(name, values):
         np.testing.assert_allclose(exact, slopes, atol=1e-5 * np.abs(exact).max())
 
 
+@ANY
+def test_those_that_say_so_are_quadratic(name):
+    """Second derivatives are then the same everywhere, and only then."""
+    kind = material(name)
+    at_rest = tangent(kind, np.eye(3))
+    same = [np.allclose(tangent(kind, F), at_rest, rtol=1e-9) for F in deformations(4)]
+    assert all(same) if kind.quadratic else not any(same)
+
+
 @SMOOTH
 def test_second_derivative_is_symmetric(name, inverted):
     for F in deformations(8, inverted=inverted):

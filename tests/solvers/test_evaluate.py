@@ -323,7 +323,7 @@ def test_all_vertices_may_be_pinned_or_none():
     held = supple.evaluate(scene, TET.points)
     np.testing.assert_allclose(held.reactions["pin0"].force, [0, 3 * TET.volumes.sum(), 0], atol=1e-12)
     assert repr(held.reactions["pin0"]).startswith("<Reaction: force [")
-    assert "1 tetrahedra" in repr(held)
+    assert "1 cell" in repr(held)
 
 
 def test_means_at_vertices():

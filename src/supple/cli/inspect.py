@@ -45,6 +45,7 @@ def _print(title: str, found: dict[str, Any]) -> None:
         ("bodies", _bodies(found["bodies"])),
         *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
+        *([("in time", _varying_parameters(found["varying"]))] if found["varying"] else []),
         ("orderings", _orderings(found["orderings"])),
         ("worst elements", _worst(found["bodies"])),
         ("memory [MB]", _memory(found["memory_megabytes"])),
@@ -77,6 +78,13 @@ def _loads(loads: list[dict[str, Any]]) -> Any:
     for load in loads:
         force, varying = _vector(load["force"]), _varying(load["ramp"])
         table.add_row(load["body"], f"{load['vertices']:,}", force, varying.removeprefix(", ") or "constant")
+    return table
+
+
+def _varying_parameters(varying: list[dict[str, Any]]) -> Any:
+    table = _table("parameter", "parts of it")
+    for each in varying:
+        table.add_row(each["body"], each["parameter"], _varying(each["ramp"]).removeprefix(", "))
     return table
 
 

@@ -36,6 +36,9 @@ class Material(tuple):
     barrier: ClassVar[bool] = False
     """True when ψ is infinite or undefined for some F, such as inverted ones."""
 
+    quadratic: ClassVar[bool] = False
+    """Whether ψ is quadratic in F, so that its second derivatives are the same everywhere."""
+
     objective: ClassVar[bool] = True
     """Whether turning a body costs nothing: ψ(Q F) = ψ(F)."""
 

@@ -97,6 +97,11 @@ class Parameter:
         return "any number"
 
     @property
+    def may_vary(self) -> bool:
+        """Whether it may vary in time, by factors: there is no part of a direction or a tensor."""
+        return self.kind == "scalar"
+
+    @property
     def size(self) -> int:
         """How many numbers kernels see."""
         return SIZES[self.kind]

@@ -11,22 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
-from supple.scene import adding
-from supple.scene.acting import AnyMotion, Load, Pin
+from supple.scene import adding, loads
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.loads import Inflation, Load, Wind
+from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
+from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
+from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene:
-    """Solids with what holds, moves and loads them. SI units.
+class Scene(WithObstacles):
+    """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
@@ -45,7 +48,11 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
+    varied: list[Varied] = field(default_factory=list, init=False)
+    inflations: list[Inflation] = field(default_factory=list, init=False)
+    winds: list[Wind] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -190,17 +197,33 @@ class Scene:
         """
         chosen = self._vertices(vertices)
         pascals = np.array(vector(traction, "traction [Pa]"))
-        mesh = chosen.body.mesh
-        triangles = mesh.surface[np.isin(mesh.surface, chosen.indices).all(axis=1)]
-        if len(triangles) == 0:
-            raise SceneError(
-                f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
-                "chosen ones; choose all vertices of a piece of the surface."
-            )
-        a, b, c = np.moveaxis(mesh.points[triangles], 1, 0)
-        third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6
-        area = np.bincount(triangles.ravel(), np.repeat(third, 3), len(mesh.points))
-        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals, check_ramp(ramp)))
+        self.loads.append(Load(chosen, loads.tractions(chosen, pascals), check_ramp(ramp)))
+
+    def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
+        """A pressure [Pa] that pushes outwards on all surface triangles whose three vertices are chosen,
+        wherever they turn, as air inside does: the energy -p V; ramp as in `add_force`.
+
+        The surface must be closed, such as that of a `sphere`, a `pillow` or a solid, or pinned along its
+        edges; what is outside is told by the order of vertices, counter-clockwise seen from there.
+        """
+        self.inflations.append(loads.inflation(self._vertices(vertices), pressure, ramp))
+
+    def add_wind(
+        self,
+        velocity: Vector,
+        *bodies: Body,
+        drag: float = 1.0,
+        lift: float = 0.5,
+        density: float = 1.2,
+        ramp: AnyRamp | None = None,
+    ) -> None:
+        """Air that moves with a velocity (3,) [m/s] and pulls at the surfaces of bodies, all of those that
+        there are unless given: f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, where w is the
+        wind relative to it and n its normal on the lee side. drag, lift: C_D and C_L; density: ρ of the air
+        [kg/m³]. For dynamic scenes: it is taken where a step begins and stays until its end.
+        """
+        chosen = [self._vertices(body).body for body in bodies] or self.bodies
+        self.winds.append(loads.wind(chosen, velocity, drag, lift, density, ramp))
 
     def attach(
         self,
@@ -243,6 +266,18 @@ class Scene:
         if isinstance(b, VertexSet | Body):
             b = self._vertices(b)
         self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+
+    def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
+        """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
+        the material has, `scene.vary(muscle, "activation", Ramp(times=(0, 1), fractions=(0, 1)))`.
+
+        Any number that a material declares may vary, for the body or for each element; directions and tensors
+        stay. An equilibrium has what it is in the end.
+        """
+        body = self._vertices(body).body
+        if any(each.body is body and each.parameter == parameter for each in self.varied):
+            raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
+        self.varied.append(varied(body, parameter, ramp))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

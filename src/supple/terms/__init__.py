@@ -14,6 +14,8 @@ from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, load_fabric
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
+from supple.terms.pattern import PatternElasticity
+from supple.terms.pressure import Pressure
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
@@ -39,7 +41,9 @@ __all__ = [
     "Hinges",
     "IsometricBending",
     "IsometricHinges",
+    "PatternElasticity",
     "PointSprings",
+    "Pressure",
     "Relations",
     "Springs",
     "Term",

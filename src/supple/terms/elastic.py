@@ -164,9 +164,36 @@ def shape_gradients(rows, row):
 
 
 @physics
-def corners(rows, row, u, ui):
-    """Displacements of all corners, the visiting one's first."""
+def corner_vectors(rows, row, u, ui):
+    """The vectors of all corners, the visiting one's first."""
     return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
+
+
+@generic
+def from_rest(rows, row, x):
+    """Displacements of the corners of elements from where these are undeformed, given those from where the
+    vertices have none, but for a translation: the same, unless elements are strained where bodies start."""
+
+
+@generic
+def from_start(rows, row, x):
+    """The reverse of `from_rest`."""
+
+
+@from_rest.of(tuple)
+def _from_rest(rows, row, x):
+    return x
+
+
+@from_start.of(tuple)
+def _from_start(rows, row, x):
+    return x
+
+
+@physics
+def corners(rows, row, u, ui):
+    """Displacements of all corners from where their element is undeformed, the visiting one's first."""
+    return from_rest(rows, row, corner_vectors(rows, row, u, ui))
 
 
 def rest_volume(rows: Any, row: Any) -> Any:
