@@ -261,3 +261,37 @@ def test_files_that_are_no_json_are_refused(tmp_path):
     path.write_text("{")
     with pytest.raises(FabricError, match="cannot be read as JSON"):
         supple.load_fabric(path)
+
+
+def woven_scene(kind, **options):
+    scene = supple.Scene(gravity=(0, 0, -9.81))
+    points, triangles = sheet(3)
+    cloth = scene.add_cloth(supple.TriMesh(0.05 * points, triangles), kind, **options)
+    scene.pin(cloth.where(lambda X: (X[:, 0] == 0) & ((X[:, 1] == 0) | (X[:, 1] > 0.0499))))
+    return scene
+
+
+def test_scenes_have_cloth_of_fabrics():
+    """Each with its own density; two fabrics in a scene are two terms."""
+    scene = woven_scene(fabric())
+    result = supple.equilibrium(scene, precision="float64", tolerance=1e-3)
+    assert result.report.ok
+    assert -0.09 < result.positions[:, 2].min() < -0.04
+    assert scene.bodies[0].density == DENSITY
+    points, triangles = sheet(2)
+    scene.add_cloth(supple.TriMesh(0.05 * points + [1, 0, 0], triangles), fabric(curl=1.0))
+    assert [type(term) for term in supple.build_model(scene, quasistatic=False).terms] == [
+        FabricElasticity
+    ] * 2
+    assert "Woven" in str(supple.inspect(scene))
+
+
+def test_what_a_fabric_cannot_be_is_refused():
+    with pytest.raises(supple.SceneError, match="leave bending out"):
+        woven_scene(fabric(), bending=supple.HingeBending(1e-5))
+    points, triangles = sheet(2)
+    scene = supple.Scene()
+    with pytest.raises(supple.SceneError, match="flat at rest"):
+        scene.add_cloth(supple.TriMesh(points[:, [0, 2, 1]], triangles), fabric())
+    with pytest.raises(supple.SceneError, match="turn the mesh over"):
+        scene.add_cloth(supple.TriMesh(points, triangles[:, ::-1]), fabric())

@@ -13,7 +13,7 @@ are computed in double precision, and below FLAT Q is the derivative that it ten
 import math
 from typing import Any, NamedTuple
 
-from supple.kernels import physics, select
+from supple.kernels import physics, select, unrolled
 from supple.terms.hylc.splines import double, single
 
 FLAT = 1e-4
@@ -28,34 +28,29 @@ class FabricData(NamedTuple):
     scale: Any
 
 
-class Bent(NamedTuple):
-    """g and its derivatives at one curvature: g, g_y, g_yy; along the three strains in the plane: gᵢ, gᵢ_y,
-    gᵢᵢ."""
+_added = unrolled("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in range(n)), over="a")
+"""a + s b, for tuples."""
 
-    g: Any
-    slope: Any
-    curve: Any
-    by: Any
-    mixed: Any
-    twice: Any
+
+@physics
+def _nothing(m):
+    """As many zeros as `_side` has numbers."""
+    o = 0.0 * m
+    return (o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o)
 
 
 @physics
 def _bent(fabric, k, X, y):
-    """g₃ for k = 3 and g₄ for k = 4."""
+    """g₃ for k = 3 and g₄ for k = 4: g, g_y, g_yy; and along the three strains in the plane gᵢ, gᵢ_y, gᵢᵢ."""
     first = 3 * k - 1
     f, slope, curve = single(fabric, k, y)
     a = double(fabric, first, X[0], y)
     b = double(fabric, first + 1, X[1], y)
     c = double(fabric, first + 2, X[2], y)
-    return Bent(
-        f + a[0] + b[0] + c[0],
-        slope + a[2] + b[2] + c[2],
-        curve + a[5] + b[5] + c[5],
-        (a[1], b[1], c[1]),
-        (a[4], b[4], c[4]),
-        (a[3], b[3], c[3]),
-    )
+    return (
+        f + a[0] + b[0] + c[0], slope + a[2] + b[2] + c[2], curve + a[5] + b[5] + c[5],
+        a[1], b[1], c[1], a[4], b[4], c[4], a[3], b[3], c[3],
+    )  # fmt: skip
 
 
 class Entry(NamedTuple):
@@ -67,17 +62,17 @@ class Entry(NamedTuple):
 
 
 @physics
-def _entry(f, g, inverse, sign, d, b, r, flat):
-    """A ± d Q of functions with (value, derivative, second derivative) f at m + r and g at m - r; inverse:
-    1/z. Second derivatives are given as (mm, md, mb, dd, db, bb)."""
+def _entry(both, between, inverse, sign, d, b, r, flat):
+    """A ± d Q of a function, from the sum of (value, derivative, second derivative) at m + r and m - r and
+    from their difference; inverse: 1/z. Second derivatives are given as (mm, md, mb, dd, db, bb)."""
     zero = 0.0 * d
     half = select(flat, zero, 0.5 / r)
-    A = 0.5 * (f[0] + g[0])
-    Am = 0.5 * inverse * (f[1] + g[1])
-    Amm = 0.5 * inverse * inverse * (f[2] + g[2])
-    Q = select(flat, Am, half * (f[0] - g[0]))
-    Qm = select(flat, Amm, half * inverse * (f[1] - g[1]))
-    Qmm = half * inverse * inverse * (f[2] - g[2])
+    A = 0.5 * both[0]
+    Am = 0.5 * inverse * both[1]
+    Amm = 0.5 * inverse * inverse * both[2]
+    Q = select(flat, Am, half * between[0])
+    Qm = select(flat, Amm, half * inverse * between[1])
+    Qmm = half * inverse * inverse * between[2]
     square = 4.0 * half * half
     Qr, Qmr = square * (Am - Q), square * (Amm - Qm)
     K = square * (Qmm - 3.0 * Qr)
@@ -97,22 +92,48 @@ def _entry(f, g, inverse, sign, d, b, r, flat):
 
 
 @physics
-def _by_entries(first):
-    """Derivatives by L_xx, L_xy and L_yy from those by m, d and b."""
-    return 0.5 * (first[0] + first[1]), first[2], 0.5 * (first[0] - first[1])
+def _side(fabric, k, X, m, d, b, r, flat):
+    """The entry of gₖ(L/z): its value; its derivatives by m, d and b; its second ones; its derivatives by X;
+    by X and then by m, d and b; and twice by X."""
+    inverse, sign = 1.0 / fabric.scale[k], 7.0 - 2.0 * k
+    zero = 0.0 * m
+    both = (zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero)
+    between = both
+    for end in range(2):
+        way = 1.0 - 2.0 * end
+        found = _bent(fabric, k, X, inverse * (m + way * r))
+        both, between = _added(both, 1.0, found), _added(between, way, found)
+    whole = _entry(
+        (both[0], both[1], both[2]), (between[0], between[1], between[2]), inverse, sign, d, b, r, flat
+    )
+    u = _entry((both[3], both[6], zero), (between[3], between[6], zero), inverse, sign, d, b, r, flat)
+    v = _entry((both[4], both[7], zero), (between[4], between[7], zero), inverse, sign, d, b, r, flat)
+    w = _entry((both[5], both[8], zero), (between[5], between[8], zero), inverse, sign, d, b, r, flat)
+    half = select(flat, zero, 0.5 * sign * d / r)
+    return (
+        (whole.value,) + whole.first + whole.second + (u.value, v.value, w.value)  # noqa: RUF005
+        + u.first + v.first + w.first
+        + (
+            0.5 * both[9] + half * between[9],
+            0.5 * both[10] + half * between[10],
+            0.5 * both[11] + half * between[11],
+        )
+    )  # fmt: skip
 
 
 @physics
-def _twice_by_entries(s):
+def _by_entries(m, d, b):
+    """Derivatives by L_xx, L_xy and L_yy from those by m, d and b."""
+    return 0.5 * (m + d), b, 0.5 * (m - d)
+
+
+@physics
+def _twice_by_entries(mm, md, mb, dd, db, bb):
     """Second derivatives by (xx, xx), (xx, xy), (xx, yy), (xy, xy), (xy, yy), (yy, yy)."""
     return (
-        0.25 * (s[0] + 2.0 * s[1] + s[3]),
-        0.5 * (s[2] + s[4]),
-        0.25 * (s[0] - s[3]),
-        s[5],
-        0.5 * (s[2] - s[4]),
-        0.25 * (s[0] - 2.0 * s[1] + s[3]),
-    )
+        0.25 * (mm + 2.0 * md + dd), 0.5 * (mb + db), 0.25 * (mm - dd),
+        bb, 0.5 * (mb - db), 0.25 * (mm - 2.0 * md + dd),
+    )  # fmt: skip
 
 
 class Density(NamedTuple):
@@ -125,11 +146,6 @@ class Density(NamedTuple):
 
 
 @physics
-def _plus3(a, b):
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-@physics
 def density(fabric, e):
     """ψ and its derivatives at strains e, a 6-tuple."""
     z = fabric.scale
@@ -138,58 +154,29 @@ def density(fabric, e):
     m, d, b = 0.5 * (e[3] + e[5]), 0.5 * (e[3] - e[5]), e[4]
     r = math.sqrt(d * d + b * b)
     flat = r < FLAT
-    x, y = (
-        _side(fabric, 3, X, 1.0 / z[3], 1.0, m, d, b, r, flat),
-        _side(fabric, 4, X, 1.0 / z[4], -1.0, m, d, b, r, flat),
-    )
-    a, s, c = single(fabric, 0, X[0]), single(fabric, 1, X[1]), single(fabric, 2, X[2])
+    s = _nothing(m)
+    for k in range(3, 5):
+        s = _added(s, 1.0, _side(fabric, k, X, m, d, b, r, flat))
+    f, g, h = single(fabric, 0, X[0]), single(fabric, 1, X[1]), single(fabric, 2, X[2])
     p, q, t = double(fabric, 5, X[0], X[1]), double(fabric, 6, X[0], X[2]), double(fabric, 7, X[1], X[2])
-    value = a[0] + s[0] + c[0] + p[0] + q[0] + t[0] + x[0].value + y[0].value
-    plane = (a[1] + p[1] + q[1], s[1] + p[2] + t[1], c[1] + q[2] + t[2])
-    plane = _plus3(plane, _plus3(x[1], y[1]))
-    bend = _by_entries(_plus3(x[0].first, y[0].first))
-    twice = _plus3((a[2] + p[3] + q[3], s[2] + p[5] + t[3], c[2] + q[5] + t[5]), _plus3(x[3], y[3]))
-    mixed = (
-        _by_entries(_plus3(x[2][0], y[2][0])),
-        _by_entries(_plus3(x[2][1], y[2][1])),
-        _by_entries(_plus3(x[2][2], y[2][2])),
-    )
-    B, C = _twice_by_entries(x[0].second), _twice_by_entries(y[0].second)
+    bend, B = _by_entries(s[1], s[2], s[3]), _twice_by_entries(s[4], s[5], s[6], s[7], s[8], s[9])
+    u, v = _by_entries(s[13], s[14], s[15]), _by_entries(s[16], s[17], s[18])
+    y = _by_entries(s[19], s[20], s[21])
     return Density(
-        value,
-        (w[0] * plane[0], w[1] * plane[1], w[2] * plane[2], bend[0], bend[1], bend[2]),
+        f[0] + g[0] + h[0] + p[0] + q[0] + t[0] + s[0],
         (
-            w[0] * w[0] * twice[0], w[0] * w[1] * p[4], w[0] * w[2] * q[4],
-            w[0] * mixed[0][0], w[0] * mixed[0][1], w[0] * mixed[0][2],
-            w[1] * w[1] * twice[1], w[1] * w[2] * t[4],
-            w[1] * mixed[1][0], w[1] * mixed[1][1], w[1] * mixed[1][2],
-            w[2] * w[2] * twice[2],
-            w[2] * mixed[2][0], w[2] * mixed[2][1], w[2] * mixed[2][2],
-            B[0] + C[0], B[1] + C[1], B[2] + C[2], B[3] + C[3], B[4] + C[4], B[5] + C[5],
+            w[0] * (f[1] + p[1] + q[1] + s[10]),
+            w[1] * (g[1] + p[2] + t[1] + s[11]),
+            w[2] * (h[1] + q[2] + t[2] + s[12]),
+            bend[0], bend[1], bend[2],
+        ),
+        (
+            w[0] * w[0] * (f[2] + p[3] + q[3] + s[22]), w[0] * w[1] * p[4], w[0] * w[2] * q[4],
+            w[0] * u[0], w[0] * u[1], w[0] * u[2],
+            w[1] * w[1] * (g[2] + p[5] + t[3] + s[23]), w[1] * w[2] * t[4],
+            w[1] * v[0], w[1] * v[1], w[1] * v[2],
+            w[2] * w[2] * (h[2] + q[5] + t[5] + s[24]),
+            w[2] * y[0], w[2] * y[1], w[2] * y[2],
+            B[0], B[1], B[2], B[3], B[4], B[5],
         ),
     )  # fmt: skip
-
-
-@physics
-def _side(fabric, k, X, inverse, sign, m, d, b, r, flat):
-    """The entry of gₖ(L/z); its derivatives by X; by X and then by m, d and b; and twice by X."""
-    f, g = _bent(fabric, k, X, inverse * (m + r)), _bent(fabric, k, X, inverse * (m - r))
-    whole = _entry((f.g, f.slope, f.curve), (g.g, g.slope, g.curve), inverse, sign, d, b, r, flat)
-    zero = 0.0 * m
-    by = (
-        _entry((f.by[0], f.mixed[0], zero), (g.by[0], g.mixed[0], zero), inverse, sign, d, b, r, flat),
-        _entry((f.by[1], f.mixed[1], zero), (g.by[1], g.mixed[1], zero), inverse, sign, d, b, r, flat),
-        _entry((f.by[2], f.mixed[2], zero), (g.by[2], g.mixed[2], zero), inverse, sign, d, b, r, flat),
-    )
-    twice = (
-        _plain(f.twice[0], g.twice[0], sign, d, r, flat),
-        _plain(f.twice[1], g.twice[1], sign, d, r, flat),
-        _plain(f.twice[2], g.twice[2], sign, d, r, flat),
-    )
-    return whole, (by[0].value, by[1].value, by[2].value), (by[0].first, by[1].first, by[2].first), twice
-
-
-@physics
-def _plain(f, g, sign, d, r, flat):
-    """A ± d Q of values alone."""
-    return 0.5 * (f + g) + sign * d * select(flat, 0.0 * d, 0.5 * (f - g) / r)

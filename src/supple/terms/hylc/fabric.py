@@ -6,11 +6,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from supple.checks import shown
+from supple.materials import Material, Parameter
 
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
 """The splines of two strains in the order in which kernels have them."""
@@ -21,6 +22,17 @@ VARIABLE = "SUPPLE_DATA"
 
 class FabricError(ValueError):
     """What is wrong in a file of a fabric."""
+
+
+class Woven(Material):
+    """What a sheet is made of whose energy is that of a fabric, times `stiffness`."""
+
+    __slots__ = ()
+    thin: ClassVar[bool] = True
+    parameters = (
+        Parameter("stiffness", "how many times as stiff as the fabric's file says", above=0, default=1.0),
+    )
+    stiffness: Any
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from supple.kernels import physics, select
-from supple.kernels.lookup import lookup
+from supple.kernels.lookup import look_up_four, look_up_two
 
 
 class Weights(NamedTuple):
@@ -34,7 +34,7 @@ def weights(table, begin, count, x):
     index = zero
     for k in range(1, count - 1):
         index = index + select(x >= table[begin + k], one, zero)
-    t, end = lookup(table, begin, index), lookup(table, begin + 1, index)
+    t, end = look_up_two(table, begin, index)
     h = end - t
     inverse = 1.0 / h
     s = (x - t) * inverse
@@ -66,30 +66,14 @@ def single(fabric, k, x):
     begin, count, values = fabric.layout[4 * k], fabric.layout[4 * k + 1], fabric.layout[4 * k + 3]
     table = fabric.table
     w = weights(table, begin, count, x)
-    at = 2.0 * w.index
-    c = (
-        lookup(table, values, at),
-        lookup(table, values + 1, at),
-        lookup(table, values + 2, at),
-        lookup(table, values + 3, at),
-    )
+    c = look_up_four(table, values, 2.0 * w.index)
     return _sum4(w.value, c), _sum4(w.first, c), _sum4(w.second, c)
 
 
 @physics
-def _corner(table, values, at):
-    """p, ∂u, ∂v and ∂u∂v at a knot."""
-    return (
-        lookup(table, values, at),
-        lookup(table, values + 1, at),
-        lookup(table, values + 2, at),
-        lookup(table, values + 3, at),
-    )
-
-
-@physics
 def _along(w, a, b):
-    """The value and the v-derivative on the line between the knots a and b, by the weights w along it."""
+    """The value and the v-derivative on the line between the knots a and b, by the weights w along it; a knot
+    has p, ∂u, ∂v and ∂u∂v."""
     return (
         w[0] * a[0] + w[1] * a[1] + w[2] * b[0] + w[3] * b[1],
         w[0] * a[2] + w[1] * a[3] + w[2] * b[2] + w[3] * b[3],
@@ -108,8 +92,8 @@ def double(fabric, k, x, y):
     begin, nu, nv, values = layout[4 * k], layout[4 * k + 1], layout[4 * k + 2], layout[4 * k + 3]
     u, v = weights(table, begin, nu, x), weights(table, begin + nu, nv, y)
     at = 4.0 * (v.index * nu + u.index)
-    a, b = _corner(table, values, at), _corner(table, values + 4, at)
-    c, d = _corner(table, values + 4 * nu, at), _corner(table, values + 4 * nu + 4, at)
+    a, b = look_up_four(table, values, at), look_up_four(table, values + 4, at)
+    c, d = look_up_four(table, values + 4 * nu, at), look_up_four(table, values + 4 * nu + 4, at)
     low, high = _along(u.value, a, b), _along(u.value, c, d)
     low1, high1 = _along(u.first, a, b), _along(u.first, c, d)
     low2, high2 = _along(u.second, a, b), _along(u.second, c, d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -22,8 +22,9 @@ from supple.kernels import (
 )
 from supple.terms.constraint import positive_part
 from supple.terms.hylc.energy import FabricData, density
-from supple.terms.hylc.fabric import Fabric
+from supple.terms.hylc.fabric import Fabric, Woven
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
+from supple.terms.parameters import packed, placed
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 OTHERS = np.array(
@@ -43,7 +44,7 @@ class FabricRows(NamedTuple):
     offsets (rows, 15, lanes): where they lie at zero displacement, from the visiting one [m]; rest (rows, 9,
     lanes): shape gradients of two corners [1/m], 1 for each edge with a neighbour, the rest area [m²], and 1
     where the visiting corner is one of the triangle, 0 where it is an apex; resting (1,): ψ at rest [J/m²];
-    fabric."""
+    fabric; material: how stiff it is."""
 
     start: Any
     others: Any
@@ -51,6 +52,7 @@ class FabricRows(NamedTuple):
     rest: Any
     resting: Any
     fabric: Any
+    material: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +67,21 @@ class FabricElasticity(Elemental):
     area: np.ndarray
     positions: np.ndarray
     fabric: Fabric
+    material: Woven = field(default_factory=Woven)
 
     name: ClassVar[str] = "fabric triangles"
-    material: ClassVar[None] = None
 
     @classmethod
     def from_mesh(
-        cls, uv: np.ndarray, triangles: np.ndarray, fabric: Fabric, positions: np.ndarray, first: int = 0
+        cls,
+        uv: np.ndarray,
+        triangles: np.ndarray,
+        fabric: Fabric,
+        positions: np.ndarray,
+        material: Any = None,
     ) -> Self:
         """uv (m, 3, 2) [m]: where the corners of the triangles lie in the fabric, u along its first threads;
-        triangles (m, 3) of a sheet; positions (n, 3) [m]: all vertices of the model at zero displacement, of
-        which the sheet's begin with number `first`."""
+        triangles (m, 3) of vertices at positions (n, 3) [m] at zero displacement."""
         edges = uv[:, 1:] - uv[:, :1]
         twice = np.linalg.det(edges)
         if not (twice > 0).all():
@@ -86,8 +92,8 @@ class FabricElasticity(Elemental):
         others = np.linalg.inv(edges).transpose(0, 2, 1)
         gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
         apexes, exists = _neighbours(triangles)
-        vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32) + np.int32(first)
-        return cls(vertices, gradients, exists, 0.5 * twice, positions, fabric)
+        vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
+        return cls(vertices, gradients, exists, 0.5 * twice, positions, fabric, material or Woven())
 
     def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
         if visits.dtype != np.float64:
@@ -114,6 +120,7 @@ class FabricElasticity(Elemental):
             visits.place(np.concatenate(rest, axis=1)),
             np.array([self.resting], visits.dtype),
             data_of(self.fabric, visits.dtype),
+            placed(self.material, visits.elements, visits.dtype),
         )
 
     @property
@@ -133,7 +140,7 @@ class FabricElasticity(Elemental):
         first, second = strain_derivatives(x, self.gradients, self.exists)
         blocks = np.einsum("esai,est,etbj->eabij", first, curve, first, optimize=True)
         blocks += np.einsum("es,esabij->eabij", slope, second)
-        blocks *= self.area[:, None, None, None, None]
+        blocks *= (self.area * self.material.stiffness)[:, None, None, None, None]
         if kind == "exact":
             return blocks
         blocks = positive_part(blocks)
@@ -231,6 +238,13 @@ def _seen(rows, row, u, ui):
 
 
 @physics
+def _stiff_area(rows, row):
+    """The rest area [m²], times how stiff the fabric is."""
+    area = load(rows.rest, row, 7)
+    return area * packed(rows.material, row, area).stiffness
+
+
+@physics
 def _row_bound(fabric, H, i, a, b, c, d, e, f):
     """Σ |Hᵢⱼ| zⱼ/zᵢ, which is no less than what ψ'' has along strain i."""
     z = fabric.scale
@@ -259,7 +273,7 @@ def _vertex_force(rows, row, u, ui):
     second derivatives of the strains."""
     sight, own = _seen(rows, row, u, ui)
     found = density(rows.fabric, sight.strain)
-    area = load(rows.rest, row, 7)
+    area = _stiff_area(rows, row)
     p, H = found.first, found.second
     zero = 0.0 * area
     there = select(own, zero, zero + 1.0)
@@ -311,4 +325,4 @@ def _curved(sight, p):
 @energy.of(FabricRows)
 def _energy(rows, row, u, ui):
     sight, _ = _seen(rows, row, u, ui)
-    return load(rows.rest, row, 7) * (density(rows.fabric, sight.strain).value - rows.resting[0])
+    return _stiff_area(rows, row) * (density(rows.fabric, sight.strain).value - rows.resting[0])
