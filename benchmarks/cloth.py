@@ -74,7 +74,7 @@ def cylinders() -> list[dict[str, Any]]:
     found = []
     meshes = {"equilateral": equilateral(48, 56), "right triangles": sheet(48)}
     for mesh, (points, triangles) in meshes.items():
-        area = np.ptp(points[:, 0]) * np.ptp(points[:, 1])
+        area = float(np.ptp(points[:, 0]) * np.ptp(points[:, 1]))
         for degrees in (0, 17, 45, 135):
             c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
             flat = points @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]).T
