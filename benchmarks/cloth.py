@@ -33,9 +33,9 @@ CELLS, ROWS = 64, 28
 BENDINGS = {"hinge": supple.HingeBending, "isometric": supple.IsometricBending}
 
 
-def weave() -> supple.OrthotropicStVK:
+def weave() -> supple.WovenStVK:
     """As stiff along the strip as the isotropic one, half across, and soft in shear."""
-    return supple.OrthotropicStVK(weft=1e9, warp=5e8, shear=1e8, poisson_weft=0.2, poisson_warp=0.1)
+    return supple.WovenStVK(weft=1e9, warp=5e8, shear=1e8, poisson_weft=0.2, poisson_warp=0.1)
 
 
 def elastica() -> list[dict[str, Any]]:

@@ -101,6 +101,7 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
+        "findings": body.material.findings(),
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),

@@ -8,6 +8,7 @@ import pytest
 from problems import (
     BARRIERS,
     FINITE,
+    HAND_WRITTEN,
     cantilever,
     face,
     flattened,
@@ -21,7 +22,6 @@ from problems import (
 
 import supple
 from supple import PBNG, Newton, Outcome
-from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Descent
@@ -55,7 +55,7 @@ SCENES = {
     "two bodies": two_bodies,
 }
 STARTS = {"scrambled": scrambled, "flattened": flattened}
-ANY = pytest.mark.parametrize("name", MATERIALS)
+ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def descend(scene, tolerance=1e-8, **options):

@@ -283,7 +283,7 @@ def test_scenes_have_cloth_of_fabrics():
     assert [type(term) for term in supple.build_model(scene, quasistatic=False).terms] == [
         FabricElasticity
     ] * 2
-    assert "Woven" in str(supple.inspect(scene))
+    assert "FabricMembrane" in str(supple.inspect(scene))
 
 
 def test_what_a_fabric_cannot_be_is_refused():

@@ -52,6 +52,9 @@ def _print(title: str, found: dict[str, Any]) -> None:
     ):
         console.print(f"\n[bold]{heading}[/]")
         console.print(table)
+    for body in found["bodies"]:
+        for sentence in body["findings"]:
+            console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
 

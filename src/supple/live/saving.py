@@ -90,7 +90,8 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
             written[key] = {material_name(material): _parameters(written[key], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
-    for load in (*table.get("force", []), *table.get("traction", [])):
+    loads = (load for kind in ("force", "traction", "pressure", "wind") for load in table.get(kind, []))
+    for load in loads:
         _hold(load, "ramp", simulation.time)
     _hold(table, "gravity_ramp", simulation.time)
     if simulation.pins.grabs:

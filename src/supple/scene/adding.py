@@ -16,7 +16,7 @@ from supple.scene.bodies import Body
 from supple.scene.checks import Vector, number, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
-from supple.terms import Bending, Fabric, Woven
+from supple.terms import Bending, Fabric, FabricMembrane
 from supple.terms.triangle import refuse_unsuited
 
 
@@ -51,7 +51,7 @@ def cloth(
     if not isinstance(mesh, TriMesh):
         raise SceneError(f"add_cloth needs a TriMesh, for example supple.sheet(...); got {shown(mesh)}.")
     fabric = membrane if isinstance(membrane, Fabric) else None
-    membrane = Woven() if fabric else membrane
+    membrane = FabricMembrane() if fabric else membrane
     density = (fabric.density if fabric else 0.2) if density is None else density
     _check_material("add_cloth", membrane)
     wrong = [*problems(mesh)]

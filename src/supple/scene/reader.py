@@ -20,6 +20,7 @@ from supple.scene.schema import (
     Motion,
     Obstacle,
     Pin,
+    Pressure,
     Ramp,
     SceneTable,
     Solid,
@@ -28,6 +29,7 @@ from supple.scene.schema import (
     Traction,
     Vary,
     Where,
+    Wind,
 )
 from supple.scene.tables import Table
 
@@ -74,6 +76,10 @@ class Reader:
             self._load(field, entry, self.scene.add_force, entry.force)
         for _, field, entry in self._entries("traction"):
             self._load(field, entry, self.scene.add_traction, entry.traction)
+        for _, field, entry in self._entries("pressure"):
+            self._load(field, entry, self.scene.add_pressure, entry.pressure)
+        for _, field, entry in self._entries("wind"):
+            self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
         for _, field, entry in self._entries("obstacle"):
@@ -149,9 +155,17 @@ class Reader:
                 field,
                 lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
             )
+    def _wind(self, field: str, entry: Wind) -> None:
+        chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
+        bodies = [body for body in chosen if body is not None]
+        ramp = self._ramp(f"{field}.ramp", entry.ramp)
+        options = entry.model_dump(include={"drag", "lift", "density"})
+        if len(bodies) == len(chosen) and self.scene.bodies:
+            velocity = vector(entry.velocity, "velocity")
+            self.mistakes.attempt(field, lambda: self.scene.add_wind(velocity, *bodies, ramp=ramp, **options))
 
     def _load(
-        self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
+        self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
     ) -> None:
         vertices, ramp = (
             self._vertices(field, entry.body, entry.where),
@@ -181,7 +195,7 @@ class Reader:
             b = self._target(f"{field}.to", entry.to) if b is None else b
         if a is None or (b is None and entry.to is not None):
             return
-        options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
+        options = entry.model_dump(exclude={"solid", "cloth", "where", "to"})
         self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
 
     def _spring(self, field: str, entry: Spring) -> None:

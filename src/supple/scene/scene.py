@@ -117,18 +117,9 @@ class Scene(WithObstacles):
         of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
         name, render and velocities as for solids.
         """
+        motion = velocity, angular_velocity
         made = adding.cloth(
-            self.bodies,
-            mesh,
-            membrane,
-            bending,
-            density,
-            thickness,
-            name,
-            rest,
-            render,
-            velocity,
-            angular_velocity,
+            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion
         )
         self.bodies.append(made)
         return made
@@ -236,6 +227,7 @@ class Scene(WithObstacles):
         normal: ArrayLike | None = None,
         tangent_stiffness: float | None = None,
         keep_offset: bool = False,
+        within: float | None = None,
     ) -> None:
         """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
 
@@ -243,12 +235,13 @@ class Scene(WithObstacles):
         rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
         stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
         where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them.
+        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
+        of the vertices b in place of the one in order, no farther away at rest.
         """
         if isinstance(b, VertexSet | Body):
             self._vertices(b)
         self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
+            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
         )
 
     def add_springs(

@@ -380,6 +380,23 @@ class Traction(_Load):
     traction: Vector = Field(description="Force per area at rest [Pa].")
 
 
+class Pressure(_Load):
+    """A pressure inside a closed surface, or one that is pinned along its edges."""
+
+    pressure: Number = Field(description="Outwards on the surface [Pa], wherever it turns.")
+
+
+class Wind(Table):
+    """Air that moves past bodies of a dynamic scene."""
+
+    velocity: Vector = Field(description="Of the air [m/s].")
+    bodies: list[StrictStr] = Field([], description="Names of what it blows on; everything unless given.")
+    drag: NotNegative = Field(1.0, description="Coefficient of the force along the wind.")
+    lift: NotNegative = Field(0.5, description="Coefficient of the force across it.")
+    density: Positive = Field(1.2, description="Of the air [kg/m³].")
+    ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
+
+
 class Target(Choice):
     """What vertices are attached to."""
 
@@ -411,6 +428,9 @@ class Attach(_OnBody):
         None, description="Stiffness across the normal [N/m], 0 unless given."
     )
     keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
+    within: NotNegative | None = Field(
+        None, description="For seams: attach only what is no farther away at rest [m], to the nearest vertex."
+    )
 
 
 class Obstacle(Table):
@@ -647,6 +667,8 @@ class SceneTable(Table):
     pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
     force: list[Force] = Field([], description="Forces, each under [[force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
+    pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
+    wind: list[Wind] = Field([], description="Winds, each under [[wind]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
     obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
     spring: list[Spring] = Field([], description="Springs, each under [[spring]].")

@@ -11,7 +11,7 @@ from supple.terms.bending import (
 )
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.hinge import Hinges
-from supple.terms.hylc import Fabric, FabricElasticity, Woven, load_fabric
+from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.pattern import PatternElasticity
@@ -37,6 +37,7 @@ __all__ = [
     "Elements",
     "Fabric",
     "FabricElasticity",
+    "FabricMembrane",
     "HingeBending",
     "Hinges",
     "IsometricBending",
@@ -51,7 +52,6 @@ __all__ = [
     "TriangleElasticity",
     "Visits",
     "WeakConstraints",
-    "Woven",
     "add_forces",
     "add_group_forces",
     "bending_terms",

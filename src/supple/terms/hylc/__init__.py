@@ -4,7 +4,7 @@
 its neighbours, `term` puts them together.
 """
 
-from supple.terms.hylc.fabric import Fabric, Woven, load_fabric
+from supple.terms.hylc.fabric import Fabric, FabricMembrane, load_fabric
 from supple.terms.hylc.term import FabricElasticity
 
-__all__ = ["Fabric", "FabricElasticity", "Woven", "load_fabric"]
+__all__ = ["Fabric", "FabricElasticity", "FabricMembrane", "load_fabric"]

@@ -24,7 +24,7 @@ class FabricError(ValueError):
     """What is wrong in a file of a fabric."""
 
 
-class Woven(Material):
+class FabricMembrane(Material):
     """What a sheet is made of whose energy is that of a fabric, times `stiffness`."""
 
     __slots__ = ()

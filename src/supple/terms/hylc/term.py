@@ -22,7 +22,7 @@ from supple.kernels import (
 )
 from supple.terms.constraint import positive_part
 from supple.terms.hylc.energy import FabricData, density
-from supple.terms.hylc.fabric import Fabric, Woven
+from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
 from supple.terms.parameters import packed, placed
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
@@ -67,7 +67,7 @@ class FabricElasticity(Elemental):
     area: np.ndarray
     positions: np.ndarray
     fabric: Fabric
-    material: Woven = field(default_factory=Woven)
+    material: FabricMembrane = field(default_factory=FabricMembrane)
 
     name: ClassVar[str] = "fabric triangles"
 
@@ -93,7 +93,7 @@ class FabricElasticity(Elemental):
         gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
         apexes, exists = _neighbours(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
-        return cls(vertices, gradients, exists, 0.5 * twice, positions, fabric, material or Woven())
+        return cls(vertices, gradients, exists, 0.5 * twice, positions, fabric, material or FabricMembrane())
 
     def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
         if visits.dtype != np.float64:
