@@ -106,4 +106,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import HingeBending, IsometricBending
+from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric

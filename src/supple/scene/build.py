@@ -245,7 +245,7 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
     """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
     groups: dict[Any, list[Body]] = {}
     for body in bodies:
-        groups.setdefault((type(body), type(body.material)), []).append(body)
+        groups.setdefault(body.group, []).append(body)
     return list(groups.values())
 
 

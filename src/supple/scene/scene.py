@@ -103,7 +103,7 @@ class Scene(WithObstacles):
         membrane: Any,
         bending: Any = None,
         *,
-        density: float = 0.2,
+        density: float | None = None,
         thickness: float = 1e-3,
         name: str | None = None,
         rest: Any = None,
@@ -112,7 +112,9 @@ class Scene(WithObstacles):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
     ) -> Cloth:
         """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
-        with a density [kg/m²] and a thickness [m], by which the material's energy is multiplied.
+        with a density [kg/m²], 0.2 unless given, and a thickness [m], by which the material's energy is
+        multiplied; or of a fabric, e.g. `load_fabric("basket1")`, which has a density and resists bending by
+        itself, and whose threads lie along x and y of the rest shape.
 
         The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
         `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
