@@ -19,7 +19,7 @@ frames = 4
 [[cloth]]
 name = "flag"
 mesh = { sheet = { cells = [3, 2], size = [0.6, 0.4] } }
-membrane = { orthotropic_stvk = { weft = 2e5, warp = 1e5, shear = 2e4, poisson_weft = 0.2, \
+membrane = { woven_stvk = { weft = 2e5, warp = 1e5, shear = 2e4, poisson_weft = 0.2, \
 poisson_warp = 0.1, direction = { field = "u" } } }
 bending = { hinge = { stiffness = 1e-4 } }
 rest = { uv = { scale = 1.02 } }
@@ -66,7 +66,7 @@ def test_a_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
     _check_exports(tmp_path)
     facts = supple_json("inspect", scene)
     (body,) = facts["bodies"]
-    assert (body["kind"], body["material"]) == ("cloth", "orthotropic_stvk")
+    assert (body["kind"], body["material"]) == ("cloth", "woven_stvk")
     assert body["mass"] == pytest.approx(0.15 * 0.24 * 1.02**2)
     assert "triangles" in supple("inspect", scene).output
 
@@ -108,4 +108,4 @@ def test_cloth_is_listed():
     found = supple_json("list")
     assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in found["surfaces"]}
     assert {"hinge", "isometric"} <= {entry["name"] for entry in found["bending"]}
-    assert "orthotropic_stvk" in {entry["name"] for entry in found["membranes"]}
+    assert "woven_stvk" in {entry["name"] for entry in found["membranes"]}

@@ -8,6 +8,7 @@ from closed_forms import PRINCIPAL_STRESS, uniaxial
 from fake_device import fake_device  # noqa: F401
 from problems import (
     BARRIERS,
+    HAND_WRITTEN,
     PRECISIONS,
     cantilever,
     deformations,
@@ -22,11 +23,10 @@ from problems import (
 
 import supple
 from supple.evaluation import Deformations, Pulls
-from supple.materials import MATERIALS
 from supple.problem import Problem
 
-NAMES = pytest.mark.parametrize("name", MATERIALS)
-OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
+NAMES = pytest.mark.parametrize("name", HAND_WRITTEN)
+OBJECTIVE = [name for name, kind in HAND_WRITTEN.items() if kind.objective]
 
 TET = supple.TetMesh([[0, 0, 0], [1, 0.1, 0], [0.2, 0.9, 0], [0.1, 0.2, 1.1]], [[0, 1, 2, 3]])
 

@@ -148,6 +148,10 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
 def _unknown(kind: type[Method], name: str, value: Any) -> str:
     """What to say of an option that a solver has not: where it belongs, or which it may have been."""
     found = part_with(kind, name)
+    owners = [owner for owner, other in SOLVERS.items() if name in option_names(other)]
+    if found is None and owners:
+        methods = " or ".join(f'method = "{owner}"' for owner in owners)
+        return f"is no option of {kind.name}, but one of others: write {methods} beside it, or remove it."
     if found is None:
         return f"unknown key; {closest(name, option_names(kind))}"
     part, having = found

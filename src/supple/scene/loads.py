@@ -18,6 +18,18 @@ from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
 from supple.terms import Pressure, Term
 
 
+@dataclass(frozen=True, eq=False)
+class Load:
+    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
+
+    on: VertexSet
+    force: np.ndarray
+    ramp: AnyRamp | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}
+
+
 def surface_of(chosen: VertexSet) -> np.ndarray:
     """(k, 3) the surface triangles of a body whose three vertices are all chosen."""
     surface = chosen.body.mesh.surface

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.meshes import TriMesh
-from supple.scene import ramps
+from supple.scene import motions, ramps
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
@@ -17,6 +17,8 @@ from supple.scene.schema import (
     Attach,
     Cloth,
     Force,
+    Motion,
+    Obstacle,
     Pin,
     Pressure,
     Ramp,
@@ -25,6 +27,7 @@ from supple.scene.schema import (
     Spring,
     Target,
     Traction,
+    Vary,
     Where,
     Wind,
 )
@@ -79,8 +82,12 @@ class Reader:
             self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
+        for _, field, entry in self._entries("obstacle"):
+            self._obstacle(field, entry)
         for _, field, entry in self._entries("spring"):
             self._spring(field, entry)
+        for _, field, entry in self._entries("vary"):
+            self._vary(field, entry)
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
@@ -126,13 +133,28 @@ class Reader:
 
     def _pin(self, field: str, pin: Pin) -> None:
         vertices = self._vertices(field, pin.body, pin.where)
-        attempts = [
-            self.mistakes.attempt(f"{field}.motion[{i}]", motion.make) for i, motion in enumerate(pin.motion)
-        ]
-        motions = tuple(motion for motion in attempts if motion is not None)
-        if vertices is not None and len(motions) == len(pin.motion):
+        motions = self._motions(field, pin.motion)
+        if vertices is not None and motions is not None:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
+
+    def _motions(self, field: str, tables: list[Motion]) -> tuple[motions.Motion, ...] | None:
+        """None where one of them is wrong."""
+        attempts = [
+            self.mistakes.attempt(f"{field}.motion[{i}]", table.make) for i, table in enumerate(tables)
+        ]
+        made = tuple(motion for motion in attempts if motion is not None)
+        return made if len(made) == len(tables) else None
+
+    def _obstacle(self, field: str, entry: Obstacle) -> None:
+        shape = self.mistakes.attempt(f"{field}.shape", lambda: entry.shape.make(self.folder))
+        motions = self._motions(field, entry.motion)
+        if shape is not None and motions is not None:
+            motion = Compose(motions) if motions else None
+            self.mistakes.attempt(
+                field,
+                lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
+            )
 
     def _wind(self, field: str, entry: Wind) -> None:
         chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
@@ -185,6 +207,11 @@ class Reader:
         if a is not None and b is not None:
             options = entry.model_dump(include={"stiffness", "rest_length"})
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
+
+    def _vary(self, field: str, entry: Vary) -> None:
+        body, ramp = self._body(field, entry.body), self._ramp(f"{field}.ramp", entry.ramp)
+        if body is not None and ramp is not None:
+            self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:

@@ -12,21 +12,23 @@ from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
 from supple.scene import adding, loads
-from supple.scene.acting import AnyMotion, Load, Pin
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
-from supple.scene.loads import Inflation, Wind
+from supple.scene.loads import Inflation, Load, Wind
+from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
+from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
+from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene:
+class Scene(WithObstacles):
     """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
@@ -46,9 +48,11 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    obstacles: list[Obstacle] = field(default_factory=list, init=False)
+    springs: list[SpringSet] = field(default_factory=list, init=False)
+    varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
-    springs: list[SpringSet] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -255,6 +259,18 @@ class Scene:
         if isinstance(b, VertexSet | Body):
             b = self._vertices(b)
         self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+
+    def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
+        """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
+        the material has, `scene.vary(muscle, "activation", Ramp(times=(0, 1), fractions=(0, 1)))`.
+
+        Any number that a material declares may vary, for the body or for each element; directions and tensors
+        stay. An equilibrium has what it is in the end.
+        """
+        body = self._vertices(body).body
+        if any(each.body is body and each.parameter == parameter for each in self.varied):
+            raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
+        self.varied.append(varied(body, parameter, ramp))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

@@ -34,6 +34,7 @@ from supple.scene.cloth_tables import BendingChoice, Rest, Surface
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.material_tables import MaterialChoice, material_choice
+from supple.scene.obstacle_tables import ShapeTable
 from supple.scene.paths import located
 from supple.scene.tables import (
     FILE,
@@ -286,12 +287,11 @@ def composed(tables: list[Motion]) -> motions.Motion:
     return motions.Compose(tuple(table.make() for table in tables))
 
 
-class _OnBody(Table):
+class _OfBody(Table):
     solid: StrictStr | None = Field(
         None, description="Name of the solid; may be left out where there is only one body."
     )
     cloth: StrictStr | None = Field(None, description="Name of the cloth, in place of a solid.")
-    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:
@@ -303,6 +303,10 @@ class _OnBody(Table):
     def body(self) -> str | None:
         """Of either kind."""
         return self.cloth if self.solid is None else self.solid
+
+
+class _OnBody(_OfBody):
+    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
 
 def _axes(value: Any) -> Any:
@@ -346,11 +350,11 @@ class Pin(_OnBody):
 
 
 class Ramp(Table):
-    """What part of a load acts at which time; linear in between."""
+    """What part of a load or parameter there is at which time; linear in between."""
 
     times: Numbers = Field(description="Times [s], increasing.")
     fractions: Numbers = Field(
-        description="For each time, the fraction of the load that acts; before and after, the first and last."
+        description="For each time, the fraction of it; before and after, the first and last."
     )
 
     def make(self) -> ramps.Ramp:
@@ -429,6 +433,17 @@ class Attach(_OnBody):
     )
 
 
+class Obstacle(Table):
+    """Something rigid that solids cannot enter."""
+
+    shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
+    friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
+    name: StrictStr | None = Field(
+        None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
+    )
+    motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+
+
 class SpringEnd(Choice):
     """What springs lead to."""
 
@@ -438,7 +453,7 @@ class SpringEnd(Choice):
     )
     cloth: StrictStr | None = Field(None, description="Cloth, in place of a solid.")
     points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
-    where: Where | None = Field(None, description="Which vertices of the body; all of them unless given.")
+    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
     @property
     def body(self) -> str | None:
@@ -453,6 +468,15 @@ class Spring(_OnBody):
     stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")
     rest_length: Annotated[Coordinate, Field(ge=0)] | None = Field(
         None, description="Length at which a spring pulls nothing [m]; as long as it is at rest unless given."
+    )
+
+
+class Vary(_OfBody):
+    """A parameter of a body's material that varies in time."""
+
+    parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
+    ramp: Ramp = Field(
+        description="What part it has of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."
     )
 
 
@@ -646,7 +670,9 @@ class SceneTable(Table):
     pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
     wind: list[Wind] = Field([], description="Winds, each under [[wind]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
+    obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
     spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
+    vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")

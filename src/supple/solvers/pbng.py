@@ -2,6 +2,8 @@
 
 Each sweep visits the vertices colour by colour. A visit makes one modified Newton step on the potential as
 a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the positive definite bound Aᵢ of eq. 33.
+Obstacles add the force with which the vertex ends where they let it be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of
+the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from supple.algebra.matrix3 import dot, scale, solve_spd
+from supple.algebra.matrix3 import dot
 from supple.checks import check_iterations, flag
+from supple.contact import respond
 from supple.kernels import (
     all_lanes,
     divide,
@@ -27,8 +30,9 @@ from supple.kernels import (
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Problem
+from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
-from supple.problem.held import put_back
+from supple.problem.held import held_at, put_back
 from supple.problem.records import begin_step
 from supple.solvers.acceleration import (
     ACCELERATIONS,
@@ -67,7 +71,8 @@ def _visit(visit, place):
     batch = divide(place, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, ui)
-    step = scale(visit.omega, solve_spd(A, f))
+    N = held_at(vertices.held, batch)
+    step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, visit.omega)
     t = least_share(batch, limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0))
     moved = (ui[0] + t * step[0], ui[1] + t * step[1], ui[2] + t * step[2])
     finite = dot(moved, moved) < FARTHEST
@@ -79,8 +84,8 @@ def _visit(visit, place):
 
 
 @kernel
-def sweeps(team, steps, visit, colours, links, acceleration, iterations):
-    """That many accelerated sweeps in every step."""
+def sweeps(team, steps, visit, colours, links, acceleration, clamps, records, iterations):
+    """That many accelerated sweeps in every step; after each, the vertices are put out of obstacles."""
     bounds = colour_bounds(colours, 0)
     phase = 0
     for _ in range(steps.times):
@@ -89,6 +94,7 @@ def sweeps(team, steps, visit, colours, links, acceleration, iterations):
             phase = each_colour(team, phase, colours, bounds, visit)
             phase = sweep_links(links, team, phase, visit.u, visit.anchor, visit.omega)
             phase = accelerate(acceleration, team, phase, iteration, visit.u)
+            phase = clamp_all(clamps, team, phase, records)
 
 
 @dataclass(frozen=True)
@@ -170,9 +176,11 @@ class PBNGRun(Run):
             self._see_stencils()
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         acceleration = self.acceleration.ahead(iterations)
-        phases = iterations * (self.colours + acceleration.phases)
-        work = visit, p.layout.batch_colours, self.links, acceleration, iterations
+        phases = iterations * (self.colours + acceleration.phases + p.contacts.phases)
+        clamps = p.contacts.clamp(*self.acceleration.follows), p.device.records
+        work = visit, p.layout.batch_colours, self.links, acceleration, *clamps, iterations
         p.device.step(sweeps, phases, *work, widest=p.layout.widest)
+        p.contacts.detect()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -97,28 +97,28 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the cells around each vertex over their volume at rest [J/m³]."""
-    return means_of(model, positions, "energy")
+    return means_of(model, positions, "energy", step)
 
 
 def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the cells around each
     vertex."""
-    return means_of(model, positions, "von_mises")
+    return means_of(model, positions, "von_mises", step)
 
 
 def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """-tr(σ)/3 [Pa], the mean over the cells around each vertex."""
-    return means_of(model, positions, "pressure")
+    return means_of(model, positions, "pressure", step)
 
 
 def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The largest eigenvalue of the Cauchy stress [Pa], the mean over the cells around each vertex."""
-    return means_of(model, positions, "principal_stresses")[:, 0]
+    return means_of(model, positions, "principal_stresses", step)[:, 0]
 
 
 def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The largest principal stretch, the mean over the cells around each vertex."""
-    return means_of(model, positions, "principal_stretches")[:, 0]
+    return means_of(model, positions, "principal_stretches", step)[:, 0]
 
 
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
