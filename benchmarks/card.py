@@ -131,8 +131,8 @@ def main() -> None:
                 figures = measured(scene, *how)
                 print(name, device, "again:", json.dumps(figures), flush=True)
             if times:
-                figures["kernels"] = {k: [len(v), sum(v), max(v)] for k, v in times.items()}
-                for kernel, (count, total, most) in sorted(
+                figures["kernels"] = {k: [len(v), sum(v)] for k, v in times.items()}
+                for kernel, (count, total) in sorted(
                     figures["kernels"].items(), key=lambda item: -item[1][1]
                 ):
                     print(f"    {kernel:24} {count:5} x {1e3 * total / count:9.3f} ms = {1e3 * total:9.2f}")

@@ -7,7 +7,7 @@ import math
 from supple.problem import Balance, Problem
 from supple.report import Outcome
 from supple.solvers import Run
-from supple.solvers.certificate import Certificate, certify
+from supple.solvers.certificate import Certificate, certify, prepare
 from supple.stop import Stop
 
 CLOSER = 2.0, 10.0
@@ -22,6 +22,8 @@ class Certifying:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
         self._able = problem.copies == 1 and not problem.contacts
         self._timed = stop.time_budget is not None
+        if self._able and self._wanted is not None and not self._timed:
+            prepare(problem)
         self._below = math.inf
         self._saddle: Balance | None = None
         self._cut_short = False

@@ -93,8 +93,8 @@ class _Solving:
         self._look()
         self.method = solver.begin(problem)  # which may move u already
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
-        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.certifying = Certifying(problem, stop)
+        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = stop.tolerance is not None or record or watch is not None or self.method.guarded
 
     def run(self) -> None:

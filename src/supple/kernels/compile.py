@@ -23,6 +23,9 @@ numba_config: Any = config
 
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
 INLINED: Any = {"forceinline": True, **_OPTIONS}
+UNCOUNTED: Any = {"_nrt": False}
+"""Arrays are the caller's, and nobody counts references to them: to compile that for every array in every
+tuple takes longer than all else."""
 
 
 class _Ingredient(CPUDispatcher):
@@ -54,7 +57,7 @@ def passage(function: Callable) -> Any:
 
 
 def _ingredient(function: Callable, options: dict[str, Any], compiler: type = IngredientCompiler) -> Any:
-    dispatcher = njit(pipeline_class=compiler, **options)(function)
+    dispatcher = njit(pipeline_class=compiler, **options, **UNCOUNTED)(function)
     if _is_compiled(dispatcher):
         dispatcher.__class__ = _Ingredient
     return dispatcher
@@ -69,7 +72,7 @@ def let_choose(
 ) -> None:
     """Let `choose` give the implementation of a function in kernels of every target."""
     overload(function, jit_options=options, strict=strict)(choose)
-    options = {"pipeline_class": compiler, **options}
+    options = {"pipeline_class": compiler, **options, **UNCOUNTED}
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
@@ -164,8 +167,18 @@ def _overload_like(example, values):
 
 
 def kernel(function: Callable) -> Any:
-    """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs."""
-    options: Any = {"nogil": True, "cache": can_keep(), "no_cfunc_wrapper": True, **_OPTIONS}
+    """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs. It
+    makes no arrays."""
+    return _kernel(function, UNCOUNTED)
+
+
+def maker(function: Callable) -> Any:
+    """A kernel that makes arrays of its own; what it calls returns none."""
+    return _kernel(function, {})
+
+
+def _kernel(function: Callable, counting: dict[str, Any]) -> Any:
+    options: Any = {"nogil": True, "cache": can_keep(), "no_cfunc_wrapper": True, **_OPTIONS, **counting}
     previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(cache_directory())
     try:
         dispatcher = njit(pipeline_class=KernelCompiler, **options)(function)

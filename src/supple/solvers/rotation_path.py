@@ -42,8 +42,9 @@ from supple.kernels import (
     store,
     strides,
 )
-from supple.linear import Assembly
+from supple.linear import Assembly, Multilevel
 from supple.linear.filling import host_elements
+from supple.linear.pattern import sort_corners
 from supple.linear.tiles import each_row
 from supple.problem import Problem
 from supple.problem.records import Follow
@@ -326,20 +327,28 @@ class RotationPath:
         p, pattern = self.problem, self.assembly.pattern
         total = np.zeros(len(pattern.indices))
         for k, term in enumerate(p.model.terms):
-            slots, blocks = pattern.slots[k].ravel(), _laplacian(term, p, k).ravel()
-            kept = slots >= 0
-            total += np.bincount(slots[kept], blocks[kept], len(total))
+            if isinstance(term, Elastic):
+                weight = term.volume * _mean_stiffness(term)
+                _add_laplacian(pattern.slots[k], term.gradients, weight, total)
+            else:
+                slots, blocks = pattern.slots[k].ravel(), _mean_blocks(term, p, k).ravel()
+                kept = slots >= 0
+                total += np.bincount(slots[kept], blocks[kept], len(total))
         return total
 
     @property
     def _laplace(self) -> Laplace:
-        inertia, pattern = self.problem.loads.inertia, self.assembly.pattern
+        p, pattern = self.problem, self.assembly.pattern
+        inertia = p.loads.inertia
         if self._inertia is None or not np.array_equal(inertia, self._inertia):
             self._inertia = inertia.copy()
             values = self._stiffness.copy()
             values[pattern.diagonal] += inertia[self.assembly.free]
             shape = (pattern.rows, pattern.rows)
-            self._solver = Laplace(csr_array((values, pattern.indices, pattern.indptr), shape), self._device)
+            L = csr_array((values, pattern.indices, pattern.indptr), shape)
+            hierarchy: Multilevel = p.shared("multilevel", lambda: Multilevel(self.assembly))
+            levels = hierarchy.levels if hierarchy.basis is None else None
+            self._solver = Laplace(L, self._device, levels)
         return self._solver
 
 
@@ -368,11 +377,10 @@ def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Pro
     m, k = term.vertices.shape
     weights = np.zeros(rows * lanes)
     weights[:m] = term.volume * _mean_stiffness(term)
-    at = number[term.vertices].ravel()
-    kept = np.flatnonzero(at >= 0)
-    order = kept[np.argsort(at[kept], kind="stable")]
+    at = number[term.vertices].ravel().astype(np.int32)
     start = np.zeros(number.max(initial=-1) + 2, np.int64)
-    np.cumsum(np.bincount(at[kept], minlength=len(start) - 1), out=start[1:])
+    order = np.empty(int((at >= 0).sum()), np.int64)
+    sort_corners(at, start, order)
     element, corner = np.divmod(order, k)
     row, lane = np.divmod(element, lanes)
     which = (row * 3 * k + 3 * corner) * lanes + lane
@@ -382,12 +390,21 @@ def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Pro
     return Turning(elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns)
 
 
-def _laplacian(term: Term, problem: Problem, index: int) -> np.ndarray:
-    """(m, k, k) [N/m] what a term adds: V μ gₐ·g_b of elements, a third of the trace of its blocks of
-    others."""
-    if isinstance(term, Elastic):
-        weight = term.volume * _mean_stiffness(term)
-        return weight[:, None, None] * (term.gradients @ term.gradients.transpose(0, 2, 1))
+@kernel
+def _add_laplacian(slots, gradients, weight, total):
+    """V μ gₐ·g_b of elements to the blocks slots (m, k, k), negative ones being none."""
+    for e in range(len(slots)):
+        for a in range(slots.shape[1]):
+            for b in range(slots.shape[2]):
+                if slots[e, a, b] >= 0:
+                    product = 0.0
+                    for i in range(3):
+                        product += gradients[e, a, i] * gradients[e, b, i]
+                    total[slots[e, a, b]] += weight[e] * product
+
+
+def _mean_blocks(term: Term, problem: Problem, index: int) -> np.ndarray:
+    """(m, k, k) [N/m] a third of the traces of a term's blocks at rest."""
     at_rest = np.zeros_like(problem.u)
     elements = host_elements(problem, index)
     full = term.hessian_blocks(elements, at_rest, "projected", problem.device.threads)
