@@ -27,6 +27,7 @@ __all__ = [
     "Cloth",
     "Comparison",
     "Compute",
+    "Contact",
     "Corotated",
     "Cylinder",
     "Descent",

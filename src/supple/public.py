@@ -51,6 +51,7 @@ from supple.scene import (
     Box,
     Capsule,
     Cloth,
+    Contact,
     Cylinder,
     Keyframes,
     Obstacle,

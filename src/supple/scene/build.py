@@ -14,6 +14,7 @@ from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.scene.acting import Pin
 from supple.scene.bodies import Body
+from supple.scene.contact import contact_of, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.motions import Motion
 from supple.scene.obstacles import obstacles_of, refuse_inside
@@ -84,7 +85,7 @@ def assembled(scene: Scene) -> Model:
     mass = np.concatenate([body.masses for body in scene.bodies])
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
-    return Model(
+    model = Model(
         rest=rest,
         mass=mass,
         force=force,
@@ -102,6 +103,7 @@ def assembled(scene: Scene) -> Model:
         duration=_duration(scene),
         obstacles=obstacles_of(scene),
     )
+    return with_contact(scene, model)
 
 
 def _duration(scene: Scene) -> float:
@@ -129,7 +131,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
     refuse_inside(scene, pinned)
-    if scene.obstacles:  # which may hold what falls
+    if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
         return
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         mass = np.concatenate([body.masses for body in scene.bodies])
