@@ -28,6 +28,7 @@ __all__ = [
     "Cloth",
     "Comparison",
     "Compute",
+    "Contact",
     "Corotated",
     "Cylinder",
     "Descent",

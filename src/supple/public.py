@@ -65,6 +65,7 @@ from supple.scene import (
     Box,
     Capsule,
     Cloth,
+    Contact,
     Cylinder,
     Keyframes,
     Obstacle,

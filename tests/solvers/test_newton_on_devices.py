@@ -48,9 +48,7 @@ def test_steps_are_those_of_the_cpu(name, solver):
 def test_states_in_float32_are_certified_and_brought_back():
     scene = SCENES["block"]()
     exact = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-10)
-    found = supple.equilibrium(
-        scene, Descent(ahead=0), tolerance=1e-4, device="cuda", precision="float32"
-    )
+    found = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-4, device="cuda", precision="float32")
     assert found.report.outcome is Outcome.CONVERGED
     assert found.report.certificate.stable
     off = np.abs(found.positions - exact.positions).max()

@@ -16,6 +16,7 @@ from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
+from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.loads import Inflation, Load, Wind
@@ -35,7 +36,8 @@ class Scene(WithObstacles):
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
-    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time.
+    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
+    contact: how bodies see each other and themselves, "none", "weak" or a `Contact` with its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -45,6 +47,7 @@ class Scene(WithObstacles):
     substeps: int = 1
     damping: float = 0.0
     gravity_ramp: AnyRamp | None = None
+    contact: Contact | Method = "none"
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
@@ -69,6 +72,7 @@ class Scene(WithObstacles):
         self.substeps = count(self.substeps, "substeps")
         self.damping = part(self.damping, "damping")
         self.gravity_ramp = check_ramp(self.gravity_ramp)
+        self.contact = contact_of(self.contact)
 
     def __getstate__(self) -> dict[str, Any]:
         further = [picklable(make, "a term of one's own", "function") for make in self.further]
