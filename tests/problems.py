@@ -8,17 +8,28 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS, Material
+from supple.materials import MATERIALS, MEMBRANES, Material
 from supple.model import Model
 from supple.problem import Problem
-from supple.terms import PointSprings, Springs, TriangleElasticity
+from supple.terms import (
+    HingeBending,
+    IsometricBending,
+    PointSprings,
+    Springs,
+    TriangleElasticity,
+    bending_terms,
+)
 
 YOUNG, POISSON = 1e3, 0.3
 
 PRECISIONS = ("float32", "float64")
 
-BARRIERS = [name for name, kind in MATERIALS.items() if kind.barrier]
-FINITE = [name for name, kind in MATERIALS.items() if not kind.barrier]
+HAND_WRITTEN = {name: kind for name, kind in MATERIALS.items() if not hasattr(kind, "psi")}
+"""Materials whose derivatives are formulas: every solver is tried with all of them. Those of the others come
+from ψ alone, so that a few of them stand for all."""
+
+BARRIERS = [name for name, kind in HAND_WRITTEN.items() if kind.barrier]
+FINITE = [name for name, kind in HAND_WRITTEN.items() if not kind.barrier]
 """Materials whose energy is finite for every F."""
 
 SELF_RIGHTING = ("corotated", "neo_hookean", "stable_neo_hookean")
@@ -45,9 +56,10 @@ NEWTONS = {
 def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any) -> Any:
     """A material of the list with parameters that suit the problems below; what it declares beside these is
     as in its examples."""
-    kind, given = MATERIALS[name], {"young": young, "poisson": poisson, **given}
+    kind, given = (MATERIALS | MEMBRANES)[name], {"young": young, "poisson": poisson, **given}
     declared = [parameter.name for parameter in kind.parameters]
-    return kind.example(**{key: value for key, value in given.items() if key in declared})
+    softer = {p.name: kind.examples()[p.name] * YOUNG / 1e5 for p in kind.parameters if p.unit == "Pa"}
+    return kind.example(**softer | {key: value for key, value in given.items() if key in declared})
 
 
 def face(axis: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -254,5 +266,45 @@ def hung_net(stiffness=300.0, stretch=1.25, **changes):
 def membrane(name="corotated", young=1e5, **changes):
     """A drum: a membrane, held at its border and stretched."""
     points, triangles = sheet()
-    term = TriangleElasticity.from_mesh(points, triangles, material(name, young=young), THICKNESS)
+    kind = material(name, young=young) if isinstance(name, str) else name
+    term = TriangleElasticity.from_mesh(points, triangles, kind, THICKNESS)
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
+
+
+BIAS = supple.WovenStVK(
+    weft=2e5, warp=5e4, shear=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
+)
+"""A weave that lies across the axes."""
+
+
+def bent(cells=4):
+    """A sheet rolled to a part of a cylinder, and ruffled: points (n, 3) and triangles (m, 3)."""
+    points, triangles = sheet(cells)
+    x, y, _ = points.T
+    return np.stack([np.sin(x), y, 1 - np.cos(x) + 0.05 * np.sin(7 * x + 5 * y)], axis=1), triangles
+
+
+def hinged(stiffness=3.0, shape=bent, **options):
+    """Nothing but hinges, between the triangles of a shape at rest."""
+    points, triangles = shape()
+    return model_of(
+        points,
+        *bending_terms(HingeBending(stiffness, **options), points, triangles, points),
+        gravity=(0, 0, 0),
+    )
+
+
+def isometric(stiffness=3.0):
+    """Nothing but isometric bending of a flat sheet."""
+    points, triangles = sheet()
+    return model_of(
+        points, *bending_terms(IsometricBending(stiffness), points, triangles, points), gravity=(0, 0, 0)
+    )
+
+
+def plate(bending=HingeBending, stiffness=0.05, **changes):
+    """A drum that also resists bending."""
+    points, triangles = sheet()
+    term = TriangleElasticity.from_mesh(points, triangles, material("corotated", young=1e5), THICKNESS)
+    terms = (term, *bending_terms(bending(stiffness), points, triangles, points))
+    return model_of(points, *terms, pinned=border(points), **{"stretch": 1.1, **changes})

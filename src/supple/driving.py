@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,12 @@ class Driving:
             raise TypeError(f"{what}; got {shown(given)}")
         if len(states) != (self.copies or 1):
             raise ValueError(f"{what}; got {counted(len(states), 'state')}")
-        return [self.rounded(sound(one, self.model.vertices)) for one in states]
+        return [self.rounded(sound(one, self.model)) for one in states]
 
     def rounded(self, state: State) -> State:
         """A state of its own in the precision of the problem."""
-        return State(state.displacements.astype(self.dtype), state.velocities.astype(self.dtype))
+        u, v = state.displacements.astype(self.dtype), state.velocities.astype(self.dtype)
+        return replace(state, displacements=u, velocities=v)
 
     def chosen(self, copies: Sequence[int]) -> list[int]:
         """The numbers of some of the copies."""

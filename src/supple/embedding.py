@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from supple.checks import finite_rows, shown
-from supple.meshes import TetMesh, TriMesh
+from supple.meshes import Mesh, TriMesh
 from supple.meshes.closest import closest_in_body
 
 if TYPE_CHECKING:
@@ -52,11 +52,10 @@ class Skin(Protocol):
 
 
 class Boundary:
-    """The boundary of a mesh itself, without the vertices inside."""
+    """The boundary of a mesh itself, without the vertices inside; all of it where it is a surface."""
 
-    uv = None
-
-    def __init__(self, mesh: TetMesh) -> None:
+    def __init__(self, mesh: Mesh) -> None:
+        self.uv = mesh.uv
         self.vertices = mesh.surface_vertices
         self.triangles = np.searchsorted(self.vertices, mesh.surface).astype(np.int32)
 
@@ -76,7 +75,7 @@ class Boundary:
 
 
 class Embedding:
-    """A surface tied to a tetrahedral mesh; made by `embed`.
+    """A surface tied to a mesh of tetrahedra, or of triangles, which contain nothing; made by `embed`.
 
     A point inside has the barycentric coordinates w of its tetrahedron, x(p) = Σ_j w_j x_j. A point outside
     is tied to the closest point of the boundary and keeps its offset d from there, which turns and stretches
@@ -86,11 +85,11 @@ class Embedding:
     whose closest point is on an edge.
     """
 
-    def __init__(self, surface: TriMesh, mesh: TetMesh) -> None:
+    def __init__(self, surface: TriMesh, mesh: Mesh) -> None:
         self.surface, self.mesh = surface, mesh
         vertices, weights = closest_in_body(surface.points, mesh)
-        k, n = len(vertices), mesh.n_vertices
-        rows = np.arange(0, 4 * k + 1, 4)
+        (k, corners), n = vertices.shape, mesh.n_vertices
+        rows = np.arange(0, corners * k + 1, corners)
         self._weights = csr_array((weights.ravel(), vertices.ravel(), rows), shape=(k, n))
         offset = surface.points - self._weights @ mesh.points
         self.distance = np.linalg.norm(offset, axis=1)
@@ -142,18 +141,19 @@ class Embedding:
     @property
     def nearest(self) -> np.ndarray:
         """(k,) the vertex of the mesh that each point of the surface follows most."""
-        most = self._weights.data.reshape(-1, 4).argmax(axis=1)
-        return self._weights.indices.reshape(-1, 4)[np.arange(len(most)), most]
+        corners = self.mesh.corners
+        most = self._weights.data.reshape(-1, corners).argmax(axis=1)
+        return self._weights.indices.reshape(-1, corners)[np.arange(len(most)), most]
 
     def __repr__(self) -> str:
         return f"<Embedding: {self.surface!r} in {self.mesh!r}, {len(self._outside)} points outside>"
 
 
-def embed(surface: TriMesh, body: Body | TetMesh) -> Embedding:
+def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
     """Tie a detailed surface to a body's mesh at rest. Points far outside the mesh are warned about."""
-    mesh = body if isinstance(body, TetMesh) else getattr(body, "mesh", None)
-    if not isinstance(mesh, TetMesh):
-        raise TypeError(f"a surface is embedded in a body of a scene or a TetMesh, got {shown(body)}")
+    mesh = body if isinstance(body, Mesh) else getattr(body, "mesh", None)
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"a surface is embedded in a body of a scene or a mesh, got {shown(body)}")
     if not isinstance(surface, TriMesh):
         raise TypeError(
             f"a surface is a TriMesh, for example supple.load_surface('body.obj'); got {shown(surface)}"
@@ -182,7 +182,7 @@ def _frames(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return np.stack([b - a, c - a, normal / np.where(length > 0, length, 1)], axis=2)
 
 
-def _mean_over_triangles(mesh: TetMesh) -> csr_array:
+def _mean_over_triangles(mesh: Mesh) -> csr_array:
     """(n, t): takes values on the boundary triangles to means, weighted by area, around each vertex."""
     area = np.linalg.norm(TriMesh(mesh.points, mesh.surface).area_vectors, axis=1)
     triangle = np.repeat(np.arange(len(area)), 3)
@@ -192,7 +192,7 @@ def _mean_over_triangles(mesh: TetMesh) -> csr_array:
     return csr_array((share, (mesh.surface.ravel(), triangle)), shape=shape)
 
 
-def _mean_edge(mesh: TetMesh) -> float:
+def _mean_edge(mesh: Mesh) -> float:
     corners = mesh.points[mesh.surface]
     return float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean())
 
@@ -203,11 +203,15 @@ class Part(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def mesh(self) -> TetMesh: ...
+    def mesh(self) -> Mesh: ...
     @property
     def vertices(self) -> slice: ...
     @property
     def skin(self) -> Skin | None: ...
+    @property
+    def rest_measures(self) -> np.ndarray:
+        """Volumes (m,) [m³] of its tetrahedra, or areas [m²] of its triangles, where nothing is stretched."""
+        ...
 
 
 def skin_of(body: Part) -> Skin:

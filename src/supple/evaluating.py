@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Unpack
 
@@ -14,7 +14,7 @@ from supple.checks import finite_rows, floats, shown
 from supple.compute import Compute
 from supple.evaluation import FIGURES, Deformations, Evaluation, Pulls
 from supple.meshes.measures import means_at_vertices
-from supple.model import Model, Step
+from supple.model import Model, Step, padded, places
 from supple.problem import Problem
 from supple.problem.element_values import (
     COUNT,
@@ -30,7 +30,7 @@ from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solving import make_problem
-from supple.terms import Term, inversion
+from supple.terms import Term
 
 DEFAULT = Compute()
 
@@ -73,11 +73,8 @@ def evaluation_of(
     problem = _problem_at(model, step, compute)
     internal = _internal_force(problem, positions)
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
-    solids = [
-        values for k, values in enumerate(terms) if isinstance(values, Deformations) and _is_solid(problem, k)
-    ]
     return Evaluation(
-        **_joined(solids, model.tets),
+        **_joined([values for values in terms if isinstance(values, Deformations)], model.cells),
         model=model,
         positions=positions,
         internal_force=internal,
@@ -118,6 +115,7 @@ def _problem(model: Model, compute: Compute) -> Problem:
         prescribed=lambda t: nothing,
         varying=(),
         velocities=None,
+        obstacles=None,
     )
     return make_problem(alone, False, compute)
 
@@ -131,23 +129,25 @@ def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """(n, ...) one of `FIGURES`, the mean over the tetrahedra around each vertex; energies per volume at rest
-    [J/m³]. Nothing else is evaluated: for pictures while something moves."""
+    """(n, ...) one of `FIGURES`, the mean over the cells around each vertex; energies per volume at rest
+    [J/m³]; NaN where there are none of a material. Nothing else is evaluated: for pictures while something
+    moves."""
     problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
-    solids = [k for k in range(len(model.terms)) if _is_solid(problem, k)]
     quantity = Stored if figure == "energy" else Figures
-    numbers = [element_values(problem, k, quantity)[:, FIGURES[figure]] for k in solids]
-    terms = [model.terms[k] for k in solids]
-    vertices, volume = (np.concatenate([getattr(t, name) for t in terms]) for name in ("vertices", "volume"))
-    values = np.concatenate(numbers)
-    values = values / volume if figure == "energy" else values
-    return means_at_vertices(values, vertices, volume, model.vertices)
-
-
-def _is_solid(problem: Problem, k: int) -> bool:
-    """Whether a term's elements have a deformation gradient and a volume."""
-    return is_deformed(problem, k) and inversion.known(type(problem.layout.elements[k].rows))
+    values, cells, volume = [], [], []
+    for k, term in enumerate(model.terms):
+        if is_deformed(problem, k):
+            numbers = element_values(problem, k, quantity)[:, FIGURES[figure]]
+            rest = term.volume  # type: ignore[attr-defined]
+            values.append(numbers / rest if figure == "energy" else numbers)
+            cells.append(padded(term.vertices, 4))
+            volume.append(rest)
+    if not values:
+        return np.full(model.vertices, np.nan)
+    return means_at_vertices(
+        np.concatenate(values), np.concatenate(cells), np.concatenate(volume), model.vertices
+    )
 
 
 def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
@@ -163,23 +163,27 @@ def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
     )
 
 
-def _joined(parts: list[Deformations], tets: np.ndarray) -> dict[str, np.ndarray]:
-    """All tetrahedra in the order of the model, which has them body after body, not material by material."""
-    if len(parts) == 1 and np.array_equal(parts[0].vertices, tets):
+def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarray]:
+    """All cells (m, k) in the order of the model, which has them body after body, not material by material;
+    NaN for those without a deformation gradient."""
+    if len(parts) == 1 and np.array_equal(parts[0].vertices, cells):
         return dict(vars(parts[0]))
-    none, no_matrices = np.empty(0), np.empty((0, 3, 3))
-    no_figures, no_vertices = np.empty((0, COUNT[Figures])), np.empty((0, 4), np.int32)
-    parts = parts or [
-        Deformations(no_vertices, none, none, no_matrices, no_matrices, no_figures, none.astype(bool))
-    ]
-    names = [field.name for field in fields(Deformations)]
-    together = {name: np.concatenate([vars(part)[name] for part in parts]) for name in names}
-    found = together["vertices"]
-    if found.shape == tets.shape and not np.array_equal(found, tets):
-        order = np.empty(len(tets), np.int64)
-        order[np.lexsort(tets.T)] = np.lexsort(found.T)
-        together = {name: values[order] for name, values in together.items()}
-    return together
+    matrices = np.full((len(cells), 3, 3), np.nan)
+    numbers = np.full(len(cells), np.nan)
+    found = {
+        "vertices": cells,
+        "rest_volume": numbers.copy(),
+        "element_energy": numbers.copy(),
+        "deformation_gradient": matrices,
+        "piola": matrices.copy(),
+        "figures": np.full((len(cells), COUNT[Figures]), np.nan),
+        "linear": np.zeros(len(cells), bool),
+    }
+    for part in parts:
+        here = places(padded(part.vertices, cells.shape[1]), cells)
+        for name in found.keys() - {"vertices"}:
+            found[name][here[here >= 0]] = vars(part)[name][here >= 0]
+    return found
 
 
 def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from supple.checks import closest, each, shown
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
+from supple.words import counted
 
 FIGURES: dict[str, Any] = {
     "energy": 0,
@@ -32,7 +33,8 @@ class Deformations:
     from these, see the properties; linear (m,): whether their material is one for small deformations, which
     has one stress only.
 
-    Triangles have the F that keeps their thickness, and with it a stress across their plane.
+    Triangles have the F that keeps their thickness, so J is their area over that at rest, and with it a
+    stress across their plane.
     """
 
     vertices: np.ndarray
@@ -117,22 +119,23 @@ class Reaction:
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Quantities for files by name: those of vertices (n, ...), and those of tetrahedra (m, ...)."""
+    """Quantities for files by name: those of vertices (n, ...), and those of cells (m, ...)."""
 
     vertices: dict[str, np.ndarray] = field(default_factory=dict)
-    tets: dict[str, np.ndarray] = field(default_factory=dict)
+    cells: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def all(self) -> dict[str, np.ndarray]:
-        return self.vertices | self.tets
+        return self.vertices | self.cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Deformations):
     """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
 
-    Arrays with one row for each element are those of all tetrahedra, body after body; `terms` has them for
-    each kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
+    Arrays with one row for each element are those of all cells, tetrahedra of solids and triangles of cloth,
+    body after body; where there are both, the fourth vertex of a triangle is -1. `terms` has them for each
+    kind of element, `Deformations` or `Pulls`, in the order that the model has. internal_force (n, 3)
     [N] of all elements on every vertex; external_force (n, 3) [N], gravity and loads.
     """
 
@@ -185,12 +188,18 @@ class Evaluation(Deformations):
     @cached_property
     def stored_energy(self) -> float:
         """Of all elements [J]."""
-        return float(sum(term.element_energy.sum() for term in self.terms))
+        return self._energy_of(loads=False)
+
+    def _energy_of(self, loads: bool) -> float:
+        """Of terms that are loads, such as pressure, or of all others [J]."""
+        pairs = zip(self.model.terms, self.terms, strict=True)
+        return float(sum(values.element_energy.sum() for term, values in pairs if term.loads is loads))
 
     @cached_property
     def load_energy(self) -> float:
-        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest."""
-        return -float((self.external_force * (self.positions - self.model.rest)).sum())
+        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest, and of pressure, -p V."""
+        dead = -float((self.external_force * (self.positions - self.model.rest)).sum())
+        return dead + self._energy_of(loads=True)
 
     @property
     def energy(self) -> float:
@@ -202,12 +211,12 @@ class Evaluation(Deformations):
         """What is stored in each body [J], by its name; attachments belong to none."""
         stored = np.zeros(self.model.vertices)
         for term, values in zip(self.model.terms, self.terms, strict=True):
-            if not term.ties:
+            if not term.ties and not term.loads:
                 stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) means over the tetrahedra around each vertex, weighted by their volumes at rest, of values
+        """(n, ...) means over the cells around each vertex, weighted by their volumes at rest, of values
         (m, ...); NaN where there are none."""
         return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
 
@@ -219,14 +228,14 @@ class Evaluation(Deformations):
 
     def __repr__(self) -> str:
         return (
-            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} tetrahedra, "
+            f"<Evaluation: {self.model.vertices:,} vertices, {counted(len(self.vertices), 'cell')}, "
             f"energy {self.energy:.6g} J>"
         )
 
 
 QUANTITIES = {
     "energy_density": "strain energy per volume at rest [J/m³]",
-    "volume_ratio": "volume over that at rest, J",
+    "volume_ratio": "volume over that at rest, J; of cloth the area's",
     "deformation_gradient": "F, 3×3",
     "piola": "first Piola-Kirchhoff stress P, 3×3 [Pa]",
     "cauchy": "Cauchy stress, 3×3 [Pa]",
@@ -242,7 +251,7 @@ QUANTITIES = {
 """What files can have of an evaluation, by name."""
 
 OF_VERTICES = {name for name in QUANTITIES if name.endswith("_force")}
-"""Those with a row for each vertex; all others have one for each tetrahedron."""
+"""Those with a row for each vertex; all others have one for each cell."""
 
 
 def quantities_named(names: str | Iterable[str] | None) -> list[str]:

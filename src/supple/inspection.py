@@ -12,8 +12,10 @@ from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
-from supple.scene.acting import Load, Pin
+from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
+from supple.scene.loads import Load
+from supple.scene.pins import Pin
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.scene.varying import Varied
@@ -23,19 +25,22 @@ from supple.terms import PointSprings, Springs, WeakConstraints
 REST = 10
 """Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
 
+MEASURES = {"tet": "volume", "triangle": "area"}
+"""What a cell has at rest [m³ or m²]."""
+
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
-    """Vertices, tets, components, how many vertices are pinned wholly or, as rollers, along some directions,
-    in how many ways bodies can still move without deforming, clock, pins and loads, colours of vertices,
-    elements and clusters of up to cluster_size elements, the worst elements of every body, and the memory
-    that each solver needs [MB]."""
+    """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
+    directions, in how many ways bodies can still move without deforming, clock, pins and loads, colours of
+    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, and the
+    memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
     model = build_model(scene)
     return {
         "vertices": model.vertices,
-        "tets": len(model.tets),
+        **cell_counts(scene.bodies),
         "components": sum(body.mesh.n_components for body in scene.bodies),
         "pinned": int(np.count_nonzero(~model.free)),
         "rollers": len(model.rollers),
@@ -89,17 +94,23 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
     return {
         "name": body.name,
         "vertices": mesh.n_vertices,
-        "tets": mesh.n_tets,
+        "kind": body.kind,
+        **cell_counts([body]),
         "components": mesh.n_components,
-        "volume": mesh.volume,
-        "mass": float(mesh.masses(body.density).sum()),
+        "volume": body.volume,
+        "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
+        "findings": body.material.findings(),
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
         "worst_elements": [
-            {"tet": int(e), "quality": float(mesh.quality[e]), "volume": float(mesh.volumes[e])}
+            {
+                mesh.cell: int(e),
+                "quality": float(mesh.quality[e]),
+                MEASURES[mesh.cell]: float(mesh.measures[e]),
+            }
             for e in mesh.worst(worst)
         ],
     }
@@ -162,6 +173,7 @@ def _memory(model: Model) -> dict[str, dict[str, float]]:
 
 def _bytes(model: Model, solver: Solver, size: int) -> int:
     """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
-    tets, visits = len(model.tets), int(np.count_nonzero(model.free[model.tets]))
-    total = visits * (REST * size + 12) + tets * (REST * size + 16) + model.vertices * (20 * size + 100)
+    elements, stencils = model.elements, [term.vertices for term in model.terms]
+    visits = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)
+    total = visits * (REST * size + 12) + elements * (REST * size + 16) + model.vertices * (20 * size + 100)
     return total + solver.memory(model, size)

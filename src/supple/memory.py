@@ -18,16 +18,18 @@ MODEL, PER_NUMBER = 550, 105
 """Bytes per element, and per byte of a number, while a problem is set up; measured: 618 and 119."""
 
 
-def refuse_too_many(vertices: float, tets: float, kind: str, solved: bool = False) -> None:
-    """Refuse a mesh, such as a "block", for which there cannot be memory, before it is made. solved: count
-    what solving it needs too, in float32 at least."""
+def refuse_too_many(
+    vertices: float, count: float, kind: str, solved: bool = False, cells: str = "tetrahedra"
+) -> None:
+    """Refuse a mesh, such as a "block", for which there cannot be memory, before it is made. count: of its
+    cells. solved: count what solving it needs too, in float32 at least."""
     if vertices > MOST_VERTICES:
         raise ValueError(
             f"the {kind} would have {say_count(vertices)} vertices; at most {MOST_VERTICES:,} can be "
             "numbered."
         )
-    needed = (MESH + (MODEL + 4 * PER_NUMBER if solved else 0)) * tets
-    _refuse(needed, f"{'simulating ' if solved else ''}a {kind} of {say_count(tets)} tetrahedra")
+    needed = (MESH + (MODEL + 4 * PER_NUMBER if solved else 0)) * count
+    _refuse(needed, f"{'simulating ' if solved else ''}a {kind} of {say_count(count)} {cells}")
 
 
 def refuse_large_problem(elements: int, number: int) -> None:

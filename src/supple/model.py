@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from supple.contact import Obstacles
 from supple.terms import Term, TetElasticity
 
 if TYPE_CHECKING:
@@ -28,14 +30,16 @@ class Model:
     rest (n, 3) rest positions [m]; mass (n,) lumped masses [kg]; force (n, 3) constant external forces
     [N]; pinned (k,) sorted ids of vertices whose positions are prescribed, wholly or along some directions;
     prescribed(t) their positions (k, 3) at time t [s] (t = inf is the end of every motion); terms: the
-    energies; tets (m, 4): all tetrahedra, for counting inversions and for output; bodies: what they are parts
-    of, for output; varying: forces (n, 3) [N] that act beside the constant ones, each with the fraction of it
-    that acts at time t; velocities (n, 3) [m/s] at the start, None for none; supports: the name of each pin,
-    its vertices (k,) and the directions (d, 3) or (k, d, 3) along which it holds them, None for all; held
-    (k, 3, 3): the projections N = Σ n nᵀ onto the orthonormal directions n along which each pinned vertex is
-    held, I where it is wholly, None where all are; duration [s]: when motions and ramps end; followers:
-    who says which stencils the term of a number has as the vertices move (`problem.Follower`); changing:
-    numbers of terms whose materials vary, each with t -> its material; `terms` has that of the end.
+    energies; tets (m, 4): all tetrahedra; bodies: what cells are parts of, for output; varying: forces (n, 3)
+    [N] that act beside the constant ones, each with the fraction of it that acts at time t; velocities (n, 3)
+    [m/s] at the start, None for none; supports: the name of each pin, its vertices (k,) and the directions
+    (d, 3) or (k, d, 3) along which it holds them, None for all; held (k, 3, 3): the projections N = Σ n nᵀ
+    onto the orthonormal directions n along which each pinned vertex is held, I where it is wholly, None where
+    all are; duration [s]: when motions and ramps have ended; followers: who says which stencils the term of a
+    number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
+    each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
+    step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
+    if anything.
     """
 
     rest: np.ndarray
@@ -53,6 +57,8 @@ class Model:
     duration: float = 1.0
     followers: tuple[tuple[int, Any], ...] = ()
     changing: tuple[tuple[int, Any], ...] = ()
+    winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
+    obstacles: Obstacles | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -60,7 +66,8 @@ class Model:
             _Bare(term.vertices, term.material) if type(term) is TetElasticity else term
             for term in self.terms
         )
-        return self.__dict__ | {"terms": bare}
+        state = {name: value for name, value in self.__dict__.items() if name != "cells"}
+        return state | {"terms": bare}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         terms = tuple(
@@ -80,6 +87,14 @@ class Model:
     def elements(self) -> int:
         """Number of stencils over all terms."""
         return sum(len(term.vertices) for term in self.terms)
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """(m, 3) or (m, 4) the tetrahedra and triangles of all bodies, body after body; -1 where a triangle
+        among tetrahedra has no fourth corner. Without bodies, the tetrahedra."""
+        parts = [body.mesh.cells + np.int32(body.vertices.start) for body in self.bodies] or [self.tets]
+        most = max(part.shape[1] for part in parts)
+        return np.concatenate([padded(part, most) for part in parts])
 
     @property
     def mean_edge(self) -> float:
@@ -158,6 +173,21 @@ class Model:
         for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
             force = force + fraction * whole
         return force
+
+
+def padded(cells: np.ndarray, corners: int) -> np.ndarray:
+    """Cells (m, k) as (m, corners), with -1 for what they lack."""
+    return np.pad(cells, ((0, 0), (0, max(0, corners - cells.shape[1]))), constant_values=-1)
+
+
+def places(some: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """(k,) where each of some cells (k, c) is among cells (m, c), -1 where it is not."""
+    if some.shape[1] != cells.shape[1]:
+        return np.full(len(some), -1)
+    _, ids = np.unique(np.concatenate([cells, some]), axis=0, return_inverse=True)
+    place = np.full(len(ids), -1)
+    place[ids.ravel()[: len(cells)]] = np.arange(len(cells))
+    return place[ids.ravel()[len(cells) :]]
 
 
 def with_term(model: Model, index: int, term: Term) -> Model:

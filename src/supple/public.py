@@ -9,15 +9,34 @@ from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
 from supple.inspection import inspect
 from supple.io import save_frames
+from supple.kernels import select
 from supple.materials import (
+    ArrudaBoyce,
     Corotated,
+    Direction,
+    Fung,
+    Gent,
+    Hencky,
+    HolzapfelGasserOgden,
     LinearElastic,
     LogNeoHookean,
     Material,
+    MooneyRivlin,
+    Muscle,
     NeoHookean,
+    Ogden,
+    OrthotropicStVK,
+    Pa,
     Parameter,
+    PlaneStressCorotated,
+    PlaneStressNeoHookean,
+    PlaneStressStVK,
+    PlasticStVK,
     StableNeoHookean,
     StVK,
+    TransverseStVK,
+    WovenStVK,
+    Yeoh,
     register_material,
 )
 from supple.meshes import (
@@ -27,18 +46,29 @@ from supple.meshes import (
     ball,
     bar,
     block,
+    disc,
     load_mesh,
     load_surface,
     merge_meshes,
+    pillow,
     save_mesh,
     select_tets,
+    sheet,
+    sphere,
     tetrahedralise,
     torus,
+    tube,
 )
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Box,
+    Capsule,
+    Cloth,
+    Cylinder,
     Keyframes,
+    Obstacle,
+    Plane,
     Ramp,
     Rotate,
     Scale,
@@ -46,6 +76,8 @@ from supple.scene import (
     SceneError,
     SceneFile,
     SceneFileError,
+    Sphere,
+    SurfaceShape,
     Translate,
     Twist,
     Variation,
@@ -74,3 +106,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
+from supple.terms import HingeBending, IsometricBending

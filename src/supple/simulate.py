@@ -23,6 +23,7 @@ from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
 from supple.model import Model, Step
 from supple.problem import Problem
+from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials
 from supple.report import Report
 from supple.scene import Body, Scene, SceneFile
@@ -235,18 +236,19 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
     )
 
 
-def sound(state: State, vertices: int) -> State:
-    """The state, of so many vertices and finite."""
+def sound(state: State, model: Model) -> State:
+    """The state, one of a model and finite."""
     return State(
-        finite_rows("displacements of the state", state.displacements, vertices),
-        finite_rows("velocities of the state", state.velocities, vertices, limit=LARGEST),
+        finite_rows("displacements of the state", state.displacements, model.vertices),
+        finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
+        checked_history(model, state.history),
     )
 
 
 def place(problem: Problem, asked: Request, start: np.ndarray | State | None) -> bool:
     """Begin from positions (n, 3) [m], at rest, or from a state; False where neither call nor file says."""
     if isinstance(start, State):
-        problem.state = sound(start, problem.model.vertices)
+        problem.state = sound(start, problem.model)
         return True
     if (begin := asked.start(start, problem.model)) is not None:
         problem.positions = finite_rows("start", begin, problem.model.vertices)

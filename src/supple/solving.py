@@ -15,6 +15,7 @@ from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.problem import Balance, Device, Problem
+from supple.problem.touched import contact_reports
 from supple.progress import Progress
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
@@ -91,9 +92,9 @@ class _Solving:
         self.device.assign(self.good, problem.u)
         self._look()
         self.method = solver.begin(problem)  # which may move u already
-        self.method.aim(stop.tolerance, stop.max_iterations)
-        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
+        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
         self.certifying = Certifying(problem, stop)
+        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
 
     def run(self) -> None:
@@ -188,6 +189,7 @@ class _Solving:
             latest = self.measures.balances()
         certificate = self.certifying.final(ended[0][0], latest[0])
         energies, inverted = self.measures.energies(), self.measures.inversions()
+        contact = contact_reports(self.problem)
         rejected, problem, run = self.method.rejected(), self.problem, self.method
         first = [self.first[copy].residual for copy in self.copies]
         return [
@@ -212,6 +214,7 @@ class _Solving:
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
                 certificate=certificate,
+                contact=contact[copy],
                 notes=run.notes(copy) + _advice(outcome, problem) + self.certifying.notes(),
                 history=self.history if copy == 0 else None,
             )

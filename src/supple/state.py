@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """displacements (n, 3) from rest [m] and velocities (n, 3) [m/s] in the precision of the solve.
+    """displacements (n, 3) from rest [m] and velocities (n, 3) [m/s] in the precision of the solve; history:
+    what earlier steps have left behind in elements, as plastic strains, by name, float64 (m, k).
 
     Positions in float64 are not enough to go on from: u = x - X, rounded, is not the u that led to x.
     """
 
     displacements: np.ndarray
     velocities: np.ndarray
+    history: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -77,7 +77,7 @@ class Stepping:
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
-        self._history, self._watch, self._began = history, watch, began
+        self._keeps_history, self._watch, self._began = history, watch, began
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_budget is not None
@@ -116,6 +116,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
+        self._history = problem.histories.take()
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -125,7 +126,7 @@ class Stepping:
             reports.append(self._iterate(steps[: self._unseen], forces))
         for time, aim in steps[self._unseen :]:
             self._begin_step(time, aim, forces)
-            limits = self._history, self._watch, self._take_began()
+            limits = self._keeps_history, self._watch, self._take_began()
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
@@ -165,7 +166,18 @@ class Stepping:
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
+        self.problem.histories.evolve(self.pace.step)
+        if self.problem.model.winds and not self.pace.quasistatic:
+            forces = self._winds(time) + (0.0 if forces is None else forces)
         self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
+
+    def _winds(self, time: float) -> np.ndarray:
+        """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
+        velocities, positions = self.settle(), self.problem.states.positions
+        self._settled = False
+        winds, states = self.problem.model.winds, zip(positions, velocities, strict=True)
+        forces = [np.sum([wind(x, v, time) for wind in winds], axis=0) for x, v in states]
+        return forces[0] if len(forces) == 1 else np.stack(forces)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
         """Where pinned vertices are after each substep on a straight way to positions [m]."""
@@ -240,6 +252,8 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
+        now = p.histories.take()
+        p.histories.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

@@ -17,3 +17,10 @@ def say_seconds(seconds: float) -> str:
     if seconds < 6000:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def say_cells(scene: dict[str, int]) -> str:
+    """1,140 tetrahedra, 512 triangles: of counts with the keys tets and, in newer files, triangles"""
+    tets, triangles = scene["tets"], scene.get("triangles", 0)
+    parts = [counted(tets, "tetrahedron", "tetrahedra")] if tets or not triangles else []
+    return ", ".join(parts + ([counted(triangles, "triangle")] if triangles else []))

@@ -64,10 +64,10 @@ def positions(index):
 def results(tmp_path):
     folder = ResultsFolder(tmp_path / "results")
     folder.create()
-    mesh, body = joined(SCENE.bodies)
+    rest = joined(SCENE.bodies)
     for index in range(FRAMES + 1):
         x = positions(index)
-        write_frame(folder.path, SavedFrame(x, 0 * x, index, index * DT), mesh, body)
+        write_frame(folder.path, SavedFrame(x, 0 * x, index, index * DT), rest)
     write_skins(folder.path, SCENE.bodies)
     frames = [{"index": index} for index in range(1, FRAMES + 1)]
     folder.write_report({"scene": {"bodies": NAMES, "dt": DT}, "solver": {}, "frames": frames})
@@ -352,9 +352,9 @@ def check_arrays(found):
     np.testing.assert_array_equal(found["positions"], [positions(i) for i in range(FRAMES + 1)])
     np.testing.assert_array_equal(found["time"], [i * DT for i in range(FRAMES + 1)])
     np.testing.assert_array_equal(found["index"], range(FRAMES + 1))
-    mesh, body = joined(SCENE.bodies)
-    np.testing.assert_array_equal(found["tets"], mesh.tets)
-    np.testing.assert_array_equal(found["body"], body)
+    rest = joined(SCENE.bodies)
+    np.testing.assert_array_equal(found["tets"], rest.cells["tets"])
+    np.testing.assert_array_equal(found["body"], rest.body)
 
 
 def test_vtu_opens_as_a_series(results, tmp_path):

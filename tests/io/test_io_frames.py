@@ -8,6 +8,7 @@ import pytest
 import pyvista
 
 from supple.io import SavedFrame, read_frame, write_frame, write_pvd
+from supple.io.bodies import Joined
 from supple.io.replacing import replacing
 from supple.meshes import block
 
@@ -20,12 +21,13 @@ def frame():
 
 
 @pytest.fixture
-def body():
-    return np.arange(block(2).n_tets, dtype=np.int32) % 2
+def rest():
+    mesh = block(2)
+    return Joined([mesh], np.arange(mesh.n_tets, dtype=np.int32) % 2, mesh.points, mesh.volumes)
 
 
-def test_npz_is_exact(tmp_path, frame, body):
-    write_frame(tmp_path, frame, block(2), body)
+def test_npz_is_exact(tmp_path, frame, rest):
+    write_frame(tmp_path, frame, rest)
     found = read_frame(tmp_path, 7)
     np.testing.assert_array_equal(found.positions, frame.positions)
     np.testing.assert_array_equal(found.velocities, frame.velocities)
@@ -33,26 +35,26 @@ def test_npz_is_exact(tmp_path, frame, body):
     assert found.positions.dtype == np.float64
 
 
-def test_vtu_opens_in_pyvista_with_its_fields(tmp_path, frame, body):
-    write_frame(tmp_path, frame, block(2), body)
+def test_vtu_opens_in_pyvista_with_its_fields(tmp_path, frame, rest):
+    write_frame(tmp_path, frame, rest)
     grid = pyvista.read(tmp_path / "frame_0007.vtu")
     np.testing.assert_array_equal(grid.points, frame.positions)
     np.testing.assert_array_equal(grid.point_data["displacement"], frame.positions - block(2).points)
-    np.testing.assert_array_equal(grid.cell_data["body"], body)
+    np.testing.assert_array_equal(grid.cell_data["body"], rest.body)
     np.testing.assert_allclose(grid.cell_data["volume_ratio"], 2.0, rtol=1e-6)
     assert set(grid.celltypes) == {pyvista.CellType.TETRA}
 
 
-def test_vtu_opens_in_meshio(tmp_path, frame, body):
-    write_frame(tmp_path, frame, block(2), body)
+def test_vtu_opens_in_meshio(tmp_path, frame, rest):
+    write_frame(tmp_path, frame, rest)
     found = meshio.read(tmp_path / "frame_0007.vtu")
     np.testing.assert_array_equal(found.points, frame.positions)
     np.testing.assert_array_equal(found.cells_dict["tetra"], block(2).tets)
 
 
-def test_pvd_names_every_frame_with_its_time(tmp_path, frame, body):
+def test_pvd_names_every_frame_with_its_time(tmp_path, frame, rest):
     for index in (1, 2):
-        write_frame(tmp_path, SavedFrame(frame.positions, frame.velocities, index, index / 3), block(2), body)
+        write_frame(tmp_path, SavedFrame(frame.positions, frame.velocities, index, index / 3), rest)
     write_pvd(tmp_path, [1 / 3, 2 / 3])
     entries = ElementTree.parse(tmp_path / "animation.pvd").findall(".//DataSet")
     assert [entry.get("file") for entry in entries] == ["frame_0001.vtu", "frame_0002.vtu"]

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 SETUP = 6e-6
-"""Seconds per tetrahedron until a solve begins, on one core."""
+"""Seconds per cell until a solve begins, on one core."""
 
 
-def setup_seconds(tets: int) -> float:
-    """How long bodies of so many tetrahedra take to be set up, about."""
-    return SETUP * tets
+def setup_seconds(cells: int) -> float:
+    """How long bodies of so many tetrahedra and triangles take to be set up, about."""
+    return SETUP * cells
 
 
 class Forecast:

@@ -36,7 +36,8 @@ def _print(title: str, found: dict[str, Any]) -> None:
 
     console = stdout()
     console.print(f"[bold]{escape(title)}[/]")
-    sizes = ["vertices", "tets", "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
+    kinds = [kind for kind in ("tets", "triangles") if found[kind]]
+    sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
     sizes += ["springs"] if found["springs"] else []
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
     for heading, table in (
@@ -51,6 +52,9 @@ def _print(title: str, found: dict[str, Any]) -> None:
     ):
         console.print(f"\n[bold]{heading}[/]")
         console.print(table)
+    for body in found["bodies"]:
+        for sentence in body["findings"]:
+            console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
 
@@ -120,7 +124,8 @@ def _table(*numbers: str) -> Any:
 
 
 def _bodies(bodies: list[dict[str, Any]]) -> Any:
-    columns = ("vertices", "tets", "components", "volume [m³]", "mass [kg]", "material")
+    kinds = [kind for kind in ("tets", "triangles") if any(body[kind] for body in bodies)]
+    columns = ("vertices", *kinds, "components", "volume [m³]", "mass [kg]", "material")
     labels = list(dict.fromkeys(p["label"] for body in bodies for p in body["parameters"].values()))
     moving = any(any(body["velocity"]) or any(body["angular_velocity"]) for body in bodies)
     table = _table(*columns, *labels, *(("v [m/s]", "ω [rad/s]") if moving else ()))
@@ -130,7 +135,7 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
         table.add_row(
             body["name"],
             f"{body['vertices']:,}",
-            f"{body['tets']:,}",
+            *(f"{body[kind]:,}" for kind in kinds),
             f"{body['components']:,}",
             f"{body['volume']:.4g}",
             f"{body['mass']:.4g}",
@@ -157,12 +162,11 @@ def _orderings(orderings: dict[str, int]) -> Any:
 
 
 def _worst(bodies: list[dict[str, Any]]) -> Any:
-    table = _table("tet", "quality", "volume [m³]")
+    table = _table("cell", "quality", "volume [m³] or area [m²]")
     for body in bodies:
         for element in body["worst_elements"]:
-            table.add_row(
-                body["name"], str(element["tet"]), f"{element['quality']:.3f}", f"{element['volume']:.3g}"
-            )
+            (kind, number), (_, quality), (_, measure) = element.items()
+            table.add_row(body["name"], f"{kind} {number}", f"{quality:.3f}", f"{measure:.3g}")
     return table
 
 

@@ -167,8 +167,8 @@ def _perform(
     from supple.runs.account import Looks, add_frame
     from supple.runs.saved import SavedRun
 
-    _say_if_long(account["scene"]["tets"], quiet)
-    mesh, body = joined(job.file.scene.bodies)
+    _say_if_long(account["scene"], quiet)
+    rest = joined(job.file.scene.bodies)
     looks, model = Looks(), None
     in_hand = {} if last is None else {last.index: last}
     with ExitStack() as stack:
@@ -184,11 +184,11 @@ def _perform(
             if not account["frames"]:  # what is replaced stays until there is something better
                 _begin(job, folder, account)
             if not frame_path(folder.path, 0, ".npz").exists():
-                write_frame(folder.path, job.start, mesh, body, job.fields_at_start(frame.model))
+                write_frame(folder.path, job.start, rest, job.fields_at_start(frame.model))
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
             saved = SavedFrame(frame.positions, velocities, frame.index, frame.time, frame.state)
             values = frame.evaluate().fields(job.fields) if job.fields else None
-            write_frame(folder.path, saved, mesh, body, values)
+            write_frame(folder.path, saved, rest, values)
             add_frame(account, frame, looks)
             folder.write_report(account)
             write_pvd(folder.path, [0.0, *(entry["time"] for entry in account["frames"])], first=0)
@@ -198,13 +198,13 @@ def _perform(
     return SavedRun(folder, account, job.file, model, in_hand)
 
 
-def _say_if_long(tets: int, quiet: bool) -> None:
+def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
     from supple.cli.forecast import setup_seconds
-    from supple.words import say_seconds
+    from supple.words import say_cells, say_seconds
 
-    seconds = setup_seconds(tets)
+    seconds = setup_seconds(scene["tets"] + scene["triangles"])
     if seconds > 10 and not quiet:
-        note(f"{tets:,} tetrahedra take about {say_seconds(seconds)} to be set up before the solve begins.")
+        note(f"{say_cells(scene)} take about {say_seconds(seconds)} to be set up before the solve begins.")
 
 
 def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:

@@ -11,25 +11,58 @@ import numpy as np
 
 from supple.embedding import Embedding, Part, embed
 from supple.io.replacing import replacing
-from supple.meshes import TetMesh, TriMesh, merge_meshes
+from supple.meshes import Mesh, TetMesh, TriMesh
+from supple.meshes.measures import measures
 
 SKINS, DATA = "skins.npz", "mesh_data.npz"
 
 
 @dataclass(frozen=True, eq=False)
 class SavedBody:
-    """A body at rest; vertices: its part of the positions of a frame; skin: its render surface."""
+    """A body at rest; vertices: its part of the positions of a frame; skin: its render surface;
+    rest_measures: volumes or areas (m,) of its cells where nothing is stretched."""
 
     name: str
-    mesh: TetMesh
+    mesh: Mesh
     vertices: slice
     skin: Embedding | None
+    rest_measures: np.ndarray
 
 
-def joined(bodies: Sequence[Part]) -> tuple[TetMesh, np.ndarray]:
-    """All bodies at rest as one mesh, and the number (m,) of the body that each tet belongs to."""
-    mesh = merge_meshes([body.mesh for body in bodies])
-    return mesh, np.repeat(np.arange(len(bodies), dtype=np.int32), [body.mesh.n_tets for body in bodies])
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """All bodies at rest: their meshes; body (m,): which one each cell belongs to, body after body; points
+    (n, 3) [m]; rest_measures (m,): volumes or areas of cells where nothing is stretched."""
+
+    meshes: Sequence[Mesh]
+    body: np.ndarray
+    points: np.ndarray
+    rest_measures: np.ndarray
+
+    @property
+    def cells(self) -> dict[str, np.ndarray]:
+        """tets (m, 4) of solids and triangles (k, 3) of cloth, where there are any."""
+        first = np.cumsum([0, *(mesh.n_vertices for mesh in self.meshes)])
+        found: dict[str, list[np.ndarray]] = {}
+        for mesh, start in zip(self.meshes, first[:-1], strict=True):
+            found.setdefault(f"{mesh.cell}s", []).append(mesh.cells + np.int32(start))
+        return {kind: np.concatenate(parts) for kind, parts in found.items()}
+
+    def measures(self, positions: np.ndarray) -> np.ndarray:
+        """(m,) volumes [m³] or areas [m²] of cells with vertices at positions (n, 3) [m]."""
+        ends = np.cumsum([mesh.n_vertices for mesh in self.meshes])[:-1]
+        parts = zip(self.meshes, np.split(positions, ends), strict=True)
+        return np.concatenate([measures(x, mesh.cells) for mesh, x in parts])
+
+
+def joined(bodies: Sequence[Part]) -> Joined:
+    """All bodies at rest, for files that have them together."""
+    return Joined(
+        [body.mesh for body in bodies],
+        np.repeat(np.arange(len(bodies), dtype=np.int32), [body.mesh.n_cells for body in bodies]),
+        np.concatenate([body.mesh.points for body in bodies]),
+        np.concatenate([body.rest_measures for body in bodies]),
+    )
 
 
 def write_skins(folder: Path, bodies: Sequence[Part]) -> None:
@@ -44,20 +77,26 @@ def write_skins(folder: Path, bodies: Sequence[Part]) -> None:
 
 
 def write_data(folder: Path, bodies: Sequence[Part]) -> None:
-    """mesh_data.npz: the data of the meshes at rest; no file where there are none."""
+    """mesh_data.npz: the data of the meshes at rest, texture coordinates, and areas of cloth that is not at
+    rest where it starts; no file where there are none."""
     arrays = {
         f"{number} {kind} {name}": values
         for number, body in enumerate(bodies)
         for kind in ("cell_data", "point_data")
         for name, values in getattr(body.mesh, kind).items()
     }
+    for number, body in enumerate(bodies):
+        if body.mesh.uv is not None:
+            arrays[f"{number} own uv"] = body.mesh.uv
+        if body.rest_measures is not body.mesh.measures:
+            arrays[f"{number} own rest_measures"] = body.rest_measures
     if arrays:
         with replacing(folder / DATA) as path:
             np.savez(path, allow_pickle=False, **arrays)
 
 
 def _read_data(folder: Path) -> dict[int, Any]:
-    """For each body that has some: cell_data and point_data."""
+    """For each body that has some: cell_data, point_data, and own: what else it has."""
     found: dict[int, Any] = {}
     if (folder / DATA).exists():
         with np.load(folder / DATA) as saved:
@@ -73,15 +112,23 @@ def read_bodies(folder: Path, frame: Path, names: Sequence[str]) -> list[SavedBo
 
     grid = pyvista.read(frame)
     rest = np.asarray(grid.points, float) - grid.point_data["displacement"]
-    tets, owner = grid.cells_dict[pyvista.CellType.TETRA], grid.cell_data["body"]
+    owner, kinds = np.asarray(grid.cell_data["body"]), np.asarray(grid.celltypes)
     skins, data = _read_skins(folder), _read_data(folder)
     bodies = []
     for number, name in enumerate(names):
-        mine = tets[owner == number]
-        vertices = slice(int(mine.min()), int(mine.max()) + 1)
-        mesh = TetMesh(rest[vertices], mine - vertices.start, **data.get(number, {}))
+        kind = kinds[owner == number][0]
+        cells = grid.cells_dict[kind][owner[kinds == kind] == number]
+        vertices = slice(int(cells.min()), int(cells.max()) + 1)
+        own = data.get(number, {}).pop("own", {})
+        given = rest[vertices], (cells - vertices.start).astype(np.int32)
+        carried = data.get(number, {})
+        mesh = (
+            TetMesh(*given, **carried)
+            if kind == pyvista.CellType.TETRA
+            else TriMesh(*given, own.get("uv"), **carried)
+        )
         skin = embed(skins[number], mesh) if number in skins else None
-        bodies.append(SavedBody(name, mesh, vertices, skin))
+        bodies.append(SavedBody(name, mesh, vertices, skin, own.get("rest_measures", mesh.measures)))
     return bodies
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -12,11 +12,14 @@ from zipfile import BadZipFile
 import numpy as np
 
 from supple.evaluation import Fields
+from supple.io.bodies import Joined
 from supple.io.errors import FrameError
 from supple.io.replacing import replacing
-from supple.meshes import TetMesh, save_mesh
-from supple.meshes.measures import volumes
+from supple.meshes.files import write_meshes
 from supple.state import State
+
+OF_STATE, HISTORY = ("displacements", "velocities"), "history of elements: "
+"""How the arrays of a `State` are called in files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,19 +38,17 @@ def frame_path(folder: Path, index: int, suffix: str) -> Path:
     return folder / f"frame_{index:04d}{suffix}"
 
 
-def write_frame(
-    folder: Path, frame: SavedFrame, mesh: TetMesh, body: np.ndarray, fields: Fields | None = None
-) -> None:
+def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | None = None) -> None:
     """Write frame_0001.vtu and then frame_0001.npz, so that a frame with an NPZ file is complete.
 
-    mesh: all bodies at rest; body (m,): which body each tet belongs to; fields: what else both files are to
-    have.
+    rest: all bodies; fields: what else both files are to have.
     """
-    write_vtu(folder, frame.index, frame.positions, mesh, body, fields)
+    write_vtu(folder, frame.index, frame.positions, rest, fields)
     arrays: dict[str, Any] = {"index": frame.index, "time": frame.time}
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
-        arrays |= {f"state_{name}": values for name, values in vars(frame.state).items()}
+        arrays |= {f"state_{name}": getattr(frame.state, name) for name in OF_STATE}
+        arrays |= {f"{HISTORY}{name}": values for name, values in frame.state.history.items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
         np.savez(path, allow_pickle=False, **arrays, **(fields or Fields()).all)
 
@@ -56,21 +57,20 @@ def write_vtu(
     folder: Path,
     index: int,
     positions: np.ndarray,
-    mesh: TetMesh,
-    body: np.ndarray,
+    rest: Joined,
     fields: Fields | None = None,
 ) -> None:
     """frame_0001.vtu with the fields displacement, body and volume_ratio, further ones, and the data of the
     meshes."""
     fields = fields or Fields()
-    volume_ratio = volumes(positions, mesh.tets) / mesh.volumes
+    volume_ratio = rest.measures(positions) / rest.rest_measures
     with replacing(frame_path(folder, index, ".vtu")) as path:
-        save_mesh(
-            mesh,
+        write_meshes(
+            rest.meshes,
             path,
             positions,
-            point_data={"displacement": positions - mesh.points, **fields.vertices},
-            cell_data={"body": body, "volume_ratio": volume_ratio, **fields.tets},
+            point_data={"displacement": positions - rest.points, **fields.vertices},
+            cell_data={"body": rest.body, "volume_ratio": volume_ratio, **fields.cells},
         )
 
 
@@ -107,12 +107,13 @@ def check_frame(folder: Path, index: int, vertices: int) -> None:
 
 def _frame(saved: Mapping[str, np.ndarray]) -> SavedFrame:
     """The frame of a file; a ValueError or KeyError where the file does not hold one."""
-    names = [field.name for field in fields(State)]
     vectors = [saved["positions"], saved["velocities"]]
     state = None
-    if f"state_{names[0]}" in saved:
-        state = State(*(saved[f"state_{name}"] for name in names))
-        vectors += vars(state).values()
+    if f"state_{OF_STATE[0]}" in saved:
+        u, v = (saved[f"state_{name}"] for name in OF_STATE)
+        history = {name.removeprefix(HISTORY): saved[name] for name in saved if name.startswith(HISTORY)}
+        state = State(u, v, history)
+        vectors += [u, v]
     if any(v.shape != (len(vectors[0]), 3) or not np.isfinite(v).all() for v in vectors):
         raise ValueError("vectors are missing or not finite")
     return SavedFrame(vectors[0], vectors[1], int(saved["index"]), float(saved["time"]), state)

@@ -1,7 +1,12 @@
 """Energy densities of the deformation gradient F, one file each, used by every solver and target."""
 
 from supple.checks import shown
+from supple.materials.arruda_boyce import ArrudaBoyce
 from supple.materials.corotated import Corotated
+from supple.materials.fung import Fung
+from supple.materials.gent import Gent
+from supple.materials.hencky import Hencky
+from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.linear_elastic import LinearElastic
 from supple.materials.log_neo_hookean import LogNeoHookean
@@ -16,11 +21,25 @@ from supple.materials.material import (
     stress,
     stress_differential,
     traction,
+    vertex_response,
 )
+from supple.materials.mooney_rivlin import MooneyRivlin
+from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
-from supple.materials.parameters import Parameter, is_per_element, table_of
+from supple.materials.ogden import Ogden
+from supple.materials.orthotropic_stvk import OrthotropicStVK
+from supple.materials.parameters import Direction, Pa, Parameter, is_per_element, table_of
+from supple.materials.plane_stress import (
+    PlaneStressCorotated,
+    PlaneStressNeoHookean,
+    PlaneStressStVK,
+)
+from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
+from supple.materials.transverse_stvk import TransverseStVK
+from supple.materials.woven_stvk import WovenStVK
+from supple.materials.yeoh import Yeoh
 
 MATERIALS: dict[str, type[Material]] = {
     "corotated": Corotated,
@@ -29,8 +48,40 @@ MATERIALS: dict[str, type[Material]] = {
     "log_neo_hookean": LogNeoHookean,
     "stvk": StVK,
     "linear_elastic": LinearElastic,
+    "mooney_rivlin": MooneyRivlin,
+    "yeoh": Yeoh,
+    "gent": Gent,
+    "arruda_boyce": ArrudaBoyce,
+    "fung": Fung,
+    "ogden": Ogden,
+    "hencky": Hencky,
+    "transverse_stvk": TransverseStVK,
+    "orthotropic_stvk": OrthotropicStVK,
+    "holzapfel": HolzapfelGasserOgden,
+    "muscle": Muscle,
+    "plastic_stvk": PlasticStVK,
 }
-"""Every material by the name it has in scene files and on the command line."""
+"""Every material of solids by the name it has in scene files and on the command line."""
+
+MEMBRANES: dict[str, type[Material]] = {
+    "plane_stress_stvk": PlaneStressStVK,
+    "plane_stress_neo_hookean": PlaneStressNeoHookean,
+    "plane_stress_corotated": PlaneStressCorotated,
+    "woven_stvk": WovenStVK,
+}
+"""Materials of sheets only."""
+
+
+def membrane_materials() -> dict[str, type[Material]]:
+    """What sheets may be made of: the materials of sheets, and those of solids that suit them."""
+    return MEMBRANES | {name: kind for name, kind in MATERIALS.items() if suits_sheets(kind)}
+
+
+def suits_sheets(kind: type[Material]) -> bool:
+    """Whether a sheet may be made of it: it may turn, and what is not isotropic has directions in the sheet,
+    about which it is the same on both sides."""
+    plain = all(p.kind in ("scalar", "direction") for p in kind.stored)
+    return kind.objective and (kind.isotropic or plain)
 
 
 def register_material(name: str, kind: type[Material]) -> None:
@@ -39,35 +90,54 @@ def register_material(name: str, kind: type[Material]) -> None:
         raise TypeError(f"a material is a subclass of supple.Material, got {shown(kind)}")
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a material's name must be a plain word such as 'corotated', got {shown(name)}")
-    if MATERIALS.get(name, kind) is not kind:
-        raise ValueError(
-            f"there is already a material {name!r}, {MATERIALS[name].__name__}; names must differ"
-        )
-    MATERIALS[name] = kind
+    known = MATERIALS | MEMBRANES
+    if known.get(name, kind) is not kind:
+        raise ValueError(f"there is already a material {name!r}, {known[name].__name__}; names must differ")
+    (MEMBRANES if kind.thin else MATERIALS)[name] = kind
 
 
 def material_name(material: Material) -> str:
     """The name in scene files, or that of the class where it has none."""
     kind = type(material)
-    return next((name for name, known in MATERIALS.items() if known is kind), kind.__name__)
+    return next((name for name, known in (MATERIALS | MEMBRANES).items() if known is kind), kind.__name__)
 
 
 __all__ = [
     "MATERIALS",
+    "MEMBRANES",
+    "ArrudaBoyce",
     "Corotated",
+    "Direction",
+    "Fung",
+    "Gent",
+    "Hencky",
+    "HolzapfelGasserOgden",
     "Isotropic",
     "LinearElastic",
     "LogNeoHookean",
     "Material",
+    "MooneyRivlin",
+    "Muscle",
     "NeoHookean",
+    "Ogden",
+    "OrthotropicStVK",
+    "Pa",
     "Parameter",
+    "PlaneStressCorotated",
+    "PlaneStressNeoHookean",
+    "PlaneStressStVK",
+    "PlasticStVK",
     "StVK",
     "StableNeoHookean",
+    "TransverseStVK",
+    "WovenStVK",
+    "Yeoh",
     "bound_coefficients",
     "constraint_pair",
     "hessian_bound",
     "is_per_element",
     "material_name",
+    "membrane_materials",
     "psi",
     "register_material",
     "shear_modulus",
@@ -75,6 +145,8 @@ __all__ = [
     "stress",
     "stress_coefficients",
     "stress_differential",
+    "suits_sheets",
     "table_of",
     "traction",
+    "vertex_response",
 ]

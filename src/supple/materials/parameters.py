@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NewType
 
 import numpy as np
 
@@ -16,7 +16,7 @@ SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor":
 SIZES = {"scalar": 1, "direction": 3, "tensor": 9, "symmetric": 6}
 """How many numbers kernels see of each kind: matrices row by row, symmetric ones as xx yy zz xy xz yz."""
 
-_SIX = (0, 4, 8, 1, 2, 5)
+SIX = (0, 4, 8, 1, 2, 5)
 _NINE = {9: list(range(9)), 6: [0, 3, 4, 3, 1, 5, 4, 5, 2]}
 
 
@@ -29,7 +29,8 @@ class Parameter:
     "symmetric". Bounds of scalars are open (above, below) or closed (at_least, at_most). default: what it is
     unless given; None where it must be given. example: a value that suits most bodies, for sliders, tables
     and tests. slider: the range in which it is usually tried out. advice: what to do instead of a value that
-    is out of bounds.
+    is out of bounds. evolves: every step leaves other values behind, see `Material.evolve`; what a user gives
+    is where it starts.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Parameter:
     example: Any = None
     slider: tuple[float, float] | None = None
     advice: str = ""
+    evolves: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name.startswith("_"):
@@ -194,8 +196,32 @@ class Parameter:
                 raise ValueError(
                     f"{self.name} must be symmetric, got {shown(matrices[wrong[0]].tolist())}{_at(wrong)}"
                 )
-            rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, _SIX]
+            rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, SIX]
         return rows[0] if values.ndim == len(SHAPES[self.kind]) else rows
+
+
+Pa = NewType("Pa", float)
+"""Annotates a positive modulus of a material."""
+
+Direction = NewType("Direction", tuple[float, float, float])
+"""Annotates a direction of a material."""
+
+_ANNOTATIONS: dict[str, dict[str, Any]] = {
+    "Pa": {"unit": "Pa", "above": 0, "example": 1e5},
+    "float": {"example": 1.0},
+    "Direction": {"kind": "direction", "example": (1.0, 0.0, 0.0)},
+}
+
+
+def annotated_parameters(cls: type) -> dict[str, Parameter]:
+    """The parameters that a class declares by annotations: `mu: Pa`, `Jm: float = 30`."""
+    found = {}
+    for name, annotation in vars(cls).get("__annotations__", {}).items():
+        kind = getattr(annotation, "__name__", str(annotation)).split(".")[-1]
+        if kind in _ANNOTATIONS:
+            given = {"default": vars(cls).get(name), "symbol": name, **_ANNOTATIONS[kind]}
+            found[name] = Parameter(name, name.replace("_", " "), **given)
+    return found
 
 
 def _at(wrong: np.ndarray) -> str:

@@ -31,21 +31,49 @@ class StVK(Isotropic):
 
 
 @physics
-def _green_strain(F):
+def green_strain(F):
+    """E = ½ (Fᵀ F - I)."""
     return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
 
 
 @physics
-def _second_piola(material, E):
+def second_piola(material, E):
     """S = 2μ E + λ tr(E) I."""
     return add_diagonal(scaled(2.0 * material.mu, E), material.lam * (E[0] + E[4] + E[8]))
 
 
-@psi.of(StVK)
-def _psi(material, F):
-    E = _green_strain(F)
+@physics
+def strain_energy(material, E):
+    """μ |E|² + λ/2 tr(E)²."""
     trace = E[0] + E[4] + E[8]
     return material.mu * contract(E, E) + 0.5 * material.lam * trace * trace
+
+
+@physics
+def differential(material, F, dF, S):
+    """δP = δF S + F δS."""
+    FtdF = matmul(transpose(F), dF)
+    dE = combine(0.5, FtdF, 0.5, transpose(FtdF))
+    return combine(1.0, matmul(dF, S), 1.0, matmul(F, second_piola(material, dE)))
+
+
+@physics
+def bound(material, F, S, g, h):
+    """(|S| + μ/20)(g·h) I + μ (g·h) F Fᵀ + μ (F h)(F g)ᵀ + λ (F g)(F h)ᵀ.
+
+    The exact block has g·S h in place of the first factor, which |S| bounds; μ/20 keeps the bound positive
+    definite where F is singular. A negative λ is left out.
+    """
+    gh = dot(g, h)
+    Fg, Fh = matvec(F, g), matvec(F, h)
+    shear = combine(material.mu * gh, matmul(F, transpose(F)), material.mu, outer(Fh, Fg))
+    whole = combine(1.0, shear, max(material.lam, 0.0 * material.lam), outer(Fg, Fh))
+    return add_diagonal(whole, (math.sqrt(contract(S, S)) + 0.05 * material.mu) * gh)
+
+
+@psi.of(StVK)
+def _psi(material, F):
+    return strain_energy(material, green_strain(F))
 
 
 @stress_coefficients.of(StVK)
@@ -57,30 +85,21 @@ def _stress_coefficients(material, F):
 
 @stress_differential.of(StVK)
 def _stress_differential(material, F, dF):
-    FtdF = matmul(transpose(F), dF)
-    dE = combine(0.5, FtdF, 0.5, transpose(FtdF))
-    S = _second_piola(material, _green_strain(F))
-    return combine(1.0, matmul(dF, S), 1.0, matmul(F, _second_piola(material, dE)))
+    return differential(material, F, dF, second_piola(material, green_strain(F)))
 
 
 @hessian_bound.of(StVK)
 def _hessian_bound(material, F, g, h):
-    """(|S| + μ/20)(g·h) I + μ (g·h) F Fᵀ + μ (F h)(F g)ᵀ + λ (F g)(F h)ᵀ.
+    return bound(material, F, second_piola(material, green_strain(F)), g, h)
 
-    The exact block has g·S h in place of the first factor, which |S| bounds; μ/20 keeps the bound positive
-    definite where F is singular. A negative λ is left out.
-    """
-    S = _second_piola(material, _green_strain(F))
-    gh = dot(g, h)
-    Fg, Fh = matvec(F, g), matvec(F, h)
-    shear = combine(material.mu * gh, matmul(F, transpose(F)), material.mu, outer(Fh, Fg))
-    bound = combine(1.0, shear, max(material.lam, 0.0 * material.lam), outer(Fg, Fh))
-    return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.mu) * gh)
+
+@physics
+def coefficients(material, F, S):
+    """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain as the exact Hessian does."""
+    shear = math.sqrt(contract(S, S)) + material.mu * (1.0 + contract(F, F) / 3.0)
+    return shear, max(material.lam, 0.0 * material.lam)
 
 
 @bound_coefficients.of(StVK)
 def _bound_coefficients(material, F):
-    """|S| + μ (1 + |F|²/3) and λ: 2μ and λ at rest, growing with the strain as the exact Hessian does."""
-    S = _second_piola(material, _green_strain(F))
-    shear = math.sqrt(contract(S, S)) + material.mu * (1.0 + contract(F, F) / 3.0)
-    return shear, max(material.lam, 0.0 * material.lam)
+    return coefficients(material, F, second_piola(material, green_strain(F)))

@@ -67,7 +67,7 @@ def _as_points(values: ArrayLike) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
         raise MeshError(
-            f"{len(bad)} of {len(points)} points are NaN or infinite: {_first(bad)}. "
+            f"{len(bad)} of {len(points)} points are NaN or infinite: {say_first(bad)}. "
             "Coordinates must be finite."
         )
     _refuse_size(points)
@@ -159,8 +159,8 @@ def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple
     if not repair:
         unused = np.flatnonzero(~used)
         raise MeshError(
-            f"{len(unused)} of {len(points)} vertices belong to no tet: {_first(unused)}. They have no mass. "
-            "Remove them, or pass repair=True, which removes them and renumbers the rest."
+            f"{len(unused)} of {len(points)} vertices belong to no tet: {say_first(unused)}. They have no "
+            "mass. Remove them, or pass repair=True, which removes them and renumbers the rest."
         )
     renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return points[used], renumbered[tets]
@@ -188,7 +188,7 @@ def _refuse_flat(points: np.ndarray, tets: np.ndarray, volume: np.ndarray) -> No
     bad = np.flatnonzero(~(np.abs(volume) > FLAT * longest**3))
     if len(bad):
         raise MeshError(
-            f"{len(bad)} of {len(tets)} tets are flat: {_first(bad)}. Their four vertices lie in a plane "
+            f"{len(bad)} of {len(tets)} tets are flat: {say_first(bad)}. Their four vertices lie in a plane "
             "(or coincide), so they have no volume. Remove these tets or mesh the shape again."
         )
 
@@ -199,7 +199,7 @@ def _oriented(tets: np.ndarray, volume: np.ndarray, repair: bool) -> np.ndarray:
         return tets
     if not repair:
         worst = inverted[np.argsort(volume[inverted], kind="stable")]
-        named = _first(worst, lambda tet: f"tet {tet} ({volume[tet]:.3g} m³)")
+        named = say_first(worst, lambda tet: f"tet {tet} ({volume[tet]:.3g} m³)")
         raise MeshError(
             f"{len(inverted)} of {len(tets)} tets are inverted (negative volume), the worst: {named}. "
             "Swap two of their vertices, or pass repair=True, which does that."
@@ -208,7 +208,7 @@ def _oriented(tets: np.ndarray, volume: np.ndarray, repair: bool) -> np.ndarray:
     return tets
 
 
-def _first(ids: np.ndarray, text: Callable[[int], str] = str, shown: int = 5) -> str:
+def say_first(ids: np.ndarray, text: Callable[[int], str] = str, shown: int = 5) -> str:
     """The first few ids as text, and how many more there are."""
     more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
     return ", ".join(text(i) for i in ids[:shown].tolist()) + more

@@ -1,4 +1,4 @@
-"""Data of meshes: numbers, vectors and matrices for each tet or vertex, which turn as the mesh turns.
+"""Data of meshes: numbers, vectors and matrices for each cell or vertex, which turn as the mesh turns.
 
 Rows of three floats are vectors and (3, 3) floats are tensors; whole numbers, such as regions, and everything
 else are carried along as they are.
@@ -96,11 +96,11 @@ def refuse_mixed(parts: Sequence[Data]) -> None:
             )
 
 
-def field_of(name: Any, cell_data: Data, point_data: Data, tets: np.ndarray) -> np.ndarray:
-    """Data of a name with one row for each tet; of vertices, the mean of the four."""
+def field_of(name: Any, cell_data: Data, point_data: Data, cells: np.ndarray) -> np.ndarray:
+    """Data of a name with one row for each cell; of vertices, the mean of its corners."""
     if name in cell_data:
         return cell_data[name]
     if name in point_data:
-        return point_data[name][tets].mean(axis=1)
+        return point_data[name][cells].mean(axis=1)
     known = ", ".join(sorted({*cell_data, *point_data})) or "none"
     raise MeshError(f"the mesh has no data named {name!r}; it has {known}.")

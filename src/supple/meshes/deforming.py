@@ -5,32 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from supple.meshes.data import turned, turns
-from supple.meshes.tetmesh import TetMesh
+from supple.meshes.measures import means_at_vertices
+from supple.meshes.mesh import Mesh
 
 
-def deformation_gradients(mesh: TetMesh, positions: np.ndarray) -> np.ndarray:
-    """F (m, 3, 3) of every tet, whose corners are now at positions (n, 3) [m]."""
-    rest = mesh.points[mesh.tets[:, 1:]] - mesh.points[mesh.tets[:, :1]]
-    now = positions[mesh.tets[:, 1:]] - positions[mesh.tets[:, :1]]
-    return np.linalg.solve(rest, now).transpose(0, 2, 1)
+def deformation_gradients(mesh: Mesh, positions: np.ndarray) -> np.ndarray:
+    """F (m, 3, 3) of every cell, whose corners are now at positions (n, 3) [m]; of a triangle the one that
+    keeps its thickness."""
+    return np.linalg.solve(_edges(mesh.points, mesh.cells), _edges(positions, mesh.cells)).transpose(0, 2, 1)
 
 
-def deformed_data(
-    mesh: TetMesh, positions: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def _edges(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) rows: three edges of a tet; two of a triangle and its unit normal."""
+    edges = points[cells[:, 1:]] - points[cells[:, :1]]
+    if edges.shape[1] == 3:
+        return edges
+    normal = np.cross(edges[:, 0], edges[:, 1])
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+    return np.concatenate([edges, normal[:, None]], axis=1)
+
+
+def deformed_data(mesh: Mesh, positions: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The cell and point data of a mesh at positions (n, 3) [m]: vectors along F v with the length that they
-    have at rest, tensors turned by the rotation of F; at vertices, by the mean F of the tets around."""
+    have at rest, tensors turned by the rotation of F; at vertices, by the mean F of the cells around."""
     cells, vertices = dict(mesh.cell_data), dict(mesh.point_data)
     if positions is mesh.points or not any(map(turns, (*cells.values(), *vertices.values()))):
         return cells, vertices
     F = deformation_gradients(mesh, positions)
     cells = turned(cells, F)
     if any(map(turns, vertices.values())):
-        weights = np.repeat(mesh.volumes, 4)
-        around = np.bincount(mesh.tets.ravel(), weights, mesh.n_vertices)
-        sums = [
-            np.bincount(mesh.tets.ravel(), weights * np.repeat(entry, 4), mesh.n_vertices)
-            for entry in F.reshape(-1, 9).T
-        ]
-        vertices = turned(vertices, (np.stack(sums, axis=1) / around[:, None]).reshape(-1, 3, 3))
+        mean = means_at_vertices(F, mesh.cells, mesh.measures, mesh.n_vertices)
+        vertices = turned(vertices, mean)
     return cells, vertices

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from supple.checks import a_path, finite_rows, shown
 from supple.meshes import tetgen
 from supple.meshes.arguments import scaling
 from supple.meshes.checks import MeshError
-from supple.meshes.data import checked_data
+from supple.meshes.data import checked_data, merged, refuse_mixed
 from supple.meshes.deforming import deformed_data
 from supple.meshes.filling import Progress, log, tetrahedralise
+from supple.meshes.mesh import Mesh
 from supple.meshes.surfaces import SURFACES, is_surface_file, load_surface
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
@@ -70,32 +72,48 @@ def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: P
         raise MeshError(f"{path}: {error}") from error
 
 
-def _read(path: Path, repair: bool) -> TetMesh:
+def _content(path: Path) -> meshio.Mesh:
     name, module = _format(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no mesh file {path} (looked for {path.absolute()}).")
     try:
         with redirect_stderr(io.StringIO()):  # meshio prints about fields it skips
-            content = module.read(str(path))
+            return module.read(str(path))
     except Exception as error:  # meshio raises whatever its parser stumbled on
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise MeshError(
             f"{path} could not be read as a {name} file ({reason}). It may be cut short or in another format."
         ) from error
+
+
+def _read(path: Path, repair: bool) -> TetMesh:
+    content = _content(path)
     try:
-        return TetMesh(
-            content.points,
-            _tets(content),
-            repair,
-            cell_data=_cell_data(content),
-            point_data=_point_data(content),
-        )
+        data = {"cell_data": _cell_data(content, "tetra"), "point_data": _point_data(content)}
+        return TetMesh(content.points, _tets(content), repair, **data)
+    except MeshError as error:
+        raise MeshError(f"{path}: {error}") from error
+
+
+def read_triangles(path: Path) -> TriMesh:
+    """All triangles of a file, with their data and those of vertices; vertices without triangles are left
+    out."""
+    content = _content(path)
+    found = [block.data for block in content.cells if block.type == "triangle" and len(block.data)]
+    if not found:
+        raise MeshError(f"{path}: the file has no triangles, of which cloth could be made.")
+    used, triangles = np.unique(np.concatenate(found), return_inverse=True)
+    point_data = {name: values[used] for name, values in _point_data(content).items()}
+    cells = triangles.reshape(-1, 3)
+    data = {"cell_data": _cell_data(content, "triangle"), "point_data": point_data}
+    try:
+        return TriMesh(content.points[used], cells, None, **data)
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 
 
 def save_mesh(
-    mesh: TetMesh,
+    mesh: Mesh,
     path: str | os.PathLike[str],
     positions: ArrayLike | None = None,
     point_data: Mapping[str, ArrayLike] | None = None,
@@ -103,34 +121,74 @@ def save_mesh(
 ) -> None:
     """Write a mesh, at rest or at positions (n, 3) [m], as .mesh, .msh, .vtk, .vtu, or .node with .ele.
 
-    point_data and cell_data: name → one row for each vertex or tet, beside or instead of those of the mesh,
+    point_data and cell_data: name → one row for each vertex or cell, beside or instead of those of the mesh,
     which turn as it deforms. Of those .mesh holds medit:ref only, and .node nothing.
     """
-    if not isinstance(mesh, TetMesh):
-        raise TypeError(f"save_mesh writes a TetMesh, for example body.mesh; got {shown(mesh)}")
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {shown(mesh)}")
+    write_meshes([mesh], path, positions, point_data, cell_data)
+
+
+def write_meshes(
+    meshes: Sequence[Mesh],
+    path: str | os.PathLike[str],
+    positions: ArrayLike | None = None,
+    point_data: Mapping[str, ArrayLike] | None = None,
+    cell_data: Mapping[str, ArrayLike] | None = None,
+) -> None:
+    """`save_mesh` of several meshes in one file, their vertices and cells one after the other."""
     path = a_path(path, "the path of a mesh file")
     check_target(path)
     name, module = _format(path)
     if name in ("Medit", "TetGen") and (point_data or cell_data):
         raise MeshError(f"{path}: a {name} file cannot hold point_data or cell_data; write a .vtu file.")
-    points = mesh.points
+    if name == "TetGen" and any(mesh.corners == 3 for mesh in meshes):
+        raise MeshError(f"{path}: a TetGen file cannot hold triangles alone; write a .vtu file.")
+    points = np.concatenate([mesh.points for mesh in meshes])
     if positions is not None:
-        points = finite_rows("positions", positions, mesh.n_vertices, MeshError)
-    cells = _rows("cell_data", cell_data, mesh.n_tets, "tets")
-    vertices = _rows("point_data", point_data, mesh.n_vertices, "vertices")
-    own_cells, own_vertices = (_held_by(name, data) for data in deformed_data(mesh, points))
-    cells, vertices = own_cells | cells, own_vertices | vertices
+        points = finite_rows("positions", positions, len(points), MeshError)
+    cells = _rows("cell_data", cell_data, sum(mesh.n_cells for mesh in meshes), f"{meshes[0].cell}s")
+    vertices = _rows("point_data", point_data, len(points), "vertices")
+    own_cells, own_vertices = (_held_by(name, data) for data in _own_data(meshes, points, positions is None))
+    blocks, counts = _blocks(meshes)
+    ends = np.cumsum(counts)[:-1]
     content = meshio.Mesh(
         points,
-        [("tetra", mesh.tets)],
-        point_data=vertices,
-        cell_data={key: [rows] for key, rows in cells.items()},
+        blocks,
+        point_data=own_vertices | vertices,
+        cell_data={key: np.split(rows, ends) for key, rows in (own_cells | cells).items()},
     )
     try:
         with redirect_stderr(io.StringIO()):
             module.write(str(path), content)
     except (meshio.WriteError, KeyError) as error:
         raise MeshError(f"{path} could not be written as a {name} file ({error}).") from error
+
+
+def _own_data(
+    meshes: Sequence[Mesh], points: np.ndarray, at_rest: bool
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The data of cells and vertices of all meshes at points (n, 3) [m]."""
+    first = np.cumsum([0, *(mesh.n_vertices for mesh in meshes)])
+    found = [
+        deformed_data(mesh, mesh.points if at_rest else points[start : start + mesh.n_vertices])
+        for mesh, start in zip(meshes, first[:-1], strict=True)
+    ]
+    for data in zip(*found, strict=True):
+        refuse_mixed(data)
+    counts = [mesh.n_cells for mesh in meshes], [mesh.n_vertices for mesh in meshes]
+    cells, vertices = (merged(data, n) for data, n in zip(zip(*found, strict=True), counts, strict=True))
+    return cells, vertices
+
+
+def _blocks(meshes: Sequence[Mesh]) -> tuple[list[tuple[str, np.ndarray]], list[int]]:
+    """Cells as meshio wants them, those of one kind that follow each other together, and how many."""
+    first = np.cumsum([0, *(mesh.n_vertices for mesh in meshes)])
+    blocks = []
+    for kind, group in groupby(zip(meshes, first[:-1], strict=True), lambda pair: pair[0].corners):
+        cells = np.concatenate([mesh.cells + np.int32(start) for mesh, start in group])
+        blocks.append(({3: "triangle", 4: "tetra"}[kind], cells))
+    return blocks, [len(cells) for _, cells in blocks]
 
 
 def check_target(path: Path) -> None:
@@ -172,9 +230,9 @@ FOREIGN = "gmsh:dim_tags"
 """What meshio makes of a file's inner structure, which is of no use elsewhere."""
 
 
-def _cell_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
-    """Data of the linear tets of a file, what is no number left out."""
-    chosen = [k for k, block in enumerate(content.cells) if block.type == "tetra" and len(block.data)]
+def _cell_data(content: meshio.Mesh, kind: str) -> dict[str, np.ndarray]:
+    """Data of the cells of a kind in a file, what is no number left out."""
+    chosen = [k for k, block in enumerate(content.cells) if block.type == kind and len(block.data)]
     data = {name: np.concatenate([blocks[k] for k in chosen]) for name, blocks in content.cell_data.items()}
     return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
 

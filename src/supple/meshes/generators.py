@@ -55,8 +55,8 @@ def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
     resolution³ tets, and every layer is bent onto a sphere.
     """
     _announce("ball", *ball_size(resolution))
-    points, tets = simplices.ball(_count("resolution", resolution))
-    return TetMesh(_positive("radius", radius) * points, tets, repair=True)
+    points, tets = simplices.ball(whole("resolution", resolution))
+    return TetMesh(positive("radius", radius) * points, tets, repair=True)
 
 
 def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMesh:
@@ -64,8 +64,8 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
 
     `resolution` is the number of tets along the minor radius; lengths around the ring match.
     """
-    n = _count("resolution", resolution)
-    major, minor = _positive("major", major), _positive("minor", minor)
+    n = whole("resolution", resolution)
+    major, minor = positive("major", major), positive("minor", minor)
     if minor >= major:
         raise MeshError(f"minor must be smaller than major, got minor={minor} and major={major}.")
     _announce("torus", *torus_size(major, minor, n))
@@ -97,13 +97,13 @@ def bar_size(cells: int | Sequence[int] = (40, 10, 10), **_: Any) -> tuple[float
 
 def ball_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
     """Vertices and tets of a `ball`, without making it."""
-    n = _real(_count("resolution", resolution))
+    n = _real(whole("resolution", resolution))
     return 1 + 2 * n + 10 * n * (n + 1) * (2 * n + 1) / 6, 20 * n * n * n
 
 
 def torus_size(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> tuple[float, float]:
     """Vertices and tets of a `torus`, without making it."""
-    n = _real(_count("resolution", resolution))
+    n = _real(whole("resolution", resolution))
     slices = 2 * math.pi * major * n / minor
     slices = slices if math.isinf(slices) else math.ceil(slices)
     return slices * (1 + 3 * n * (n + 1)), slices * 18 * n * n
@@ -162,14 +162,16 @@ def _three(name: str, values: ArrayLike) -> np.ndarray:
     return np.broadcast_to(array, 3)
 
 
-def _count(name: str, value: object) -> int:
+def whole(name: str, value: object) -> int:
+    """A whole number, at least 1."""
     try:
         return whole_number(name, value)
     except ValueError as error:
         raise MeshError(f"{error}.") from None
 
 
-def _positive(name: str, value: float) -> float:
+def positive(name: str, value: float) -> float:
+    """A length [m]."""
     length = floats(value)
     if length.ndim or not SHORTEST <= length <= LONGEST:
         raise MeshError(

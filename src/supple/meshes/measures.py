@@ -1,4 +1,4 @@
-"""Volumes, edge lengths and quality of tetrahedra."""
+"""Volumes or areas, edge lengths and quality of cells: tetrahedra (m, 4) or triangles (m, 3)."""
 
 from __future__ import annotations
 
@@ -14,28 +14,49 @@ def volumes(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", np.cross(a, b), c) / 6
 
 
-def squared_edges(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
-    """Squared lengths of the six edges of every tet, (6, m) [m²]."""
-    corners = [points[tets[:, corner]] for corner in range(4)]
+def area_vectors(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Normals as long as the areas, (m, 3) [m²]."""
+    a, b, c = np.moveaxis(points[triangles], 1, 0)
+    return np.cross(b - a, c - a) / 2
+
+
+def areas(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(m,) [m²]."""
+    return np.linalg.norm(area_vectors(points, triangles), axis=1)
+
+
+def measures(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """(m,) signed volumes of tetrahedra [m³], or areas of triangles [m²]."""
+    return (volumes if cells.shape[1] == 4 else areas)(points, cells)
+
+
+def squared_edges(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Squared lengths of the edges of every cell, six of a tet and three of a triangle, (edges, m) [m²]."""
+    corners = [points[cells[:, corner]] for corner in range(cells.shape[1])]
     edges = (q - p for p, q in combinations(corners, 2))
     return np.stack([np.einsum("ij,ij->i", edge, edge) for edge in edges])
 
 
-def qualities(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
-    """Volume over edge length, q = 6√2 V / ℓ³ with ℓ the root mean square of the six edges, (m,).
+def qualities(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Volume over edge length, q = 6√2 V / ℓ³ with ℓ the root mean square of the edges, (m,); of triangles
+    q = 4/√3 A / ℓ².
 
-    1 for a regular tet, 0 for a flat one, negative for an inverted one; independent of size.
+    1 for a regular cell, 0 for a flat one, negative for an inverted one; independent of size.
     """
-    length = np.sqrt(squared_edges(points, tets).mean(axis=0))
-    return 6 * np.sqrt(2) * volumes(points, tets) / length**3
+    length = np.sqrt(squared_edges(points, cells).mean(axis=0))
+    factor, power = (6 * np.sqrt(2), 3) if cells.shape[1] == 4 else (4 / np.sqrt(3), 2)
+    return factor * measures(points, cells) / length**power
 
 
-def means_at_vertices(values: np.ndarray, tets: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    """(count, ...) means over the tets around each vertex, with weights (m,), of values (m, ...); NaN where
-    there are none."""
-    rows = np.asarray(values, float).reshape(len(tets), -1)
-    weight, corners = np.repeat(weights, 4), tets.ravel()
-    sums = [np.bincount(corners, weight * np.repeat(column, 4), count) for column in rows.T]
+def means_at_vertices(values: np.ndarray, cells: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    """(count, ...) means over the cells (m, k) around each vertex, with weights (m,), of values (m, ...); NaN
+    where there are none. Corners that are -1 are none, and cells whose values are NaN do not count."""
+    rows = np.asarray(values, float).reshape(len(cells), -1)
+    known = ~np.isnan(rows).any(axis=1)
+    real = (cells >= 0) & known[:, None]
+    corners, owner = cells[real], np.nonzero(real)[0]
+    weight = weights[owner]
+    sums = [np.bincount(corners, weight * column[owner], count) for column in rows.T]
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.stack(sums, axis=1) / np.bincount(corners, weight, count)[:, None]
     return means.reshape(count, *np.shape(values)[1:])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import checked, say_size
-from supple.meshes.data import Data, Given, checked_data, field_of, turned
-from supple.meshes.measured import Measured, frozen
-from supple.meshes.movable import Movable
+from supple.meshes.data import Given, checked_data, turned
+from supple.meshes.mesh import Mesh, frozen
+from supple.meshes.surface import boundary
 
 
-class TetMesh(Measured, Movable):
+class TetMesh(Mesh):
     """A tetrahedral mesh: points (n, 3) float64 [m] and tets (m, 4) int32, both read-only copies.
 
     Every tet has a positive volume (x₁ - x₀) × (x₂ - x₀) · (x₃ - x₀) / 6 and every vertex belongs to a tet;
@@ -27,6 +28,10 @@ class TetMesh(Measured, Movable):
     activations. Vectors and tensors turn as the mesh turns; vectors keep their length.
     """
 
+    cell: ClassVar[str] = "tet"
+    corners: ClassVar[int] = 4
+    dimension: ClassVar[int] = 3
+
     def __init__(
         self,
         points: ArrayLike,
@@ -38,7 +43,7 @@ class TetMesh(Measured, Movable):
     ) -> None:
         given = points, tets
         points, tets = checked(points, tets, repair)
-        self._points, self._tets = frozen(points), frozen(tets)
+        self._points, self._cells = frozen(points), frozen(tets)
         of_points = checked_data("point_data", point_data, len(np.asarray(given[0])), "vertices")
         if of_points and len(points) < len(np.asarray(given[0])):
             used = np.unique(given[1])
@@ -47,34 +52,34 @@ class TetMesh(Measured, Movable):
         self._point_data = of_points
 
     @property
-    def points(self) -> np.ndarray:
-        """Rest positions of the vertices, (n, 3) [m]."""
-        return self._points
-
-    @property
     def tets(self) -> np.ndarray:
         """Vertices of the tetrahedra, (m, 4)."""
-        return self._tets
+        return self._cells
 
     @property
-    def cell_data(self) -> Data:
-        """Read-only arrays by name, one row for each tet."""
-        return MappingProxyType(self._cell_data)
+    def n_tets(self) -> int:
+        return len(self._cells)
 
     @property
-    def point_data(self) -> Data:
-        """Read-only arrays by name, one row for each vertex."""
-        return MappingProxyType(self._point_data)
+    def volumes(self) -> np.ndarray:
+        """Volume of every tet, (m,) [m³], all positive."""
+        return self.measures
 
-    def field(self, name: str) -> np.ndarray:
-        """Data of a name with one row for each tet; of vertices, the mean of the four."""
-        return field_of(name, self._cell_data, self._point_data, self._tets)
+    @property
+    def volume(self) -> float:
+        """Total volume [m³]."""
+        return float(self.measures.sum())
+
+    @cached_property
+    def surface(self) -> np.ndarray:
+        """Boundary triangles, (k, 3) int32, counter-clockwise seen from outside."""
+        return frozen(boundary(self._cells))
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TetMesh:
         """This mesh with further data, or others of the same name."""
         return TetMesh(
             self._points,
-            self._tets,
+            self._cells,
             cell_data={**self._cell_data, **(cell_data or {})},
             point_data={**self._point_data, **(point_data or {})},
         )
@@ -87,7 +92,7 @@ class TetMesh(Measured, Movable):
         A, b = matrix_of(matrix), three("offset", offset)
         reflection = bool(np.linalg.det(A) < 0)
         data = {"cell_data": turned(self._cell_data, A), "point_data": turned(self._point_data, A)}
-        return TetMesh(self._points @ A.T + b, self._tets, repair=reflection, **data)
+        return TetMesh(self._points @ A.T + b, self._cells, repair=reflection, **data)
 
     def __repr__(self) -> str:
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")

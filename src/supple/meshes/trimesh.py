@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import MeshError, checked_surface, checked_uv, say_size
-from supple.meshes.movable import Movable
+from supple.meshes.data import Given, checked_data, turned
+from supple.meshes.measures import area_vectors
+from supple.meshes.mesh import Mesh, frozen
+from supple.terms.frames import flattened, pattern_frames
 
 
-class TriMesh(Movable):
+class TriMesh(Mesh):
     """A surface: points (n, 3) float64 [m] and triangles (m, 3) int32, both read-only copies.
 
     Triangles are counter-clockwise seen from outside. The surface may be open, and may have vertices without
-    triangles; `refuse_open` tells whether it encloses a volume. uv (m, 3, 2): texture coordinates of each
-    corner of each triangle, v upwards, for exports; None where there are none.
+    triangles; `refuse_open` tells whether it encloses a volume, and `Scene.add_cloth` what cannot be cloth.
+    uv (m, 3, 2): texture coordinates of each corner of each triangle, v upwards; None where there are none.
+    cell_data and point_data: as those of a `TetMesh`, for triangles and vertices.
     """
 
-    def __init__(self, points: ArrayLike, triangles: ArrayLike, uv: ArrayLike | None = None) -> None:
-        self._points, self._triangles = checked_surface(points, triangles)
-        self._uv = None if uv is None else checked_uv(uv, len(self._triangles))
-        self._points.setflags(write=False)
-        self._triangles.setflags(write=False)
+    cell: ClassVar[str] = "triangle"
+    corners: ClassVar[int] = 3
+    dimension: ClassVar[int] = 2
 
-    @property
-    def points(self) -> np.ndarray:
-        """Positions of the vertices, (n, 3) [m]."""
-        return self._points
+    def __init__(
+        self,
+        points: ArrayLike,
+        triangles: ArrayLike,
+        uv: ArrayLike | None = None,
+        *,
+        cell_data: Given = None,
+        point_data: Given = None,
+    ) -> None:
+        points, triangles = checked_surface(points, triangles)
+        self._points, self._cells = frozen(points), frozen(triangles)
+        self._uv = None if uv is None else checked_uv(uv, len(triangles))
+        self._cell_data = checked_data("cell_data", cell_data, len(triangles), "triangles")
+        self._point_data = checked_data("point_data", point_data, len(points), "vertices")
 
     @property
     def triangles(self) -> np.ndarray:
         """Vertices of the triangles, (m, 3)."""
-        return self._triangles
+        return self._cells
 
     @property
     def uv(self) -> np.ndarray | None:
@@ -42,17 +55,13 @@ class TriMesh(Movable):
         return self._uv
 
     @property
-    def n_vertices(self) -> int:
-        return len(self._points)
+    def n_triangles(self) -> int:
+        return len(self._cells)
 
     @property
-    def n_triangles(self) -> int:
-        return len(self._triangles)
-
-    @cached_property
-    def size(self) -> np.ndarray:
-        """Edge lengths of the bounding box, (3,) [m]."""
-        return np.ptp(self._points, axis=0)
+    def surface(self) -> np.ndarray:
+        """All triangles, (m, 3) int32."""
+        return self._cells
 
     @property
     def diagonal(self) -> float:
@@ -62,19 +71,23 @@ class TriMesh(Movable):
     @cached_property
     def area_vectors(self) -> np.ndarray:
         """Normals of the triangles as long as their areas, (m, 3) [m²]."""
-        a, b, c = np.moveaxis(self._points[self._triangles], 1, 0)
-        return np.cross(b - a, c - a) / 2
+        return frozen(area_vectors(self._points, self._cells))
+
+    @property
+    def areas(self) -> np.ndarray:
+        """Area of every triangle, (m,) [m²]."""
+        return self.measures
 
     @property
     def area(self) -> float:
         """Total area [m²]."""
-        return float(np.linalg.norm(self.area_vectors, axis=1).sum())
+        return float(self.measures.sum())
 
     @property
     def enclosed_volume(self) -> float:
         """∫ x · n dA / 3 [m³]: the volume inside a closed surface, negative where it is inside out."""
         middle = self._points.mean(axis=0)
-        centroids = self._points[self._triangles].mean(axis=1) - middle
+        centroids = self._points[self._cells].mean(axis=1) - middle
         return float(np.einsum("ij,ij->", centroids, self.area_vectors)) / 3
 
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TriMesh:
@@ -82,11 +95,31 @@ class TriMesh(Movable):
         A, b = matrix_of(matrix), three("offset", offset)
         turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
         uv = None if self._uv is None else self._uv[:, turn]
-        return TriMesh(self._points @ A.T + b, self._triangles[:, turn], uv)
+        data = {"cell_data": turned(self._cell_data, A), "point_data": turned(self._point_data, A)}
+        return TriMesh(self._points @ A.T + b, self._cells[:, turn], uv, **data)
+
+    def field(self, name: str) -> np.ndarray:
+        """Data of a name with one row for each triangle; of vertices, the mean of its corners. "u" and "v"
+        are the directions (m, 3) along which the texture coordinates grow, for weft and warp."""
+        own = name in self._cell_data or name in self._point_data
+        if own or name not in ("u", "v") or self._uv is None:
+            return super().field(name)
+        corners = np.concatenate([self._uv, np.zeros((self.n_triangles, 3, 1))], axis=2)
+        return pattern_frames(self._points[self._cells], flattened(corners))[:, :, "uv".index(name)]
+
+    def with_data(self, cell_data: Given = None, point_data: Given = None) -> TriMesh:
+        """This mesh with further data, or others of the same name."""
+        return TriMesh(
+            self._points,
+            self._cells,
+            self._uv,
+            cell_data={**self._cell_data, **(cell_data or {})},
+            point_data={**self._point_data, **(point_data or {})},
+        )
 
     def refuse_open(self) -> None:
         """Raise a `MeshError` unless every edge is shared by two triangles (or four, or six, ...)."""
-        start, end = self._triangles, np.roll(self._triangles, -1, axis=1)
+        start, end = self._cells, np.roll(self._cells, -1, axis=1)
         low, high = np.minimum(start, end).astype(np.int64).ravel(), np.maximum(start, end).ravel()
         edges, counts = np.unique(low * len(self._points) + high, return_counts=True)
         odd = edges[counts % 2 == 1]

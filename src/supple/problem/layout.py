@@ -40,7 +40,8 @@ class Layout:
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
         self._coloured: dict[tuple[int, int], ElementBatches] = {}
-        self._materials = [materials_of(model)]
+        self.begun = materials_of(model)
+        self.materials = [self.begun]
         self.version, self.growths = 0, -1
         self.lay_out()
 
@@ -57,7 +58,7 @@ class Layout:
             self.vertices = batch_vertices(terms, model.free, *size)
         self._use_colours(self.room.colours if self.room else self.vertices.colour_start)
         self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
-        self.use(self._materials)
+        self.use(self.materials)
 
     def _use_colours(self, colours: Colours) -> None:
         """colours: how many there are; widest: batches of the one that has the most."""
@@ -73,7 +74,7 @@ class Layout:
     def take(self, conditions: Sequence[Conditions]) -> bool:
         """Use the materials of conditions; False where they are those in use."""
         wanted = self._wanted(conditions)
-        known = not self.varied and wanted[0] == self._materials[0]
+        known = not self.varied and wanted[0] == self.materials[0]
         if not known:
             self.use(wanted)
         return not known
@@ -83,7 +84,7 @@ class Layout:
 
     def use(self, materials: list[tuple]) -> None:
         """Use one material of each elastic term for each copy."""
-        self._materials = materials
+        self.materials = materials
         self.terms = self._with_materials(self.vertices)
         self.elements = [
             replace(elements, rows=self._with_material(k, elements.rows, elements.element))
@@ -102,7 +103,7 @@ class Layout:
         if terms[k].material is None:
             return rows
         number = sum(term.material is not None for term in terms[:k])
-        materials = [of_copy[number] for of_copy in self._materials]
+        materials = [of_copy[number] for of_copy in self.materials]
         if self.varied:
             placed = several(materials, element, len(terms[k].vertices), self.dtype)
             return rows._replace(material=placed)

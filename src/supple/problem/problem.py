@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from supple.model import Conditions, Model
+from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
+from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import change_materials, materials_of, with_materials
@@ -34,10 +36,10 @@ def check_precision(precision: str) -> None:
 class Problem:
     """The potential of one step of a model in working precision.
 
-    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`; `device`
-    runs kernels on all of it, `measures` says how far a solver has come, and `following` lets stencils follow
-    the vertices. varied: copies of the state may
-    have materials of their own.
+    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
+    touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
+    `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
+    own.
     """
 
     def __init__(
@@ -57,8 +59,11 @@ class Problem:
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
+        self.contacts = Contacts(model, self.dtype, self.device, self.states)
+        self.loads.touch(self.contacts.planes)
         self.measures = Measures(self)
         self.following = Following(self)
+        self.histories = self.states.histories = Histories(self)
         self._shared: dict[str, Any] = {}
         if self.layout.room is not None:
             take_stencils(self)
@@ -115,7 +120,8 @@ class Problem:
             return False
         self._resize(len(conditions), moving=len(conditions) == 1)
         if self.layout.take(conditions):
-            self._forget()
+            self.measures.forget()
+            self.forget_but()
         self.model = self.layout.model
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
@@ -147,21 +153,26 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.layout.use([materials_of(self.model)] * self.copies)
-        self._forget()
+        self.use_materials(self.histories.keep([materials_of(self.model)] * self.copies))
+
+    def use_materials(self, materials: list[tuple]) -> None:
+        """Go over to materials that differ in values only, one of each term for each copy."""
+        if self.copies == 1:
+            self.model = with_materials(self.model, materials[0])
+        self.layout.use(materials)
+        self.measures.forget()
+        self.forget_but()
         self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:
             self.device.hold(copies)
-            self._forget()
+            self.measures.forget()
+            self.forget_but()
         self.states.resize(copies, moving)
         self.loads.hold_at(self.states.held_at)
-
-    def _forget(self) -> None:
-        """After a change of the number of copies or of materials."""
-        self.measures.forget()
-        self._shared.clear()
+        self.contacts.resize()
+        self.loads.touch(self.contacts.planes)
 
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
@@ -195,11 +206,13 @@ class Problem:
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
         change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
+        self.contacts.begin_step(time)
         pinned = self.model.prescribed(time) if pins is None else pins
         if math.isinf(dt):
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+        self.contacts.detect()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

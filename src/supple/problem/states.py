@@ -11,6 +11,7 @@ from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
+from supple.problem.history import Histories
 from supple.problem.records import Coast, Displace, Put
 from supple.state import State
 
@@ -24,6 +25,7 @@ class States:
 
     u: np.ndarray
     anchor: np.ndarray
+    histories: Histories
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
@@ -76,13 +78,15 @@ class States:
         self._set(self.u, positions - self.model.rest)
 
     def take(self) -> list[State]:
-        """What the next step of each copy goes on from: u, and the velocities that were set last."""
+        """What the next step of each copy goes on from: u, the velocities that were set last, and what
+        elements remember."""
         u, v = self.vectors(self.u).copy(), np.zeros_like(self._vectors(self.u))
         if self.anchor is not self.u:
             v[:] = self._vectors(self.velocity)
-        return [State(*both) for both in zip(u, v, strict=True)]
+        return [State(*all_three) for all_three in zip(u, v, self.histories.take(), strict=True)]
 
     def put(self, states: Sequence[State]) -> None:
+        self.histories.put([state.history for state in states])
         self._set(self.u, [state.displacements for state in states])
         self.set_velocities([state.velocities for state in states])
 
@@ -94,6 +98,21 @@ class States:
     def set_anchor(self, anchor: np.ndarray) -> None:
         """û = anchor - rest, positions (n, 3) or (copies, n, 3) [m]."""
         self._set(self.anchor, anchor - self.model.rest)
+
+    def copy(self, other: States, copy: int) -> None:
+        """Have u, û, and what is prescribed, of one copy of another problem's state."""
+        pairs = [(self.u, other.u), (self.anchor, other.anchor)]
+        if self._normals:
+            pairs.append((self.held_at, other.held_at))
+        for own, theirs in pairs:
+            if own is not self.u or theirs is other.u:
+                self._set(own, other.vectors(theirs)[copy])
+
+    def move(self, copy: int, other: States) -> None:
+        """Let u of one copy be that of the only one of another problem, rounded."""
+        self.device.pull(self.u)
+        self._vectors(self.u)[copy] = other.vectors(other.u)[0]
+        self.device.push(self.u)
 
     def on_device(self, copy: int | None = None) -> Any:
         """An array with the records u of one copy or all, where the kernels' is; None on the CPU."""

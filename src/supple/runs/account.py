@@ -12,6 +12,7 @@ from typing import Any
 from supple.io import ResultsError, ResultsFolder, machine, versions
 from supple.report import History, Outcome, Report
 from supple.scene import SceneFile
+from supple.scene.bodies import cell_counts
 from supple.simulate import Frame
 from supple.words import counted
 
@@ -40,7 +41,7 @@ def scene_facts(file: SceneFile) -> dict[str, Any]:
         "sha256": fingerprint(file),
         "bodies": [body.name for body in scene.bodies],
         "vertices": sum(body.mesh.n_vertices for body in scene.bodies),
-        "tets": sum(body.mesh.n_tets for body in scene.bodies),
+        **cell_counts(scene.bodies),
         "quasistatic": scene.quasistatic,
         "dt": scene.dt,
     }
@@ -60,7 +61,7 @@ def fingerprint(file: SceneFile) -> str:
     digest = hashlib.sha256(file.path.read_bytes())
     for body in file.scene.bodies:
         digest.update(body.mesh.points.tobytes())
-        digest.update(body.mesh.tets.tobytes())
+        digest.update(body.mesh.cells.tobytes())
         for data in (body.mesh.cell_data, body.mesh.point_data):
             for name in sorted(data):
                 digest.update(name.encode() + data[name].tobytes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from supple.words import counted, say_seconds
+from supple.words import counted, say_cells, say_seconds
 
 Entry = dict[str, Any]
 """What a comparison has of a solver that ran."""
@@ -29,7 +29,7 @@ def setting(account: dict[str, Any]) -> str:
     step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
     threads = max((entry["threads"] for entry in account["trials"] if entry["error"] is None), default=1)
     return (
-        f"{scene['vertices']:,} vertices, {scene['tets']:,} tetrahedra · {step} · "
+        f"{scene['vertices']:,} vertices, {say_cells(scene)} · {step} · "
         f"{account['precision']}, {threads} thread" + ("s" if threads > 1 else "")
     )
 

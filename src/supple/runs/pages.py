@@ -20,7 +20,7 @@ from supple.runs.text import has_inverted, inversion_warning, inverted, outcome,
 from supple.view import comparison_plot, frames_plot, history_plot
 from supple.view.page import Figure, Page, Table, drawn, film_uri, picture_uri
 from supple.view.style import THEMES, Theme
-from supple.words import counted, say_seconds
+from supple.words import counted, say_cells, say_seconds
 
 PLOT_SIZE = (1200, 780)
 NO_HISTORY = "Curves of the energy need every iteration to be recorded: `supple run SCENE --history`."
@@ -57,7 +57,7 @@ def _page_of_run(run: SavedRun) -> Page:
     remarks += [] if any(frame["history"] for frame in frames) else [NO_HISTORY]
     figures = {
         "vertices": f"{scene['vertices']:,}",
-        "tetrahedra": f"{scene['tets']:,}",
+        "cells": say_cells(scene),
         "solver": solver_name(account),
         "precision": f"{last['precision']}, {counted(last['threads'], 'thread')}",
         **({"frames": f"{len(frames)} of {scene['frames']}"} if several else {}),

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from supple.embedding import Embedding, Part
-from supple.materials import is_per_element
-from supple.meshes import TetMesh
+from supple.meshes import Mesh
 from supple.scene.checks import Vector, shown
 from supple.scene.errors import SceneError
+from supple.terms import Term, TetElasticity
 
 Predicate = Callable[[np.ndarray], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`.
+    """A solid in a scene: a mesh of a material with a density [kg/m³]. Made by `Scene.add_solid`; `Cloth`
+    is another kind of body.
 
     first: the number of its first vertex among those of the whole scene. skin: a detailed surface that is
     shown and exported in place of the boundary. velocity [m/s] of its centre of mass and angular_velocity
     [rad/s] about it at the start.
     """
 
-    mesh: TetMesh
+    mesh: Mesh
     material: Any
     density: float
     name: str
@@ -34,6 +35,38 @@ class Body:
     skin: Embedding | None = None
     velocity: Vector = (0.0, 0.0, 0.0)
     angular_velocity: Vector = (0.0, 0.0, 0.0)
+
+    kind: ClassVar[str] = "solid"
+    """What it is called in sentences and scene files."""
+
+    @property
+    def masses(self) -> np.ndarray:
+        """(n,) lumped masses of its vertices [kg]."""
+        return self.mesh.masses(self.density)
+
+    @property
+    def rest_measures(self) -> np.ndarray:
+        """(m,) volumes [m³] of its tetrahedra, or areas [m²] of its triangles, where nothing is stretched."""
+        return self.mesh.measures
+
+    @property
+    def volume(self) -> float:
+        """Of its material at rest [m³]."""
+        return float(self.rest_measures.sum())
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Its tetrahedra (m, 4) or triangles (m, 3), of vertices numbered through the whole scene."""
+        return np.asarray(self.mesh.cells) + np.int32(self.first)
+
+    @staticmethod
+    def elasticity(bodies: Sequence[Any], rest: np.ndarray, material: Any) -> Term:
+        """The term of bodies of one kind, whose vertices are at rest (n, 3) [m] among those of the scene."""
+        return TetElasticity.from_mesh(rest, np.concatenate([body.cells for body in bodies]), material)
+
+    def further_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
+        """Energies that it has beside that."""
+        return ()
 
     @property
     def points(self) -> np.ndarray:
@@ -53,7 +86,7 @@ class Body:
     @property
     def velocities(self) -> np.ndarray:
         """v + ω × (X - c) of every vertex at the start, c the centre of mass; (n, 3) [m/s]."""
-        mass = self.mesh.masses(self.density)
+        mass = self.masses
         centre = mass @ self.points / mass.sum()
         return np.array(self.velocity) + np.cross(np.array(self.angular_velocity), self.points - centre)
 
@@ -66,7 +99,7 @@ class Body:
         return self is other or (
             (self.name, self.vertices) == (other.name, other.vertices)
             and np.array_equal(self.mesh.points, other.mesh.points)
-            and np.array_equal(self.mesh.tets, other.mesh.tets)
+            and np.array_equal(self.mesh.cells, other.mesh.cells)
         )
 
     def where(self, selection: Predicate | np.ndarray | list[int]) -> VertexSet:
@@ -115,6 +148,14 @@ class Body:
         return f"<Body {self.name!r}: {len(self.points)} vertices, {shown(self.material)}>"
 
 
+def cell_counts(bodies: Sequence[Body]) -> dict[str, int]:
+    """How many tets and triangles bodies have."""
+    return {
+        f"{kind}s": sum(body.mesh.n_cells for body in bodies if body.mesh.cell == kind)
+        for kind in ("tet", "triangle")
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class VertexSet:
     """Some vertices of one body; `|` and `&` unite and intersect sets of the same body.
@@ -154,12 +195,3 @@ class VertexSet:
 
     def __repr__(self) -> str:
         return f"<VertexSet: {len(self)} vertices of {self.body.name!r}>"
-
-
-def check_parameters(material: Any, mesh: TetMesh) -> None:
-    for parameter, value in zip(material.stored, material, strict=True):
-        if is_per_element(value) and len(value) != len(mesh.tets):
-            raise SceneError(
-                f"A material has one number for the body or one for each of its {len(mesh.tets)} "
-                f"tetrahedra; {parameter.name} has shape {np.shape(value)}."
-            )

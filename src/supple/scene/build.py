@@ -11,17 +11,19 @@ import numpy as np
 from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.model import Model
-from supple.scene.acting import Pin
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
+from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
+from supple.scene.obstacles import obstacles_of, refuse_inside
+from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
-from supple.scene.support import all_tets, refuse_falling
+from supple.scene.support import refuse_falling
 from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
-from supple.terms import Term, TetElasticity, WeakConstraints
+from supple.terms import Term, WeakConstraints
 
 if TYPE_CHECKING:
     from supple.scene.files import SceneFile
@@ -81,21 +83,20 @@ def assembled(scene: Scene) -> Model:
     """The model of a scene that need not have a solution: bodies may fall, or all vertices be pinned."""
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
-    mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
+    mass = np.concatenate([body.masses for body in scene.bodies])
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
+    terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
+    terms += spring_terms(scene.springs, rest)
     return Model(
         rest=rest,
         mass=mass,
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=_elasticity(scene.bodies, rest, changing)
-        + _weak_constraints(scene, rest)
-        + spring_terms(scene.springs, rest)
-        + further_terms(scene),
-        tets=all_tets(scene.bodies),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations) + further_terms(scene),
+        tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
@@ -103,21 +104,33 @@ def assembled(scene: Scene) -> Model:
         held=held,
         duration=_duration(scene),
         changing=tuple(changing.items()),
+        followers=_followers(scene, len(terms)),
+        winds=tuple(wind.forces for wind in scene.winds),
+        obstacles=obstacles_of(scene),
     )
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
-    ramps = [scene.gravity_ramp, *(load.ramp for load in scene.loads)]
-    ramps += [each.ramp for each in scene.varied]
-    ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
+    varied: list[Any] = [*scene.loads, *scene.inflations, *scene.winds, *scene.varied]
+    ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
+    motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
+    ends = [motion.end for motion in motions if isinstance(motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
     return max(ends, default=1.0)
 
 
+def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
+    """Who has pressures vary in time; their terms are numbered from the first on."""
+    found = (inflation.follower(first + k) for k, inflation in enumerate(scene.inflations))
+    return tuple(follower for follower in found if follower is not None)
+
+
 def _check(scene: Scene) -> None:
     if not scene.bodies:
-        raise SceneError("The scene has no bodies; add one with scene.add_solid(mesh, material).")
+        raise SceneError(
+            "The scene has no bodies; add one with scene.add_solid(mesh, material) or scene.add_cloth."
+        )
     scene.check()
     named = {body.name: body for body in scene.bodies}
     for each in scene.varied:
@@ -136,8 +149,14 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
+    for inflation in scene.inflations:
+        inflation.refuse_open(pinned)
+    refuse_inside(scene, pinned)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
-        mass = np.concatenate([body.mesh.masses(body.density) for body in scene.bodies])
+        refuse_still(scene.winds)
+        if scene.obstacles:  # which may hold what falls
+            return
+        mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
             refuse_falling(scene, pinned, held, each)
@@ -207,19 +226,27 @@ def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarra
 def _elasticity(
     bodies: list[Body], rest: np.ndarray, changing: dict[int, VaryingMaterial]
 ) -> tuple[Term, ...]:
-    """One term for each kind of material; parameters that vary are as they are in the end."""
-    return tuple(
-        TetElasticity.from_mesh(
-            rest, all_tets(group), changing[k](np.inf) if k in changing else merged_material(group)
-        )
+    """One term for each kind of material first, as `Conditions` count them; parameters that vary are as they
+    are in the end."""
+    elastic = (
+        group[0].elasticity(group, rest, changing[k](np.inf) if k in changing else merged_material(group))
         for k, group in enumerate(elastic_groups(bodies))
     )
+    return (*elastic, *(term for body in bodies for term in body.further_terms(rest)))
+
+
+def _tets(bodies: list[Body]) -> np.ndarray:
+    """(m, 4) those of all solids."""
+    solid = [body.cells for body in bodies if body.mesh.corners == 4]
+    return np.concatenate([np.empty((0, 4), np.int32), *solid])
 
 
 def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
-    """Bodies of the same kind of material, which make one elasticity term each."""
-    kinds = dict.fromkeys(type(body.material) for body in bodies)
-    return [[body for body in bodies if type(body.material) is kind] for kind in kinds]
+    """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
+    groups: dict[Any, list[Body]] = {}
+    for body in bodies:
+        groups.setdefault((type(body), type(body.material)), []).append(body)
+    return list(groups.values())
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:

@@ -10,26 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.checks import LONGEST, SHORTEST
-from supple.embedding import embed
-from supple.materials import MATERIALS, Material
 from supple.meshes import TetMesh, TriMesh
-from supple.scene.acting import AnyMotion, Load, Pin
-from supple.scene.attachments import Attachment, attachment
-from supple.scene.bodies import Body, VertexSet, check_parameters
+from supple.scene import adding, loads
+from supple.scene.attachments import Attachment
+from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.cloth import Cloth
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.loads import Inflation, Load, Wind
+from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
+from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
-from supple.scene.springs import SpringSet, spring_set
+from supple.scene.springs import SpringSet
 from supple.scene.terms import TermMaker
+from supple.scene.ties import WithTies
 from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene:
-    """Solids with what holds, moves and loads them. SI units.
+class Scene(WithObstacles, WithTies):
+    """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
@@ -48,8 +50,11 @@ class Scene:
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
+    inflations: list[Inflation] = field(default_factory=list, init=False)
+    winds: list[Wind] = field(default_factory=list, init=False)
     further: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -89,33 +94,38 @@ class Scene:
         A dynamic scene starts with the velocity [m/s] of its centre of mass and the angular_velocity [rad/s]
         about it, right-handed about the direction of that vector.
         """
-        if not isinstance(mesh, TetMesh):
-            raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
-        if not isinstance(material, Material):
-            raise SceneError(
-                f"add_solid needs a material with its parameters, for example "
-                f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
-            )
-        reach = float(np.abs(mesh.points).max())
-        if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
-            raise SceneError(
-                f"A body must be at least {SHORTEST:g} m large and within {LONGEST:g} m of the origin; this "
-                f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
-            )
-        check_parameters(material, mesh)
-        if not isinstance(render, TriMesh | None):
-            raise SceneError(
-                f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
-            )
-        name = f"solid{len(self.bodies)}" if name is None else sound_name(name)
-        if name in (body.name for body in self.bodies):
-            raise SceneError(f"There is already a body named {name!r}; names must differ.")
-        density = number(density, "density [kg/m³]", above=0)
-        first = self.bodies[-1].vertices.stop if self.bodies else 0
-        skin = None if render is None else embed(render, mesh)
-        at_start = vector(velocity, "velocity [m/s]"), vector(angular_velocity, "angular_velocity [rad/s]")
-        self.bodies.append(Body(mesh, material, density, name, first, skin, *at_start))
+        motion = velocity, angular_velocity
+        self.bodies.append(adding.solid(self.bodies, mesh, material, density, name, render, *motion))
         return self.bodies[-1]
+
+    def add_cloth(
+        self,
+        mesh: TriMesh,
+        membrane: Any,
+        bending: Any = None,
+        *,
+        density: float = 0.2,
+        thickness: float = 1e-3,
+        name: str | None = None,
+        rest: Any = None,
+        render: TriMesh | None = None,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+    ) -> Cloth:
+        """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
+        with a density [kg/m²] and a thickness [m], by which the material's energy is multiplied.
+
+        The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
+        `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
+        of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
+        name, render and velocities as for solids.
+        """
+        motion = velocity, angular_velocity
+        made = adding.cloth(
+            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion
+        )
+        self.bodies.append(made)
+        return made
 
     def pin(
         self,
@@ -183,59 +193,33 @@ class Scene:
         """
         chosen = self._vertices(vertices)
         pascals = np.array(vector(traction, "traction [Pa]"))
-        mesh = chosen.body.mesh
-        triangles = mesh.surface[np.isin(mesh.surface, chosen.indices).all(axis=1)]
-        if len(triangles) == 0:
-            raise SceneError(
-                f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
-                "chosen ones; choose all vertices of a piece of the surface."
-            )
-        a, b, c = np.moveaxis(mesh.points[triangles], 1, 0)
-        third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6
-        area = np.bincount(triangles.ravel(), np.repeat(third, 3), len(mesh.points))
-        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals, check_ramp(ramp)))
+        self.loads.append(Load(chosen, loads.tractions(chosen, pascals), check_ramp(ramp)))
 
-    def attach(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike | None = None,
-        *,
-        stiffness: float,
-        normal: ArrayLike | None = None,
-        tangent_stiffness: float | None = None,
-        keep_offset: bool = False,
-    ) -> None:
-        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
+    def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
+        """A pressure [Pa] that pushes outwards on all surface triangles whose three vertices are chosen,
+        wherever they turn, as air inside does: the energy -p V; ramp as in `add_force`.
 
-        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
-        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
-        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
-        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them.
+        The surface must be closed, such as that of a `sphere`, a `pillow` or a solid, or pinned along its
+        edges; what is outside is told by the order of vertices, counter-clockwise seen from there.
         """
-        if isinstance(b, VertexSet | Body):
-            self._vertices(b)
-        self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
-        )
+        self.inflations.append(loads.inflation(self._vertices(vertices), pressure, ramp))
 
-    def add_springs(
+    def add_wind(
         self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike,
-        *,
-        stiffness: ArrayLike,
-        rest_length: ArrayLike | None = None,
+        velocity: Vector,
+        *bodies: Body,
+        drag: float = 1.0,
+        lift: float = 0.5,
+        density: float = 1.2,
+        ramp: AnyRamp | None = None,
     ) -> None:
-        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
-
-        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
-        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
-        at rest.
+        """Air that moves with a velocity (3,) [m/s] and pulls at the surfaces of bodies, all of those that
+        there are unless given: f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, where w is the
+        wind relative to it and n its normal on the lee side. drag, lift: C_D and C_L; density: ρ of the air
+        [kg/m³]. For dynamic scenes: it is taken where a step begins and stays until its end.
         """
-        if isinstance(b, VertexSet | Body):
-            b = self._vertices(b)
-        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+        chosen = [self._vertices(body).body for body in bodies] or self.bodies
+        self.winds.append(loads.wind(chosen, velocity, drag, lift, density, ramp))
 
     def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
         """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
@@ -248,13 +232,6 @@ class Scene:
         if any(each.body is body and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
         self.varied.append(varied(body, parameter, ramp))
-
-    def add_term(self, make: TermMaker) -> None:
-        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
-        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
-        if not callable(make):
-            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
-        self.further.append(make)
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

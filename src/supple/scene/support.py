@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.scene import Scene
 from supple.scene.terms import further_terms
@@ -75,9 +74,8 @@ def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple
 
 
 def _connected_parts(scene: Scene) -> np.ndarray:
-    """(n,) number of the part that each vertex belongs to; tetrahedra, attachments and springs connect
-    vertices."""
-    stencils = [all_tets(scene.bodies)]
+    """(n,) number of the part that each vertex belongs to; cells, attachments and springs connect them."""
+    stencils = [body.cells for body in scene.bodies]
     stencils += [attachment.vertices for attachment in scene.attachments]
     stencils += [springs.vertices for springs in scene.springs]
     stencils += [term.vertices for term in further_terms(scene)]
@@ -86,7 +84,3 @@ def _connected_parts(scene: Scene) -> np.ndarray:
     n = scene.bodies[-1].vertices.stop
     graph = coo_array((np.ones(len(start), bool), (start, end)), shape=(n, n))
     return connected_components(graph, directed=False)[1]
-
-
-def all_tets(bodies: list[Body]) -> np.ndarray:
-    return np.concatenate([np.asarray(body.mesh.tets) + np.int32(body.first) for body in bodies])

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
 from supple.model import Conditions, Model
-from supple.scene.bodies import Body, VertexSet, check_parameters
+from supple.scene.adding import check_parameters
+from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import elastic_groups
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError

@@ -100,20 +100,20 @@ class VaryingMaterial:
 
 def merged_material(bodies: list[Body], apart: bool = False) -> Any:
     """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
-    value for each tet; apart: also where they have the same, as what varies may differ later."""
-    first = bodies[0].material
+    value for each cell; apart: also where they have the same, as what varies may differ later."""
+    materials = [body.material.by_element(body.mesh.n_cells) for body in bodies]
     if len(bodies) == 1:
-        return first
+        return materials[0]
 
     def merged(values: tuple[Any, ...]) -> Any:
         alike = not any(map(is_per_element, values)) and all(value == values[0] for value in values)
         if alike and not apart:
             return values[0]
-        rows = [table_of(v, b.mesh.n_tets) for v, b in zip(values, bodies, strict=True)]
+        rows = [table_of(v, b.mesh.n_cells) for v, b in zip(values, bodies, strict=True)]
         table = np.concatenate(rows)
         return table[:, 0].copy() if table.shape[1] == 1 else table
 
-    return type(first)._make(merged(values) for values in zip(*(b.material for b in bodies), strict=True))
+    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
 
 
 def varying_materials(groups: list[list[Body]], varied: list[Varied]) -> dict[int, VaryingMaterial]:

@@ -12,7 +12,7 @@ from supple.kernels import chosen_by_type, each, gather, load, physics, scatter,
 from supple.problem.held import six
 from supple.solvers.projection import Places
 from supple.terms.constraint import constraint_of_corners
-from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
+from supple.terms.elastic import corner_count, corners, from_start, material_at, rest_volume, shape_gradients
 
 spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
 """M gᵢ for all corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""
@@ -144,6 +144,7 @@ _put_others = each(
 @physics
 def put_corners(places, row, u, x):
     """Write the displacements of the corners back."""
+    x = from_start(places.rows, row, x)
     scatter(u, places.own, row, 0, x[0])
     _put_others(u, places.rows.others, row, x)
 

@@ -2,6 +2,8 @@
 
 Each sweep visits the vertices colour by colour. A visit makes one modified Newton step on the potential as
 a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the positive definite bound Aᵢ of eq. 33.
+Obstacles add the force with which the vertex ends where they let it be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of
+the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -9,13 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from supple.algebra.matrix3 import add, scale, solve_spd
+from supple.algebra.matrix3 import add, scale
 from supple.checks import check_iterations, flag
+from supple.contact import respond
 from supple.kernels import divide, do, gather, least_share
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Problem
+from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
+from supple.problem.held import held_at
 from supple.solvers.acceleration import (
     ACCELERATIONS,
     Acceleration,
@@ -51,20 +56,23 @@ def _visit(visit, place):
     batch = divide(place, vertices.width)
     x = gather(u, vertices.own, batch, 0)
     f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, x)
-    step = scale(visit.omega, solve_spd(A, f))
+    N = held_at(vertices.held, batch)
+    step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
     t = least_share(batch, limit_step(terms, batch, u, x, step, 0.0 * f[0] + 1.0))
     move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)
 
 
 class Sweep(NamedTuple):
-    """Visit all vertices colour by colour, then groups of those that are linked, and accelerate. bounds: of
-    the first colour."""
+    """Visit all vertices colour by colour, then groups of those that are linked; accelerate, and put the
+    vertices out of obstacles. bounds: of the first colour; clamps: how, for so many records."""
 
     visit: Any
     colours: Any
     bounds: Any
     links: Any
     acceleration: Any
+    clamps: Any
+    records: Any
 
 
 @iterate.of(Sweep)
@@ -72,7 +80,8 @@ def _sweep(sweep, team, phase, iteration):
     visit = sweep.visit
     phase = each_colour(team, phase, sweep.colours, sweep.bounds, visit)
     phase = sweep_links(sweep.links, team, phase, visit.u, visit.anchor, visit.omega)
-    return accelerate(sweep.acceleration, team, phase, iteration, visit.u)
+    phase = accelerate(sweep.acceleration, team, phase, iteration, visit.u)
+    return clamp_all(sweep.clamps, team, phase, sweep.records)
 
 
 @dataclass(frozen=True)
@@ -154,9 +163,11 @@ class PBNGRun(Run):
             self._see_stencils()
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        sweep = Sweep(visit, colours, colour_bounds(colours, 0), self.links, acceleration)
-        phases = count * (self.colours + acceleration.phases)
+        clamps = p.contacts.clamp(*self.acceleration.follows), p.device.records
+        sweep = Sweep(visit, colours, colour_bounds(colours, 0), self.links, acceleration, *clamps)
+        phases = count * (self.colours + acceleration.phases + p.contacts.phases)
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
+        p.contacts.detect()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -1,7 +1,20 @@
 """Energy terms: one file per kind of stencil."""
 
+from supple.terms.bending import (
+    BENDINGS,
+    Bending,
+    HingeBending,
+    IsometricBending,
+    bending_terms,
+    hinges_of,
+    plate_stiffness,
+)
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
+from supple.terms.hinge import Hinges
+from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
+from supple.terms.pattern import PatternElasticity
+from supple.terms.pressure import Pressure
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
@@ -18,8 +31,16 @@ from supple.terms.triangle import TriangleElasticity
 from supple.terms.weak import WeakConstraints
 
 __all__ = [
+    "BENDINGS",
+    "Bending",
     "Elements",
+    "HingeBending",
+    "Hinges",
+    "IsometricBending",
+    "IsometricHinges",
+    "PatternElasticity",
     "PointSprings",
+    "Pressure",
     "Relations",
     "Springs",
     "Term",
@@ -29,10 +50,13 @@ __all__ = [
     "WeakConstraints",
     "add_forces",
     "add_group_forces",
+    "bending_terms",
     "energy",
+    "hinges_of",
     "inversion",
     "limit_group_step",
     "limit_step",
+    "plate_stiffness",
     "refreshed",
     "same_kind",
     "several",

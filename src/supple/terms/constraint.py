@@ -59,10 +59,18 @@ class Constraint(Elemental):
         """(m, f, 3) [m], none unless a kind has some."""
         return np.empty((len(self.vertices), 0, 3))
 
+    others: ClassVar[np.ndarray | None] = None
+    """(k, k - 1) the other corners as seen from each, where their order matters."""
+
+    def rest_of(self, element: np.ndarray, slot: np.ndarray) -> np.ndarray:
+        """(v, fields) what C needs of elements (v,) that are seen from their corners slot (v,)."""
+        return self.rest[element]
+
     def rows(self, visits: Visits, start: np.ndarray) -> ConstraintRows:
         element, slot = visits.element, visits.slot
         stencil = self.vertices[element]
-        ids = np.take_along_axis(stencil, others_first(stencil.shape[1])[slot], axis=1)
+        order = others_first(stencil.shape[1]) if self.others is None else self.others
+        ids = np.take_along_axis(stencil, order[slot], axis=1)
         own = stencil[np.arange(len(slot)), slot]
         ends = np.concatenate([self.positions[ids], self.fixed_points()[element]], axis=1)
         offsets = ends - self.positions[own][:, None]
@@ -71,18 +79,16 @@ class Constraint(Elemental):
             visits.place_ids(ids),
             visits.place(offsets.reshape(len(element), 3 * ends.shape[1])),
             visits.place(self.stiffness[element, None]),
-            visits.place(self.rest[element]),
+            visits.place(self.rest_of(element, slot)),
         )
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite part, or the bound that sweeps use: without what is
-        negative in C, and with a little stiffness in all directions."""
+        """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite part, or that with a little stiffness in all
+        directions."""
         x = self.positions[self.vertices] + u[self.vertices, :3]
         C, gradient, curvature = self.derivatives(x)
         k = self.stiffness[:, None, None, None, None]
         blocks = k * np.einsum("eai,ebj->eabij", gradient, gradient)
-        if kind == "bound":
-            C = np.maximum(C, 0)
         blocks = blocks + k * C[:, None, None, None, None] * curvature
         if kind == "exact":
             return blocks
@@ -110,8 +116,8 @@ def positive_part(blocks: np.ndarray) -> np.ndarray:
 @generic
 def constraint(rows, row, r):
     """(C, ∇, κ) of the constraints in a row: the value, the gradients of the other corners and fixed points,
-    which lie at r, a tuple of vectors from the visiting one, and a bound κ of the curvature, |∇²C| at that
-    one. The gradient of the visiting corner is minus the sum of the others'."""
+    which lie at r, a tuple of vectors from the visiting one, and a bound κ of the curvature: C κ bounds C ∇²C
+    at that one. The gradient of the visiting corner is minus the sum of the others'."""
 
 
 def fixed_count(rows: Any) -> int:

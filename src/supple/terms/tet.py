@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class TetElasticity(Elastic):
     name: ClassVar[str] = "tetrahedra"
 
     @classmethod
-    def from_mesh(cls, points: np.ndarray, tets: np.ndarray, material: object) -> Self:
+    def from_mesh(cls, points: np.ndarray, tets: np.ndarray, material: Any) -> Self:
+        refuse_sheets(material)
         edges = points[tets[:, 1:]] - points[tets[:, :1]]  # rows x_a - x_0
         gradients = np.linalg.inv(edges).transpose(0, 2, 1)  # F = Σ (x_a - x_0) g_aᵀ with g_a rows of Dm⁻¹
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
@@ -41,6 +42,15 @@ class TetElasticity(Elastic):
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         run(contract_tensors, threads, tensors, self.gradients, self.volume, blocks, counters_for(1))
         return blocks
+
+
+def refuse_sheets(material: Any) -> None:
+    """Raise a ValueError where a material is not one of solids."""
+    if material.thin:
+        raise ValueError(
+            f"{type(material).__name__} is a material of thin sheets, which has no thickness of its own; a "
+            "solid needs another, such as StVK or NeoHookean"
+        )
 
 
 @measure.of(TetRows)

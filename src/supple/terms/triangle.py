@@ -1,8 +1,9 @@
 """Membranes: triangles of a material, stretched in their plane and free to bend [PBNG section 8].
 
 With shape gradients gₐ in the plane of the rest triangle, its normal n₀ there and n now, F = Σ xₐ gₐᵀ + n n₀ᵀ
-is a 3×3 deformation gradient that keeps the thickness. Since ψ is isotropic, P n₀ is parallel to n, which
-moves across itself only; so ∂ψ/∂xₐ = P gₐ exactly, and every material serves as it is.
+is a 3×3 deformation gradient that keeps the thickness. Since ψ is the same on both sides of the plane, in
+which directions of a material lie, P n₀ is parallel to n, which moves across itself only; so ∂ψ/∂xₐ = P gₐ
+exactly, and every material serves as it is. Those of `materials/plane_stress.py` have no thickness to keep.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer, scale, sub
 from supple.kernels import physics
+from supple.materials import suits_sheets, table_of
 from supple.terms.constraint import positive_part
 from supple.terms.elastic import Elastic, ElasticRows, measure, rest_gradient
 from supple.terms.term import Elements
@@ -35,17 +37,9 @@ class TriangleElasticity(Elastic):
     @classmethod
     def from_mesh(cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any) -> Self:
         """points (n, 3) at rest; thickness [m], a number or one for each triangle."""
-        if not material.objective:
-            raise ValueError(
-                f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
-                "take another material"
-            )
-        if not material.isotropic:
-            raise ValueError(
-                f"a membrane needs a material that is the same in all directions, and "
-                f"{type(material).__name__} is not; take another material"
-            )
+        refuse_unsuited(material)
         edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
+        material = in_plane(material, np.cross(edges[:, 0], edges[:, 1]))
         gradients = np.linalg.pinv(edges).transpose(0, 2, 1)
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
         area = 0.5 * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
@@ -63,13 +57,17 @@ class TriangleElasticity(Elastic):
         blocks = np.einsum("e,eaj,eijkl,eklbm->eabim", self.volume, self.gradients, C, change, optimize=True)
         return positive_part(blocks) if kind == "projected" else blocks
 
+    def displaced(self, u: np.ndarray) -> np.ndarray:
+        """(m, 3, 3) [m] how far corners are from where triangles are undeformed, but for a translation."""
+        return u[self.vertices, :3].astype(float)
+
     def _turning(self, u: np.ndarray) -> np.ndarray:
         """-∂(n n₀ᵀ)/∂x (m, 3, 3, 3, 3): as the corners move out of the plane, δn = -Σ (F⁻ᵀ gᵇ)(n · δxᵇ)."""
         g = self.gradients
         normal = np.cross(g[:, 1], g[:, 2])
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         flat = np.eye(3) - np.einsum("ei,ej->eij", normal, normal)
-        T = flat + np.einsum("eai,eaj->eij", u[self.vertices, :3].astype(float), g)
+        T = flat + np.einsum("eai,eaj->eij", self.displaced(u), g)
         F = T.copy()
         tangents = np.linalg.svd(flat)[0][:, :, :2]
         now = np.cross((T @ tangents)[:, :, 0], (T @ tangents)[:, :, 1])
@@ -78,6 +76,45 @@ class TriangleElasticity(Elastic):
         F += np.einsum("ei,ej->eij", now, normal)
         dual = np.einsum("eij,ebj->ebi", np.linalg.pinv(F).transpose(0, 2, 1), g)
         return np.einsum("ebk,em,el->eklbm", dual, now, normal)
+
+
+def refuse_unsuited(material: Any) -> None:
+    """Refuse a material that membranes cannot have."""
+    if not material.objective:
+        raise ValueError(
+            f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
+            "take another material"
+        )
+    if not suits_sheets(type(material)):
+        raise ValueError(
+            f"a membrane needs a material that is the same on both sides of it, and "
+            f"{type(material).__name__}, which has tensors, need not be; take another material"
+        )
+
+
+def in_plane(material: Any, normals: np.ndarray) -> Any:
+    """The material with its directions projected into the planes of triangles with these normals (m, 3)."""
+    unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+    def projected(parameter: Any, value: Any) -> Any:
+        if parameter.kind != "direction":
+            return value
+        table = table_of(value, len(unit))
+        table = table - np.einsum("ei,ei->e", table, unit)[:, None] * unit
+        length = np.linalg.norm(table, axis=1, keepdims=True)
+        if length.min() < ACROSS:
+            raise ValueError(
+                f"{parameter.name} of {type(material).__name__} must lie in the sheet, but it is at right "
+                f"angles to triangle {int(length.argmin())}; give one direction for each triangle"
+            )
+        table = table / length
+        return tuple(table[0].tolist()) if np.ptp(table, axis=0).max() < 1e-12 else table
+
+    return type(material)._make(map(projected, material.stored, material))
+
+
+ACROSS = 1e-3
+"""Part of a direction that must lie in a triangle for it to tell a direction there."""
 
 
 @measure.of(TriangleRows)

@@ -22,7 +22,7 @@ class Surface:
     source (c,), the point of the visible surface at each corner; pins (p,), the vertices of the model that
     are marked as pinned, rolling (p,), whether they are so along some directions only, and pin_corners (p,),
     the corners nearest to them at rest; skinned: whether triangles are those of a detailed surface, not of
-    tetrahedra."""
+    bodies; two_sided: whether there is cloth, which has a triangle for each side."""
 
     visible: VisibleSurface
     source: np.ndarray
@@ -31,6 +31,7 @@ class Surface:
     rolling: np.ndarray
     pin_corners: np.ndarray
     skinned: bool
+    two_sided: bool
 
     def corners(self, positions: np.ndarray) -> np.ndarray:
         """(c, 3) where the corners are when the model is at positions (n, 3) [m]."""
@@ -53,12 +54,22 @@ def surface_of(model: Model) -> Surface:
     rest = visible.points(model.rest)
     corner = smooth_corners(rest, visible.triangles)
     source = corner_values(corner, visible.triangles.astype(np.int64))
+    cloth = np.array([body.mesh.corners == 3 for body in model.bodies])
+    corner, source = _two_sided(corner, source, cloth[visible.body])
     outside = np.concatenate([body.mesh.surface_vertices + body.vertices.start for body in model.bodies])
     marked, free = np.intersect1d(outside, model.pinned), model.free
     pins = _spaced(model.rest, marked[np.argsort(free[marked], kind="stable")])
     _, nearest = cKDTree(rest[source]).query(model.rest[pins])
     skinned = any(body.skin for body in model.bodies)
-    return Surface(visible, source, corner, pins, free[pins], np.asarray(nearest), skinned)
+    return Surface(visible, source, corner, pins, free[pins], np.asarray(nearest), skinned, bool(cloth.any()))
+
+
+def _two_sided(corner: np.ndarray, source: np.ndarray, cloth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles (k, 3) of corners with their sources (c,), and for those that are cloth (k,) another one each
+    that is seen from behind, with corners of its own, whose normals point there."""
+    ids, behind = np.unique(corner[cloth], return_inverse=True)
+    back = behind.reshape(-1, 3)[:, ::-1] + len(source)
+    return np.concatenate([corner, back]), np.concatenate([source, source[ids]])
 
 
 def _spaced(points: np.ndarray, chosen: np.ndarray) -> np.ndarray:

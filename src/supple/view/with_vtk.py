@@ -76,7 +76,13 @@ class Renderer:
         paint, edges = drawing.paint, shows_edges(drawing, camera, self.layout)
         mesh = pyvista.PolyData.from_regular_faces(paint.points, paint.triangles)
         colours = np.round(255 * paint.lit(camera)).astype(np.uint8)
-        style = {"edge_color": self.theme.edges, "edge_opacity": 0.22, "line_width": 1}
+        cull = "back" if drawing.surface.two_sided else None
+        style: dict[str, Any] = {
+            "culling": cull,
+            "edge_color": self.theme.edges,
+            "edge_opacity": 0.22,
+            "line_width": 1,
+        }
         self._show("surface", mesh, colours, show_edges=edges and not paint.divided, **style)
         if edges and paint.divided:
             points = _nearer(drawing.points, camera, 0.001)
@@ -128,7 +134,7 @@ class Renderer:
 
 
 def shows_edges(drawing: Drawing, camera: Camera, layout: Layout) -> bool:
-    """Whether the edges are those of tetrahedra, and long enough in the picture not to darken it."""
+    """Whether the edges are those of bodies, and long enough in the picture not to darken it."""
     if drawing.surface.skinned:
         return False
     places, _ = camera.project(drawing.points)

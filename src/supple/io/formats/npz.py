@@ -38,9 +38,10 @@ class _Column:
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    """positions (frames, n, 3) float64 [m], time (frames,) [s], index (frames,), tets (m, 4), body (m,) and
-    names of bodies; fields (frames, n, ...) or (frames, m, ...) by their names."""
-    mesh, body = joined(shot.bodies)
+    """positions (frames, n, 3) float64 [m], time (frames,) [s], index (frames,), tets (m, 4) of solids
+    and triangles (k, 3) of cloth where there are any, body (m + k,) and names of bodies; fields (frames, n,
+    ...) or (frames, m + k, ...), body after body, by their names."""
+    rest = joined(shot.bodies)
     times: list[float] = []
     indices: list[int] = []
     columns: dict[str, _Column] = {}
@@ -56,7 +57,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
         yield add
         names = [b.name for b in shot.bodies]
-        arrays = {"time": times, "index": indices, "tets": mesh.tets, "body": body, "names": names}
+        arrays = {"time": times, "index": indices, **rest.cells, "body": rest.body, "names": names}
         with replacing(path) as temporary:
             _pack(temporary, columns, arrays)
 

@@ -1,4 +1,5 @@
-"""USD with time samples: for each body a Mesh, which every program shows, and a TetMesh, the volume."""
+"""USD with time samples: for each body a Mesh, which every program shows, and for solids a TetMesh, the
+volume."""
 
 from __future__ import annotations
 
@@ -33,14 +34,17 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         stage = Usd.Stage.CreateNew(str(temporary))
         _set_stage(stage, shot.dt)
         surfaces = [_surface(stage, f"/World/{n}/{n}", s) for n, s in zip(names, skins, strict=True)]
+        for surface, body in zip(surfaces, shot.bodies, strict=True):
+            surface.CreateDoubleSidedAttr(body.mesh.corners == 3)
         volumes = [
-            _volume(stage, f"/World/{n}/{n}_volume", b.mesh) for n, b in zip(names, shot.bodies, strict=True)
+            _volume(stage, f"/World/{n}/{n}_volume", b.mesh) if b.mesh.corners == 4 else None
+            for n, b in zip(names, shot.bodies, strict=True)
         ]
         for number, surface in enumerate(surfaces):
             surface.CreateDisplayColorAttr([tuple(linear(number).tolist())])
 
-        tets = np.cumsum([0, *(body.mesh.n_tets for body in shot.bodies)])
-        parts = [slice(first, last) for first, last in pairwise(tets)]
+        cells = np.cumsum([0, *(body.mesh.n_cells for body in shot.bodies)])
+        parts = [slice(first, last) for first, last in pairwise(cells)]
 
         def add(frame: Moment) -> None:
             for body, skin, surface, volume, mine in zip(
@@ -48,7 +52,8 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
             ):
                 positions = frame.positions[body.vertices]
                 _set_points(surface, skin.deform(positions), frame.index)
-                _set_points(volume, positions, frame.index)
+                if volume is not None:
+                    _set_points(volume, positions, frame.index)
                 _set_fields(volume, surface, skin, body, mine, frame)
             if not stage.HasAuthoredTimeCodeRange():
                 stage.SetStartTimeCode(frame.index)
@@ -89,7 +94,7 @@ def _volume(stage: Any, path: str, body: Any) -> Any:
     from pxr import UsdGeom, Vt
 
     mesh = UsdGeom.TetMesh.Define(stage, path)
-    mesh.CreateTetVertexIndicesAttr(Vt.Vec4iArray.FromNumpy(np.ascontiguousarray(body.tets)))
+    mesh.CreateTetVertexIndicesAttr(Vt.Vec4iArray.FromNumpy(np.ascontiguousarray(body.cells)))
     mesh.CreateSurfaceFaceVertexIndicesAttr(Vt.Vec3iArray.FromNumpy(np.ascontiguousarray(body.surface)))
     mesh.CreatePurposeAttr(UsdGeom.Tokens.guide)
     return mesh
@@ -104,19 +109,21 @@ def _set_points(prim: Any, points: np.ndarray, time_code: int) -> None:
     prim.GetExtentAttr().Set(Vt.Vec3fArray.FromNumpy(box), time_code)
 
 
-def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, tets: slice, frame: Moment) -> None:
-    """Fields of the volume as they are; on the surface numbers and vectors, means over the tetrahedra around
-    a vertex where they are those of tetrahedra, so that programs can colour by them."""
+def _set_fields(volume: Any, surface: Any, skin: Skin, body: Part, cells: slice, frame: Moment) -> None:
+    """Fields of the volume as they are; on the surface numbers and vectors, means over the cells around a
+    vertex where they are those of cells, so that programs can colour by them."""
     mesh, time = body.mesh, frame.index
-    for name, values in frame.fields.tets.items():
-        mine = values[tets]
-        _set_primvar(volume, name, "uniform", mine, time)
+    for name, values in frame.fields.cells.items():
+        mine = values[cells]
+        if volume is not None:
+            _set_primvar(volume, name, "uniform", mine, time)
         if mine.ndim < 3:
-            means = means_at_vertices(mine, mesh.tets, mesh.volumes, mesh.n_vertices)
+            means = means_at_vertices(mine, mesh.cells, mesh.measures, mesh.n_vertices)
             _set_primvar(surface, name, "vertex", skin.interpolate(means), time)
     for name, values in frame.fields.vertices.items():
         mine = values[body.vertices]
-        _set_primvar(volume, name, "vertex", mine, time)
+        if volume is not None:
+            _set_primvar(volume, name, "vertex", mine, time)
         _set_primvar(surface, name, "vertex", skin.interpolate(mine), time)
 
 

@@ -1,4 +1,4 @@
-"""VTU files of the volume with their fields, and the PVD file that opens them all in ParaView."""
+"""VTU files of volumes and cloth with their fields, and the PVD file that opens them all in ParaView."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from supple.io.frames import write_pvd, write_vtu
 
 @contextmanager
 def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
-    mesh, body = joined(shot.bodies)
+    rest = joined(shot.bodies)
     times: dict[int, float] = {}
     path.mkdir(parents=True, exist_ok=True)
     for old in path.glob("frame_[0-9][0-9][0-9][0-9]*.vtu"):
         old.unlink()
 
     def add(frame: Moment) -> None:
-        write_vtu(path, frame.index, frame.positions, mesh, body, frame.fields)
+        write_vtu(path, frame.index, frame.positions, rest, frame.fields)
         times[frame.index] = frame.time
         write_pvd(path, times.values(), first=min(times))
 
@@ -29,7 +29,7 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
 
 VTU = Format(
     "vtu",
-    "VTU of volumes with a PVD file, for ParaView",
+    "VTU of volumes and cloth with a PVD file, for ParaView",
     "vtu",
     write,
     files=("frame_*.vtu", "animation.pvd"),

@@ -19,15 +19,16 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
     """A group with the arrays of the NPZ format, fields included; names of bodies are in its attributes."""
     import zarr
 
-    mesh, body = joined(shot.bodies)
+    rest = joined(shot.bodies)
     with replacing_folder(path) as temporary:
         group = zarr.open_group(temporary, mode="w")
-        n = mesh.n_vertices
+        n = len(rest.points)
         positions = group.create_array("positions", shape=(0, n, 3), chunks=(1, n, 3), dtype="f8")
         time = group.create_array("time", shape=(0,), chunks=(1024,), dtype="f8")
         index = group.create_array("index", shape=(0,), chunks=(1024,), dtype="i8")
-        group.create_array("tets", data=np.asarray(mesh.tets))
-        group.create_array("body", data=body)
+        for name, cells in rest.cells.items():
+            group.create_array(name, data=cells)
+        group.create_array("body", data=rest.body)
         group.attrs.update(names=[b.name for b in shot.bodies], dt=shot.dt, units="m, s", up="y")
 
         columns: dict[str, zarr.Array[Any]] = {}

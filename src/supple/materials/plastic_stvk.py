@@ -1,0 +1,123 @@
+"""St. Venant-Kirchhoff elasticity with plastic strains [PBCM section 4.2]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.algebra.matrix3 import combine, matmul
+from supple.kernels import physics
+from supple.materials.isotropic import LAM, MU, POISSON, YOUNG, Isotropic
+from supple.materials.material import (
+    Material,
+    bound_coefficients,
+    hessian_bound,
+    psi,
+    shear_modulus,
+    stress,
+    stress_differential,
+)
+from supple.materials.parameters import SIX, Parameter
+from supple.materials.stvk import (
+    bound,
+    coefficients,
+    differential,
+    green_strain,
+    second_piola,
+    strain_energy,
+)
+
+YIELD = Parameter(
+    "yield_strain", "elastic strain from which it flows", symbol="γ_yield", at_least=0, example=0.05,
+    slider=(0.0, 0.5),
+)  # fmt: skip
+CREEP = Parameter("creep", "rate of flow", "1/s", "γ_creep", at_least=0, example=10.0, slider=(0.0, 100.0))
+MOST = Parameter(
+    "max_plastic_strain", "largest plastic strain", symbol="γ_max", above=0, default=1e6, slider=(0.01, 1.0)
+)
+PLASTIC = Parameter(
+    "plastic_strain", "plastic strain", symbol="εₚ", kind="symmetric", default=np.zeros((3, 3)), evolves=True
+)
+
+
+class PlasticStVK(Material):
+    """ψ = μ |E - εₚ|² + λ/2 tr(E - εₚ)², E = ½ (Fᵀ F - I), with plastic strains εₚ that flow.
+
+    After each step of Δt, where the deviator e of E - εₚ is larger than yield_strain, Δt · creep of it, at
+    most all, goes into εₚ, whose norm stays below max_plastic_strain [PBCM section 4.2]. The flow takes time:
+    an equilibrium has the plastic strains of its start.
+    """
+
+    __slots__ = ()
+
+    parameters = (YOUNG, POISSON, YIELD, CREEP, MOST, PLASTIC)
+    stored = (MU, LAM, YIELD, CREEP, MOST, PLASTIC)
+
+    mu: Any
+    lam: Any
+    yield_strain: Any
+    creep: Any
+    max_plastic_strain: Any
+    plastic_strain: Any
+
+    @classmethod
+    def store(cls, **parameters: Any) -> dict[str, Any]:
+        elastic = Isotropic.store(young=parameters.pop("young"), poisson=parameters.pop("poisson"))
+        return elastic | parameters
+
+    young, poisson = Isotropic.young, Isotropic.poisson
+
+    def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
+        """Empty where nothing flows."""
+        E = 0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))
+        strain = E.reshape(-1, 9)[:, SIX] - self.plastic_strain
+        strain[:, :3] -= strain[:, :3].mean(axis=1, keepdims=True)
+        flows = norm(strain) > self.yield_strain
+        if not flows.any():
+            return {}
+        plastic = self.plastic_strain + np.minimum(dt * self.creep * flows, flows)[:, None] * strain
+        most = np.broadcast_to(self.max_plastic_strain, len(plastic))
+        return {"plastic_strain": plastic * np.minimum(1, most / np.maximum(norm(plastic), most))[:, None]}
+
+
+def norm(strain: np.ndarray) -> np.ndarray:
+    """Frobenius norm of symmetric matrices (m, 6) as xx yy zz xy xz yz."""
+    return np.sqrt((strain[:, :3] ** 2).sum(axis=1) + 2 * (strain[:, 3:] ** 2).sum(axis=1))
+
+
+@physics
+def _elastic_strain(material, F):
+    E, p = green_strain(F), material.plastic_strain
+    return combine(1.0, E, -1.0, (p[0], p[3], p[4], p[3], p[1], p[5], p[4], p[5], p[2]))
+
+
+@psi.of(PlasticStVK)
+def _psi(material, F):
+    return strain_energy(material, _elastic_strain(material, F))
+
+
+@stress.of(PlasticStVK)
+def _stress(material, F):
+    """P = F S(E - εₚ)."""
+    return matmul(F, second_piola(material, _elastic_strain(material, F)))
+
+
+@stress_differential.of(PlasticStVK)
+def _stress_differential(material, F, dF):
+    return differential(material, F, dF, second_piola(material, _elastic_strain(material, F)))
+
+
+@hessian_bound.of(PlasticStVK)
+def _hessian_bound(material, F, g, h):
+    return bound(material, F, second_piola(material, _elastic_strain(material, F)), g, h)
+
+
+@bound_coefficients.of(PlasticStVK)
+def _bound_coefficients(material, F):
+    return coefficients(material, F, second_piola(material, _elastic_strain(material, F)))
+
+
+@shear_modulus.of(PlasticStVK)
+def _shear_modulus(material):
+    return material.mu

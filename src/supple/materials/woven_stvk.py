@@ -1,0 +1,181 @@
+"""Woven cloth: St. Venant-Kirchhoff elasticity with two directions of threads [PBCM section 4.3]."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    combine,
+    contract,
+    dot,
+    matmul,
+    matvec,
+    outer,
+    scale,
+    sub,
+    transpose,
+)
+from supple.checks import shown
+from supple.kernels import physics
+from supple.materials.material import (
+    Material,
+    hessian_bound,
+    psi,
+    shear_modulus,
+    stress,
+    stress_differential,
+)
+from supple.materials.parameters import Parameter
+from supple.materials.stvk import green_strain
+
+SYMMETRY = 1e-3
+"""How far from symmetric a given elasticity may be, relatively, as measured values are rounded."""
+
+
+def _ratio(name: str, pulled: str, across: str) -> Parameter:
+    return Parameter(
+        name,
+        f"Poisson's ratio: how much narrower along the {across} a sheet gets, pulled along the {pulled}",
+        example=0.1,
+        slider=(0.0, 0.5),
+    )
+
+
+class WovenStVK(Material):
+    """ψ = ½ c₁₁ e₁² + ½ c₂₂ e₂² + c₁₂ e₁ e₂ + 2 G e₁₂², the strains E = ½ (Fᵀ F - I) along weft and warp.
+
+    c₁₁ = weft/(1 - ν ν'), c₂₂ = warp/(1 - ν ν'), c₁₂ = ν warp/(1 - ν ν') for the ratios ν of weft and ν' of
+    warp [PBCM section 4.3], of which energy can depend on one only: weft ν' = warp ν. The warp is across the
+    weft, in the plane of the sheet. Thickness is eliminated, as in plane stress.
+    """
+
+    __slots__ = ()
+    thin: ClassVar[bool] = True
+
+    parameters = (
+        Parameter("weft", "Young's modulus along the weft", "Pa", above=0, example=2e5),
+        Parameter("warp", "Young's modulus along the warp", "Pa", above=0, example=2e5),
+        Parameter("shear", "shear modulus", "Pa", "G", above=0, example=2e4),
+        _ratio("poisson_weft", "weft", "warp"),
+        _ratio("poisson_warp", "warp", "weft"),
+        Parameter("direction", "direction of the weft", kind="direction", default=(1.0, 0.0, 0.0)),
+    )
+    stored = (
+        Parameter("along", "stiffness c₁₁", "Pa", above=0),
+        Parameter("across", "stiffness c₂₂", "Pa", above=0),
+        Parameter("coupling", "stiffness c₁₂", "Pa"),
+        Parameter("shear", "shear modulus", "Pa", "G", above=0),
+        Parameter("direction", "direction of the weft", kind="direction"),
+    )
+    along: Any
+    across: Any
+    coupling: Any
+
+    @classmethod
+    def store(cls, **parameters: Any) -> dict[str, Any]:
+        weft, warp = parameters["weft"], parameters["warp"]
+        nu, other = parameters["poisson_weft"], parameters["poisson_warp"]
+        wanted = np.asarray(nu * warp / weft)
+        off = np.abs(wanted - other) > SYMMETRY * np.maximum(np.abs(wanted), np.abs(other)) + 1e-12
+        if off.any():
+            raise ValueError(
+                f"poisson_warp must be poisson_weft × warp/weft = {np.ravel(wanted)[0]:.4g}, "
+                f"else pulling and pushing in a circle would make energy; got {shown(other)}"
+            )
+        free = 1 - nu * (nu * warp / weft)
+        if not np.all(free > 0):
+            raise ValueError(
+                f"poisson_weft × poisson_warp must be less than 1, got {shown(nu)} and {shown(other)}"
+            )
+        return {
+            "along": weft / free,
+            "across": warp / free,
+            "coupling": nu * warp / free,
+            "shear": parameters["shear"],
+            "direction": parameters["direction"],
+        }
+
+    @property
+    def poisson_weft(self) -> Any:
+        """ν = c₁₂/c₂₂."""
+        return self.coupling / self.across
+
+    @property
+    def poisson_warp(self) -> Any:
+        """ν' = c₁₂/c₁₁."""
+        return self.coupling / self.along
+
+    @property
+    def weft(self) -> Any:
+        """Young's modulus along the weft [Pa]."""
+        return self.along * (1 - self.poisson_weft * self.poisson_warp)
+
+    @property
+    def warp(self) -> Any:
+        """Young's modulus along the warp [Pa]."""
+        return self.across * (1 - self.poisson_weft * self.poisson_warp)
+
+
+@physics
+def _second_piola(material, E):
+    """S = (c₁₁ e₁ + c₁₂ e₂) a aᵀ + (c₂₂ e₂ + c₁₂ e₁)(I - a aᵀ) + 2G (a (E a)ᵀ + (E a) aᵀ - 2 e₁ a aᵀ), linear
+    in E; what is in the plane but not along a is along the warp, so e₂ = tr E - e₁."""
+    a = material.direction
+    Ea = matvec(E, a)
+    first = dot(a, Ea)
+    second = E[0] + E[4] + E[8] - first
+    across = material.across * second + material.coupling * first
+    along = material.along * first + material.coupling * second - across - 4.0 * material.shear * first
+    mixed = outer(a, Ea)
+    S = combine(along, outer(a, a), 2.0 * material.shear, combine(1.0, mixed, 1.0, transpose(mixed)))
+    return add_diagonal(S, across)
+
+
+@psi.of(WovenStVK)
+def _psi(material, F):
+    E = green_strain(F)
+    return 0.5 * contract(_second_piola(material, E), E)
+
+
+@stress.of(WovenStVK)
+def _stress(material, F):
+    return matmul(F, _second_piola(material, green_strain(F)))
+
+
+@stress_differential.of(WovenStVK)
+def _stress_differential(material, F, dF):
+    FtdF = matmul(transpose(F), dF)
+    dE = combine(0.5, FtdF, 0.5, transpose(FtdF))
+    S = _second_piola(material, green_strain(F))
+    return combine(1.0, matmul(dF, S), 1.0, matmul(F, _second_piola(material, dE)))
+
+
+@hessian_bound.of(WovenStVK)
+def _hessian_bound(material, F, g, h):
+    """(|S| + G/20)(g·h) I + F B Fᵀ, B = (c₁₁ g₁ a + c₁₂ ĝ)(h₁ a)ᵀ + (c₁₂ g₁ a + c₂₂ ĝ) ĥᵀ
+    + G (a (h₁ g + (g·h) a)ᵀ + g₁ (h₁ I + h aᵀ) - 4 g₁ h₁ a aᵀ), with g₁ = g·a, ĝ = g - g₁ a: the exact block
+    but for g·S h, which |S| bounds."""
+    a, gh = material.direction, dot(g, h)
+    ga, ha = dot(g, a), dot(h, a)
+    g2, h2 = sub(g, scale(ga, a)), sub(h, scale(ha, a))
+    B = combine(
+        1.0,
+        combine(material.along * ga * ha, outer(a, a), material.coupling * ha, outer(g2, a)),
+        1.0,
+        combine(material.coupling * ga, outer(a, h2), material.across, outer(g2, h2)),
+    )
+    shear = combine(ha, outer(a, g), ga, outer(h, a))
+    shear = combine(1.0, shear, gh - 4.0 * ga * ha, outer(a, a))
+    B = combine(1.0, B, material.shear, add_diagonal(shear, ga * ha))
+    S = _second_piola(material, green_strain(F))
+    bound = matmul(matmul(F, B), transpose(F))
+    return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.shear) * gh)
+
+
+@shear_modulus.of(WovenStVK)
+def _shear_modulus(material):
+    return material.shear

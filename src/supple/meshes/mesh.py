@@ -1,0 +1,149 @@
+"""What follows from the points and cells of a mesh: measures, masses, surface, components, quality, data."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from supple.checks import floats, shown, whole_number
+from supple.meshes.data import Data, field_of
+from supple.meshes.measures import measures, qualities
+from supple.meshes.movable import Movable
+
+
+class Mesh(Movable):
+    """Points and cells, tetrahedra or triangles, that never change, and what is asked of them, found when it
+    is first asked for."""
+
+    _points: np.ndarray
+    _cells: np.ndarray
+    _cell_data: dict[str, np.ndarray]
+    _point_data: dict[str, np.ndarray]
+
+    cell: ClassVar[str]
+    """What a cell is called in sentences."""
+
+    corners: ClassVar[int]
+    """How many vertices a cell has."""
+
+    dimension: ClassVar[int]
+    """3 where cells have a volume [m³], 2 where they have an area [m²]."""
+
+    @property
+    def points(self) -> np.ndarray:
+        """Rest positions of the vertices, (n, 3) [m]."""
+        return self._points
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Vertices of the cells, (m, corners)."""
+        return self._cells
+
+    @property
+    def cell_data(self) -> Data:
+        """Read-only arrays by name, one row for each cell."""
+        return MappingProxyType(self._cell_data)
+
+    @property
+    def point_data(self) -> Data:
+        """Read-only arrays by name, one row for each vertex."""
+        return MappingProxyType(self._point_data)
+
+    def field(self, name: str) -> np.ndarray:
+        """Data of a name with one row for each cell; of vertices, the mean of its corners."""
+        return field_of(name, self._cell_data, self._point_data, self._cells)
+
+    @property
+    def n_vertices(self) -> int:
+        return len(self._points)
+
+    @property
+    def n_cells(self) -> int:
+        return len(self._cells)
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """Lowest and highest corner of the bounding box, (2, 3) [m]."""
+        return frozen(np.stack([self._points.min(axis=0), self._points.max(axis=0)]))
+
+    @property
+    def size(self) -> np.ndarray:
+        """Edge lengths of the bounding box, (3,) [m]."""
+        return self.bounds[1] - self.bounds[0]
+
+    @cached_property
+    def measures(self) -> np.ndarray:
+        """Volume [m³] of every tet, or area [m²] of every triangle, (m,)."""
+        return frozen(measures(self._points, self._cells))
+
+    def masses(self, density: ArrayLike) -> np.ndarray:
+        """Lumped masses mᵢ = Σ ρ V / k over the cells of k corners around vertex i, (n,) [kg].
+
+        density ρ [kg/m³], or [kg/m²] of triangles: one number, or one for every cell.
+        """
+        return lumped(self._cells, self.measures, density, self.n_vertices, f"{self.cell}s", self.dimension)
+
+    @cached_property
+    def surface(self) -> np.ndarray:
+        """What is seen of it: triangles, (k, 3) int32, counter-clockwise seen from outside."""
+        raise NotImplementedError
+
+    @cached_property
+    def surface_vertices(self) -> np.ndarray:
+        """Sorted ids of the vertices on the surface."""
+        return frozen(np.unique(self.surface))
+
+    @property
+    def uv(self) -> np.ndarray | None:
+        """Texture coordinates of the corners of the surface, (k, 3, 2), or None."""
+        return None
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        """Number, from 0, of the connected component of every vertex, (n,) int32."""
+        start, end = np.repeat(self._cells[:, 0], self.corners - 1), self._cells[:, 1:].ravel()
+        shape = (self.n_vertices, self.n_vertices)
+        graph = coo_array((np.ones(len(start), bool), (start, end)), shape=shape)
+        return frozen(connected_components(graph, directed=False)[1])
+
+    @property
+    def n_components(self) -> int:
+        return int(self.components.max()) + 1
+
+    @cached_property
+    def quality(self) -> np.ndarray:
+        """Volume over edge length³, or area over edge length², of every cell, (m,): 1 regular, 0 flat."""
+        return frozen(qualities(self._points, self._cells))
+
+    def worst(self, count: int = 10) -> np.ndarray:
+        """Ids of the `count` cells of lowest quality, worst first."""
+        return np.argsort(self.quality, kind="stable")[: whole_number("count", count, at_least=0)]
+
+
+def lumped(
+    cells: np.ndarray, measures: np.ndarray, density: ArrayLike, n: int, what: str, dimension: int
+) -> np.ndarray:
+    """Masses (n,) [kg] of vertices, each an equal share of those of the cells (m, k) around it."""
+    rho = floats(density)
+    if rho.shape not in ((), (len(cells),)):
+        raise ValueError(
+            f"density must be one number or one for each of the {len(cells)} {what}, "
+            f"but has shape {rho.shape}."
+        )
+    if not np.all(np.isfinite(rho) & (rho > 0)):
+        unit = {2: "kg/m²", 3: "kg/m³"}[dimension]
+        raise ValueError(f"density must be positive and finite [{unit}], got {shown(density)}.")
+    k = cells.shape[1]
+    return np.bincount(cells.ravel(), np.repeat(rho * measures / k, k), minlength=n)
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array, which nobody can write to any more."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,106 @@
+"""What steps leave behind in elements: parameters of materials that evolve, as plastic strains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.checks import floats, shown
+from supple.model import Model
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+
+def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
+    """For every parameter that evolves: its name in a `State`, with the number of its term where several
+    terms have one so called; the term, its material among those of all terms, and the parameter."""
+    made_of = [(k, term) for k, term in enumerate(model.terms) if term.material is not None]
+    found = [
+        (p.name, k, number)
+        for number, (k, term) in enumerate(made_of)
+        for p in type(term.material).evolving()
+    ]
+    names = [name for name, _, _ in found]
+    for name, k, number in found:
+        yield (name if names.count(name) == 1 else f"{name} {k}"), k, number, name
+
+
+def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """A history that suits a model; what it lacks is as it was given."""
+    known = {name: (k, parameter) for name, k, _, parameter in histories_of(model)}
+    for name, values in history.items():
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise ValueError(f"the state has a history {name!r} of elements; this scene has {there}")
+        k, parameter = known[name]
+        shape = np.shape(getattr(model.terms[k].material, parameter))
+        found = floats(values)
+        if found.shape != shape or not np.isfinite(found).all():
+            raise ValueError(
+                f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}"
+            )
+    return {name: floats(values) for name, values in history.items()}
+
+
+class Histories:
+    """Of every copy of a problem's state. Values are the problem's materials, of which kernels have rounded
+    copies."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._known = list(histories_of(problem.model))
+
+    @property
+    def _materials(self) -> list[tuple]:
+        """Of each copy, one for each term that has one."""
+        used, copies = self._problem.layout.materials, self._problem.copies
+        return used if len(used) == copies else used * copies
+
+    def take(self) -> list[dict[str, np.ndarray]]:
+        """For each copy, by name."""
+        return [
+            {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
+            for materials in self._materials
+        ]
+
+    def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Go on from histories, one for each copy; what they lack is as the scene has it."""
+        if self._known:
+            begun = self._problem.layout.begun
+            self._use([self._with(begun, history) for history in histories])
+
+    def evolve(self, dt: float) -> None:
+        """Let elements change as a time dt [s] where the vertices are changes them."""
+        if self._known:
+            u = self._problem.states.vectors(self._problem.u).astype(float)
+            pairs = zip(self._materials, u, strict=True)
+            self._use([self._evolved(materials, of_copy, dt) for materials, of_copy in pairs])
+
+    def keep(self, materials: list[tuple]) -> list[tuple]:
+        """Materials of all copies with the values that have evolved so far."""
+        return [self._with(*both) for both in zip(materials, self.take(), strict=True)]
+
+    def _evolved(self, materials: tuple, u: np.ndarray, dt: float) -> tuple:
+        if not np.isfinite(u).all():
+            return materials
+        changed = list(materials)
+        for k, number in dict.fromkeys((k, number) for _, k, number, _ in self._known):
+            term: Any = self._problem.model.terms[k]
+            new = changed[number].evolve(term.deformations(u), dt)
+            changed[number] = changed[number]._replace(**new) if new else changed[number]
+        return tuple(changed)
+
+    def _with(self, materials: tuple, history: Mapping[str, np.ndarray]) -> tuple:
+        changed = list(materials)
+        for name, _, number, parameter in self._known:
+            if name in history:
+                changed[number] = changed[number]._replace(**{parameter: history[name]})
+        return tuple(changed)
+
+    def _use(self, materials: list[tuple]) -> None:
+        pairs = zip(materials, self._materials, strict=True)
+        if any(new is not old for both in pairs for new, old in zip(*both, strict=True)):
+            self._problem.use_materials(materials)

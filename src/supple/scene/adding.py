@@ -1,0 +1,142 @@
+"""What bodies must satisfy before a scene takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from supple.checks import LONGEST, SHORTEST
+from supple.embedding import Embedding, embed
+from supple.materials import MATERIALS, Material, is_per_element
+from supple.meshes import Mesh, TetMesh, TriMesh
+from supple.meshes.sound import problems, rest_corners
+from supple.scene.bodies import Body
+from supple.scene.checks import Vector, number, shown, sound_name, vector
+from supple.scene.cloth import Cloth
+from supple.scene.errors import SceneError
+from supple.terms import Bending
+from supple.terms.triangle import refuse_unsuited
+
+
+def solid(
+    bodies: Sequence[Body], mesh: Any, material: Any, density: Any, name: Any, render: Any, *motion: Any
+) -> Body:
+    """What `Scene.add_solid` adds to bodies; motion: velocity and angular velocity."""
+    if not isinstance(mesh, TetMesh):
+        raise SceneError(f"add_solid needs a TetMesh, for example supple.block(...); got {shown(mesh)}.")
+    _check_material("add_solid", material)
+    _check_size(mesh)
+    check_parameters(material, mesh)
+    density = number(density, "density [kg/m³]", above=0)
+    return Body(
+        mesh, material, density, *_place(bodies, "solid", name), _skin(render, mesh), *_motion(motion)
+    )
+
+
+def cloth(
+    bodies: Sequence[Body],
+    mesh: Any,
+    membrane: Any,
+    bending: Any,
+    density: Any,
+    thickness: Any,
+    name: Any,
+    rest: Any,
+    render: Any,
+    *motion: Any,
+) -> Cloth:
+    """What `Scene.add_cloth` adds to bodies. All that is wrong is said at once."""
+    if not isinstance(mesh, TriMesh):
+        raise SceneError(f"add_cloth needs a TriMesh, for example supple.sheet(...); got {shown(mesh)}.")
+    _check_material("add_cloth", membrane)
+    wrong = [*problems(mesh)]
+    corners: np.ndarray | None = None
+    found: dict[str, float] = {}
+
+    def attempt(what: Any) -> Any:
+        try:
+            return what()
+        except ValueError as error:
+            wrong.append(str(error))
+            return None
+
+    attempt(lambda: _check_size(mesh))
+    attempt(lambda: refuse_unsuited(membrane))
+    attempt(lambda: check_parameters(membrane, mesh))
+    for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
+        found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
+    if not isinstance(bending, Bending | None):
+        wrong.append(
+            f"bending must be for example supple.HingeBending(stiffness=1e-5); got {shown(bending)}."
+        )
+    if rest is not None:
+        corners = attempt(lambda: rest_corners(mesh, rest))
+    if wrong:
+        raise SceneError(" ".join(_sentence(line) for line in wrong))
+    place = _place(bodies, "cloth", name)
+    return Cloth(
+        mesh,
+        membrane,
+        found["density"],
+        *place,
+        _skin(render, mesh),
+        *_motion(motion),
+        found["thickness"],
+        bending,
+        corners,
+    )
+
+
+def check_parameters(material: Any, mesh: Mesh) -> None:
+    """One number for the body, or one for each cell."""
+    for parameter, value in zip(material.stored, material, strict=True):
+        if is_per_element(value) and len(value) != mesh.n_cells:
+            cells = {"tet": "tetrahedra"}.get(mesh.cell, f"{mesh.cell}s")
+            raise SceneError(
+                f"A material has one number for the body or one for each of its {mesh.n_cells} "
+                f"{cells}; {parameter.name} has shape {np.shape(value)}."
+            )
+
+
+def _check_material(method: str, material: Any) -> None:
+    if not isinstance(material, Material):
+        raise SceneError(
+            f"{method} needs a material with its parameters, for example "
+            f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
+        )
+
+
+def _check_size(mesh: Mesh) -> None:
+    reach = float(np.abs(mesh.points).max())
+    if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
+        raise SceneError(
+            f"A body must be at least {SHORTEST:g} m large and within {LONGEST:g} m of the origin; this "
+            f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
+        )
+
+
+def _place(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
+    """The name of a new body, and the number of its first vertex."""
+    name = f"{kind}{len(bodies)}" if name is None else sound_name(name)
+    if name in (body.name for body in bodies):
+        raise SceneError(f"There is already a body named {name!r}; names must differ.")
+    return name, bodies[-1].vertices.stop if bodies else 0
+
+
+def _skin(render: Any, mesh: Mesh) -> Embedding | None:
+    if not isinstance(render, TriMesh | None):
+        raise SceneError(
+            f"render must be a TriMesh, for example supple.load_surface('body.obj'); got {shown(render)}."
+        )
+    return None if render is None else embed(render, mesh)
+
+
+def _motion(motion: tuple[Any, ...]) -> tuple[Vector, Vector]:
+    velocity, angular = motion
+    return vector(velocity, "velocity [m/s]"), vector(angular, "angular_velocity [rad/s]")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,75 @@
+"""Hinges: two triangles that share an edge and resist being folded along it, ½ k (θ - θ₀)²."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from supple.algebra.angle import angle_of
+from supple.algebra.matrix3 import sub
+from supple.kernels import load, physics, select
+from supple.terms.constraint import Constraint, ConstraintRows, constraint
+from supple.terms.dihedral import angle_derivatives, angles, opening
+from supple.terms.elastic import minus_sum
+
+OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [1, 0, 2]])
+"""The other corners as seen from each: b o p from a, a p o from b, a b p from o and b a o from p. From both
+ends of the edge, and from both apexes, a hinge looks the same."""
+
+
+class HingeRows(ConstraintRows):
+    """rest (rows, 3, lanes): cos θ₀, sin θ₀, and 1 where the visiting corner is an end of the edge, 0 where
+    it is an apex. stiffness: k [N m]."""
+
+    __slots__ = ()
+    corners: ClassVar[int] = 4
+
+
+class Hinges(Constraint):
+    """C = θ - θ₀ in (-π, π], for corners (a, b, o, p) as in `dihedral`; rest (m, 1): θ₀."""
+
+    kind = HingeRows
+    name: ClassVar[str] = "hinges"
+    others: ClassVar[np.ndarray] = OTHERS
+
+    @classmethod
+    def of(
+        cls, vertices: np.ndarray, stiffness: np.ndarray, angle: np.ndarray, positions: np.ndarray
+    ) -> Self:
+        """vertices (m, 4); stiffness (m,) [N m]; angle (m,): θ₀; positions (n, 3) of all vertices at zero
+        displacement [m]."""
+        return cls(np.asarray(vertices, np.int32), stiffness, np.asarray(angle, float)[:, None], positions)
+
+    def rest_of(self, element: np.ndarray, slot: np.ndarray) -> np.ndarray:
+        angle = self.rest[element, 0]
+        return np.stack([np.cos(angle), np.sin(angle), slot < 2], axis=1)
+
+    def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        away = angles(x) - self.rest[:, 0]
+        return np.arctan2(np.sin(away), np.cos(away)), *angle_derivatives(x)
+
+
+@constraint.of(HingeRows)
+def _constraint(rows, row, r):
+    """θ - θ₀ as the angle between the two directions, which has no jump where θ has one. Its curvature at an
+    apex is 1/h², as a polar angle's; at an end of the edge at most Σ ((1 - t)/h)² + 3/l²."""
+    cosine, sine, end = load(rows.rest, row, 0), load(rows.rest, row, 1), load(rows.rest, row, 2) > 0.5
+    zero = 0.0 * cosine
+    a = _chosen(end, (zero, zero, zero), r[0])
+    b = _chosen(end, r[0], r[1])
+    o = _chosen(end, r[1], (zero, zero, zero))
+    hinge = opening(sub(b, a), sub(o, a), sub(r[2], a))
+    y = hinge.sine * cosine - hinge.cosine * sine
+    angle = angle_of(y, hinge.cosine * cosine + hinge.sine * sine)
+    at_a = minus_sum((hinge.b, hinge.o, hinge.p))
+    gradients = _chosen(end, hinge.b, at_a), _chosen(end, hinge.o, hinge.b), hinge.p
+    (s, t), (g, h) = hinge.along, hinge.inverse
+    q, m = (1.0 - s) * g, (1.0 - t) * h
+    curvature = select(end, q * q + m * m + 3.0 / (hinge.length * hinge.length), g * g)
+    return angle, gradients, select(angle < 0.0, -curvature, curvature)
+
+
+@physics
+def _chosen(condition, a, b):
+    return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
