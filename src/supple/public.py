@@ -65,6 +65,7 @@ from supple.scene import (
     Box,
     Capsule,
     Cloth,
+    Contact,
     Cylinder,
     Keyframes,
     Obstacle,
@@ -106,4 +107,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import HingeBending, IsometricBending
+from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric

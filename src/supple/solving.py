@@ -21,6 +21,7 @@ from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
 from supple.solvers import Run, Solver
 from supple.stop import Stop
+from supple.weak_contact import met
 
 if TYPE_CHECKING:
     from supple.kernels.announcing import _Compilations as Compilations
@@ -215,6 +216,7 @@ class _Solving:
                 rejected=rejected[copy],
                 certificate=certificate,
                 contact=contact[copy],
+                met=met(self.problem) if copy == 0 else None,
                 notes=run.notes(copy) + _advice(outcome, problem) + self.certifying.notes(),
                 history=self.history if copy == 0 else None,
             )

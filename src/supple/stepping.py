@@ -116,7 +116,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
-        self._history = problem.histories.take()
+        self._remembered = problem.histories.take()
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -253,7 +253,7 @@ class Stepping:
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
         now = p.histories.take()
-        p.histories.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
+        p.histories.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

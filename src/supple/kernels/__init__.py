@@ -44,7 +44,16 @@ from supple.kernels.numbers import (
     put_record,
     record_at,
 )
-from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
+from supple.kernels.pack import (
+    PackType,
+    all_lanes,
+    inverse_cube_root,
+    lane_sum,
+    lanes_of,
+    pack_like,
+    rounding,
+    select,
+)
 from supple.kernels.places import (
     copy_of,
     divide,
@@ -98,6 +107,7 @@ __all__ = [
     "gather",
     "generic",
     "generic_passage",
+    "inverse_cube_root",
     "kernel",
     "lane_most",
     "lane_range",

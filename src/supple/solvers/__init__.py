@@ -22,7 +22,7 @@ DEFAULT_SOLVER: type[Solver] = Descent
 
 
 def register_solver(kind: type[Solver]) -> None:
-    """Let files, commands, `list` and the live page know a solver of one's own by its `name`."""
+    """Let scene files, the command line, `list` and the live page know a solver of one's own by its name."""
     if not (isinstance(kind, type) and issubclass(kind, Solver)):
         raise TypeError(f"a solver is a subclass of supple.solvers.Solver, got {shown(kind)}")
     name = getattr(kind, "name", None)

@@ -12,7 +12,14 @@ from supple.kernels import chosen_by_type, each, gather, load, physics, scatter,
 from supple.problem.held import six
 from supple.solvers.projection import Places
 from supple.terms.constraint import constraint_of_corners
-from supple.terms.elastic import corner_count, corners, from_start, material_at, rest_volume, shape_gradients
+from supple.terms.elastic import (
+    corner_count,
+    corners,
+    from_start,
+    material_at,
+    rest_volume,
+    shape_gradients,
+)
 
 spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
 """M gᵢ for all corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""

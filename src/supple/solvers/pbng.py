@@ -63,8 +63,8 @@ def _visit(visit, place):
 
 
 class Sweep(NamedTuple):
-    """Visit all vertices colour by colour, then groups of those that are linked; accelerate, and put the
-    vertices out of obstacles. bounds: of the first colour; clamps: how, for so many records."""
+    """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
+    all, so many records, out of obstacles. bounds: of the first colour."""
 
     visit: Any
     colours: Any
@@ -163,8 +163,8 @@ class PBNGRun(Run):
             self._see_stencils()
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        clamps = p.contacts.clamp(*self.acceleration.follows), p.device.records
-        sweep = Sweep(visit, colours, colour_bounds(colours, 0), self.links, acceleration, *clamps)
+        bounds, clamps = colour_bounds(colours, 0), p.contacts.clamp(*self.acceleration.follows)
+        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
         phases = count * (self.colours + acceleration.phases + p.contacts.phases)
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
         p.contacts.detect()
