@@ -19,6 +19,10 @@ FEWEST = 2
 anything."""
 
 
+ON_DEVICES = 4
+"""How many times as many sweeps a Newton step takes the time of on a device."""
+
+
 class Forecast:
     """The rate of log(imbalance) over the latest looks, carried on to an aim."""
 

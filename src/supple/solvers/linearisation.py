@@ -119,7 +119,6 @@ class Linearisation:
         p = None if concave is None else assembly.spread(concave)
         return Direction(assembly.spread(found.x), False, p, slope, curvature)
 
-
     def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
         """A direction of negative curvature, records (f, 4), if one shows."""
         return solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
