@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from supple.linear import Assembly, Multilevel, NotPositive, curvature_along, solve
+from supple.linear import Assembly, Multilevel, NotPositive, Preconditioner, curvature_along, solve
+from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
 from supple.problem import Problem
 
@@ -100,7 +101,7 @@ class Linearisation:
             except NotPositive:
                 continue
             H = self.assembly.matrix("exact", apart=True)
-            p = solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+            p = self._probe(H, M)
             return (None, None) if p is None else (self.assembly.spread(p), curvature_along(H, p, M))
         return None, None
 
@@ -121,14 +122,18 @@ class Linearisation:
         assembly = self.assembly
         H = assembly.matrix(kind)
         M = self._hierarchy.at(H, assembly.positions)
-        found = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
+        found, slope = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
         self.iterations += found.iterations
         concave = found.negative
         if probe and concave is None:
-            concave = solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+            concave = self._probe(H, M)
         curvature = curvature_along(H, found.x if concave is None else concave, M) if probe else None
         p = None if concave is None else assembly.spread(concave)
-        return Direction(assembly.spread(found.x), False, p, found.gain, curvature)
+        return Direction(assembly.spread(found.x), False, p, slope, curvature)
+
+    def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
+        """A direction of negative curvature, records (f, 4), if one shows."""
+        return solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
 
 
 def _noise(rows: int) -> np.ndarray:
