@@ -42,7 +42,8 @@ POOR = 0.1
 RESCUE_SWEEPS = 10
 
 CURVATURE_TURN = 1.0
-"""How far elements turn [rad] in the first step that is tried along negative curvature."""
+"""How far the element that turns most does so [rad] in the first step that is tried along negative curvature:
+p may be a wave as long as a body, or one element that folds."""
 
 
 @dataclass(frozen=True)
@@ -227,17 +228,17 @@ class NewtonPCG:
     def _put(self, u: np.ndarray) -> None:
         self.problem.device.assign(self.problem.u, u)
 
-    def _path(self, d: np.ndarray) -> tuple[Move, float]:
-        """Moves along d from the problem's u, and how far elements turn by t = 1 [rad]."""
+    def _path(self, d: np.ndarray) -> tuple[Move, float, float]:
+        """Moves along d from the problem's u; how far nearly all elements, and any, turn by t = 1 [rad]."""
         if self._paths is None:
-            return line(self.problem, d), 0.0
+            return line(self.problem, d), 0.0, 0.0
         path = self._paths.along(d)
-        return path.go, path.turn
+        return path.go, path.turn, path.most
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
         begin, slope = self.problem.states.duplicate(), direction.slope
-        move, turn = self._path(direction.d)
+        move, turn, _ = self._path(direction.d)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
         reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
         if reached is None:
@@ -283,8 +284,8 @@ class NewtonPCG:
         self.problem.balance()
         states = self.problem.states
         downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0
-        move, turn = self._path(downhill * self._edge / np.abs(p).max() * p)
-        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / turn if turn > 0 else 1.0)
+        move, _, most = self._path(downhill * self._edge / np.abs(p).max() * p)
+        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / most if most > 0 else 1.0)
         if lower is None:
             self._put(here)
         return lower or reached
