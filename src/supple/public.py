@@ -65,6 +65,7 @@ from supple.scene import (
     Box,
     Capsule,
     Cloth,
+    Contact,
     Cylinder,
     Keyframes,
     Obstacle,
@@ -101,6 +102,7 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    register_solver,
 )
 from supple.state import State
 from supple.stepper import Stepper

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from supple.contact import Friction, Planes
+from supple.contact.shapes import FRICTION
 from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.contact_records import Clamp, Detect, Remember
@@ -87,6 +88,10 @@ class Contacts:
             self.device.pull(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self._which[own, : len(normals)].T
+
+    def friction_of(self, which: np.ndarray) -> np.ndarray:
+        """μ of shapes by their numbers, 0 for none."""
+        return np.where(which >= 0, self.shapes.rows[which, FRICTION], 0.0)
 
     def begin_step(self, time: float) -> None:
         """Know where vertices are before a step begins, and bring obstacles to where they are in the end [s]

@@ -62,6 +62,7 @@ class Reader:
             table.substeps,
             table.damping,
             self._ramp("gravity_ramp", table.gravity_ramp),
+            "none" if table.contact is None else table.contact.make(),
         )
         self._refuse_idle("substeps", "damping")
 
@@ -155,6 +156,7 @@ class Reader:
                 field,
                 lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
             )
+
     def _wind(self, field: str, entry: Wind) -> None:
         chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
         bodies = [body for body in chosen if body is not None]

@@ -16,6 +16,7 @@ from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
+from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.loads import Inflation, Load, Wind
@@ -24,6 +25,7 @@ from supple.scene.pickling import picklable
 from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
+from supple.scene.terms import TermMaker
 from supple.scene.varying import Varied, varied
 
 
@@ -34,7 +36,8 @@ class Scene(WithObstacles):
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
-    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time.
+    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
+    contact: how bodies see each other and themselves, "none", "weak" or a `Contact` with its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -44,6 +47,7 @@ class Scene(WithObstacles):
     substeps: int = 1
     damping: float = 0.0
     gravity_ramp: AnyRamp | None = None
+    contact: Contact | Method = "none"
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
@@ -53,6 +57,7 @@ class Scene(WithObstacles):
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
+    further: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -67,9 +72,12 @@ class Scene(WithObstacles):
         self.substeps = count(self.substeps, "substeps")
         self.damping = part(self.damping, "damping")
         self.gravity_ramp = check_ramp(self.gravity_ramp)
+        self.contact = contact_of(self.contact)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"gravity_ramp": picklable(self.gravity_ramp, "gravity", "ramp")}
+        further = [picklable(make, "a term of one's own", "function") for make in self.further]
+        ramp = picklable(self.gravity_ramp, "gravity", "ramp")
+        return self.__dict__ | {"gravity_ramp": ramp, "further": further}
 
     def add_solid(
         self,
@@ -273,6 +281,13 @@ class Scene(WithObstacles):
         if any(each.body is body and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
         self.varied.append(varied(body, parameter, ramp))
+
+    def add_term(self, make: TermMaker) -> None:
+        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
+        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
+        if not callable(make):
+            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
+        self.further.append(make)
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

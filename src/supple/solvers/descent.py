@@ -33,18 +33,13 @@ from supple.solvers.solver import Run, Solver
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
-LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
-"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
-
 STIFF_MODEL = 1.4, 4.0
 """Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
 
 POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
-RESCUE_SWEEPS, NEWTON_SWEEPS = 10, 100
-"""Sweeps that rescue a step; and, about, those in the time of the first one: a budget that has less left is
-swept to its end."""
+RESCUE_SWEEPS = 10
 
 CURVATURE_TURN = 1.0
 """How far elements turn [rad] in the first step that is tried along negative curvature."""
@@ -141,20 +136,23 @@ class DescentRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         if self._righting.open:
-            self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
-        with self._allowance.spending(iterations):
-            self._advance(iterations)
-
-    def _advance(self, iterations: int) -> None:
+            self._right()
         if self._newton is None:
-            self._sweeping.advance(iterations)
+            with self._allowance.sweeping(iterations):
+                self._sweeping.advance(iterations)
             self._sweeps += iterations
-        elif self._allowance.last > self._allowance.left:  # what is left is too short for a Newton step
-            PBNG().begin(self.problem).advance(iterations)
+        elif self._allowance.allows_step:
+            with self._allowance.stepping(iterations):
+                for _ in range(iterations):
+                    self._newton.step()
+                bring_back(self._newton.problem, self.problem)
         else:
-            for _ in range(iterations):
-                self._newton.step()
-            bring_back(self._newton.problem, self.problem)
+            PBNG().begin(self.problem).advance(iterations)
+
+    def _right(self) -> None:
+        self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
+        if self._newton is not None:
+            self._turn_to_newton()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Sweep on as long as that promises to arrive soon."""
@@ -163,7 +161,7 @@ class DescentRun(Run):
         moved = self._sweeping.observe(balance, copy)
         self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
         slow = self._forecast.remaining > self.options.ahead
-        if slow and not self._sweeps_only and self._allowance.allows(NEWTON_SWEEPS):
+        if slow and not self._sweeps_only and self._allowance.allows_newton:
             self._turn_to_newton()
         return moved
 
@@ -213,9 +211,8 @@ class NewtonPCG:
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
         begin, start = self._present(), Start.of(self.problem, balance.residual)
-        accuracy, floor = self._accuracy(balance), 0.3 * self.tolerance * balance.smallest_scale
-        if self.linear.quadratic:
-            accuracy, floor = min(WHOLE, self.tolerance), 0.0
+        floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
+        accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
         if reached is None or reached.t < POOR * whole:
@@ -224,12 +221,6 @@ class NewtonPCG:
             reached = self._leave_saddle(direction.concave, start, reached)
         self._steps += 1
         self._residual, self._stuck = balance.residual, reached is None
-
-    def _accuracy(self, balance: Balance) -> float:
-        """Of the linear solve, to suit how fast the forces vanish [Eisenstat and Walker 1996]."""
-        if self._residual is None:
-            return LOOSEST
-        return min(LOOSEST, max(0.9 * (balance.residual / self._residual) ** 2, TIGHTEST))
 
     def _put(self, u: np.ndarray) -> None:
         self.problem.device.assign(self.problem.u, u)

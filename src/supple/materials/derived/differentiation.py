@@ -19,6 +19,7 @@ WEIGHTS = {
     "inv": 4,
     "sqrt": 4,
     "log": 16,
+    "inverse_cube_root": 16,
     "exp": 16,
     "input": 0,
     "number": 0,
@@ -82,6 +83,8 @@ def _slope(node: Node) -> Node:
         return graph.apply("inv", x)
     if node.op == "exp":
         return node
+    if node.op == "inverse_cube_root":
+        return -1.0 / 3.0 * graph.power(node, 4)
     if node.op == "sqrt":
         return 0.5 * graph.apply("inv", node)
     return graph.choose(x < 0.0, -1.0, 1.0)  # abs
@@ -95,7 +98,9 @@ def second_partials(node: Node) -> list[tuple[Node, Node, Node]]:
         return [(a, a, graph.number(2.0))] if a is b else [(a, b, graph.number(1.0))]
     if node.op == "stretch_trace":
         return _stretch_curvatures(node)
-    x = node.args[0] if node.args else None
+    if not node.args:
+        return []
+    x = node.args[0]
     if node.op == "inv":
         return [(x, x, 2.0 * node * node * node)]
     if node.op == "log":
@@ -103,6 +108,8 @@ def second_partials(node: Node) -> list[tuple[Node, Node, Node]]:
         return [(x, x, -(slope * slope))]
     if node.op == "exp":
         return [(x, x, node)]
+    if node.op == "inverse_cube_root":
+        return [(x, x, 4.0 / 9.0 * graph.power(node, 7))]
     if node.op == "sqrt":
         slope = graph.apply("inv", node)
         return [(x, x, -0.25 * slope * slope * slope)]
@@ -288,7 +295,7 @@ def _coefficients(psi: Node, cut: frozenset[Node]) -> tuple[dict[Node, Node], di
     return first, second
 
 
-def _push_down(node, pair, weight, slopes, push) -> None:  # type: ignore[no-untyped-def]
+def _push_down(node, pair, weight, slopes, push) -> None:
     """∂²ψ of a pair with this node, told by its args. A pair of two different nodes stands for two entries,
     and so counts twice where both become the same."""
     other = pair[1] if pair[0] is node else pair[0]
