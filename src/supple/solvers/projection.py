@@ -33,11 +33,11 @@ from supple.problem.records import act, begin_step
 from supple.terms.elastic import (
     corner_count,
     corners,
-    from_start,
     material_at,
     rest_volume,
     shape_gradients,
 )
+from supple.terms.straining import from_start
 
 
 class Places(NamedTuple):

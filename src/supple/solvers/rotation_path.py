@@ -54,9 +54,9 @@ from supple.terms.elastic import (
     corner_vectors,
     corners,
     displacement_gradient,
-    rest_gradient,
     shape_gradients,
 )
+from supple.terms.straining import rest_gradient
 from supple.terms.term import Elements, Term
 
 STRAIGHT = 3e-3
