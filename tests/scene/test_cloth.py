@@ -88,7 +88,7 @@ def test_stretched_cloth_goes_back_to_its_rest_shape():
 
 def test_a_rolled_pattern_is_flat_at_rest():
     """A tube cut from a sheet: without bending at rest where it is a tube, with it where the pattern is."""
-    tube = supple.tube(0.2, 0.5, (24, 8))
+    tube = supple.tube(0.2, 0.363, 24)  # equilateral
     energies = []
     for options in ({}, {"rest": "uv"}, {"bending": supple.HingeBending(1e-3)}):
         scene = supple.Scene(gravity=(0, 0, 0))
@@ -99,7 +99,7 @@ def test_a_rolled_pattern_is_flat_at_rest():
     scene.add_cloth(tube, SOFT, supple.HingeBending(1e-3), rest="uv")
     plate = 0.5 * 1e-3 / 0.2**2 * tube.area
     bent = supple.evaluate(scene, tube.points).stored_energy - energies[1]
-    assert bent == pytest.approx(plate, rel=0.1)
+    assert bent == pytest.approx(plate, rel=0.03)
 
 
 def balloon(pressure, resolution=4, radius=0.5, thickness=1e-3, ramp=None):
@@ -186,7 +186,7 @@ def test_a_falling_sheet_reaches_its_terminal_velocity():
     one = supple.TriMesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])  # a sheet would fold as it falls
     cloth = scene.add_cloth(one, MEMBRANE, density=0.2)
     scene.add_wind((0, 0, 0), drag=1.0, lift=0.0)
-    *_, frame = supple.simulate(scene, supple.PBNG(iterations=2), frames=40)
+    *_, frame = supple.simulate(scene, "pbng", frames=40, tolerance=1e-8)
     expected = np.sqrt(2 * 0.2 * 9.81 / 1.2)
     np.testing.assert_allclose(frame.velocities[:, 1], -expected, rtol=1e-2)
     assert cloth.masses.sum() == pytest.approx(0.1)
