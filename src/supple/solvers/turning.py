@@ -35,9 +35,9 @@ from supple.terms.elastic import (
     corner_vectors,
     corners,
     displacement_gradient,
-    rest_gradient,
     shape_gradients,
 )
+from supple.terms.straining import rest_gradient
 
 COLLAPSED = 0.1
 """|F|² below which an element has hardly a direction left, and turns less."""
