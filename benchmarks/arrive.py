@@ -1,181 +1,208 @@
-"""Equilibria that arrive: the default against Newton and PBNG on slender, soft, stiff, thin, tangled bodies.
+"""Equilibria that arrive: the default against Newton, an older supple and two peers, on slender, soft, stiff,
+thin, organic and tangled bodies.
 
-    python benchmarks/arrive.py                          all cases, some minutes on two cores
-    python benchmarks/arrive.py --only slender twisted   those whose names contain one of these
-    python benchmarks/arrive.py --tolerance 1e-8
+    python benchmarks/arrive.py                             all cases; --fresh starts over
+    python benchmarks/arrive.py --only plate twist          those whose names contain one of these
+    python benchmarks/arrive.py --before FOLDER             beside: Newton and the default of an older supple
+    python benchmarks/arrive.py --peers PYTHON              beside: FElupe and torch-fem of that interpreter
+    python benchmarks/arrive.py --table                     the table of what was measured, in Markdown
 
-SUPPLE_DATA is the folder with octopus-low.mesh and bunny.mesh; without it their cases are left out. Figures
-go to benchmarks/results/arrive.json. Times mean little while other programs run.
+Every solve has a process to itself that stays from case to case, all kernels compiled; those of one case are
+taken in turns. Figures go to benchmarks/results/arrive.json after each of them, and what is there is not
+solved again, so that a run may be interrupted. SUPPLE_DATA is the folder with octopus-low.mesh, bunny.mesh
+and armadillo.obj; without it their cases are left out. Where other programs run, compare CPU seconds: those
+of the process, with set-up and certificate, on all its threads.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
+from arrive_cases import available
 
-import supple
 from supple.io.machine import machine, versions
-from supple.materials import MATERIALS
+from supple.words import say_seconds
 
-RESULTS = Path(__file__).parent / "results" / "arrive.json"
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "arrive.json"
 
-SOLVERS = {"descent": supple.Descent(), "newton": supple.Newton(), "pbng": supple.PBNG()}
-
-Case = tuple[supple.Scene, Callable[[supple.Scene], np.ndarray] | None]
-"""A scene, and where it starts if not at rest."""
-
-
-def held(mesh: supple.TetMesh, material: Any, low: int, depth: float, density: float = 1000) -> supple.Scene:
-    """A body under gravity that is pinned up to some depth [m] at its low end of an axis."""
-    scene = supple.Scene(gravity=(0, -9.8, 0))
-    body = scene.add_solid(mesh, material, density=density)
-    least = np.asarray(mesh.points)[:, low].min()
-    scene.pin(body.where(lambda X: X[:, low] <= least + depth))
-    return scene
-
-
-def of(name: str, young: float, poisson: float = 0.4) -> Any:
-    return MATERIALS[name](young=young, poisson=poisson)
-
-
-def bar(cells: int, young: float, name: str = "corotated", poisson: float = 0.4) -> Case:
-    """20:1:1, two metres long, clamped at one end."""
-    mesh = supple.block((20 * cells, cells, cells), (2, 0.1, 0.1))
-    return held(mesh, of(name, young, poisson), 0, 1e-9), None
-
-
-def plate(young: float) -> Case:
-    """50:50:1, clamped along one side."""
-    return held(supple.block((25, 1, 25), (1, 0.02, 1)), of("corotated", young, 0.3), 0, 1e-9), None
-
-
-def organic(file: str, young: float, name: str = "corotated", poisson: float = 0.4) -> Case:
-    """A mesh from SUPPLE_DATA of size 1, held at its feet."""
-    mesh = supple.load_mesh(Path(os.environ["SUPPLE_DATA"]) / file)
-    points = np.asarray(mesh.points) / np.ptp(mesh.points, axis=0).max()
-    return held(supple.TetMesh(points, np.asarray(mesh.tets)), of(name, young, poisson), 1, 0.05), None
-
-
-def wrung(angle: float, name: str = "corotated") -> Case:
-    """A bar of 5:1:1 whose end is turned about its axis [rad]; it starts twisted evenly, since whole turns of
-    the end alone would not show."""
-    scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.block((30, 6, 6), (1, 0.2, 0.2)), of(name, 1e5, 0.3))
-    scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=angle)
-    scene.pin(body.where(lambda X: X[:, 0] > 1 - 1e-9), motion=turn)
-    twist = supple.Twist(axis=(1, 0, 0), centre=(0, 0.1, 0.1), angle=angle)
-    return scene, lambda scene: twist(np.array(body.points), np.inf)
-
-
-def column() -> Case:
-    """Pressed together by 10 % and pushed aside by a millionth of its height, it buckles."""
-    scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.block((3, 30, 3), (0.1, 1, 0.1)), of("corotated", 1e5, 0.3))
-    scene.pin(body.where(lambda X: X[:, 1] < 1e-9))
-    scene.pin(body.where(lambda X: X[:, 1] > 1 - 1e-9), motion=supple.Translate((0, -0.1, 0)))
-
-    def pushed(scene: supple.Scene) -> np.ndarray:
-        x = np.concatenate([body.points for body in scene.bodies])
-        x[:, 0] += 1e-6 * np.sin(np.pi * x[:, 1])
-        return x
-
-    return scene, pushed
-
-
-def hanging(stiffness: float) -> Case:
-    """Blocks of meshes that do not match, one hanging from the other by stiff springs."""
-    scene = supple.Scene(gravity=(0, -9.8, 0))
-    top = scene.add_solid(supple.block((6, 6, 6), origin=(0, 1, 0)), of("corotated", 1e6, 0.3), density=1000)
-    low = scene.add_solid(supple.block((5, 5, 5)), of("corotated", 1e5, 0.3), density=1000)
-    scene.pin(top.where(lambda X: X[:, 1] > 2 - 1e-9))
-    scene.attach(low.where(lambda X: X[:, 1] > 1 - 1e-9), top, stiffness=stiffness)
-    return scene, None
-
-
-def tangled(flat: bool, name: str = "corotated") -> Case:
-    """A block whose vertices start at random places, or all in one plane."""
-    scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.block((8, 8, 8)), of(name, 1e3, 0.3), density=10)
-    scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-
-    def start(scene: supple.Scene) -> np.ndarray:
-        x = np.array(body.points)
-        return x * [1, 0, 1] if flat else np.random.default_rng(1).uniform(0, 1, x.shape)
-
-    return scene, start
-
-
-def shipped(name: str) -> Case:
-    """A scene of the gallery."""
-    return supple.load_scene(Path(__file__).parent.parent / "scenes" / f"{name}.toml").scene, None
-
-
-CASES: dict[str, Callable[[], Case]] = {
-    "slender soft": lambda: bar(4, 1e5),
-    "slender": lambda: bar(5, 1e6),
-    "slender stiff": lambda: bar(4, 1e8),
-    "slender 0.49": lambda: bar(4, 1e6, poisson=0.49),
-    "slender 0.4995": lambda: bar(4, 1e6, "stable_neo_hookean", 0.4995),
-    **{f"slender {name}": lambda name=name: bar(4, 1e6, name, 0.3) for name in MATERIALS},
-    "plate soft": lambda: plate(1e6),
-    "plate stiff": lambda: plate(1e8),
-    "octopus 2e4": lambda: organic("octopus-low.mesh", 2e4),
-    "octopus 2e5": lambda: organic("octopus-low.mesh", 2e5),
-    "octopus 2e5 0.4995": lambda: organic("octopus-low.mesh", 2e5, poisson=0.4995),
-    "octopus 2e6": lambda: organic("octopus-low.mesh", 2e6),
-    "bunny 2e5": lambda: organic("bunny.mesh", 2e5),
-    "wrung two turns": lambda: wrung(4 * np.pi),
-    "wrung half a turn": lambda: wrung(np.pi, "stable_neo_hookean"),
-    "column": column,
-    "hanging 1e4": lambda: hanging(1e4),
-    "hanging 1e8": lambda: hanging(1e8),
-    "scrambled": lambda: tangled(False),
-    "flattened": lambda: tangled(True, "stable_neo_hookean"),
-    "sandwich": lambda: shipped("sandwich"),
-    "muscle": lambda: shipped("muscle"),
-    "twisted": lambda: shipped("twist"),
+SOLVES = {
+    "default 1e-8": ("present", "default", 1e-8),
+    "newton before": ("before", "newton", 1e-4),
+    "default 1e-4": ("present", "default", 1e-4),
+    "default before": ("before", "default", 1e-4),
+    "newton 1e-8": ("present", "newton", 1e-8),
 }
+"""Who solves a case, with which solver, to which imbalance. The first one compiles what the third needs."""
+
+PEER_CASES = {"bar 9K": (7, 1e8), "bar 40K": (12, 1e8)}
+"""Bars of 20:1:1 that peers can solve: cells across, Young's modulus [Pa]."""
+
+SHORTER = 0.4
+"""Part of the limit that is allowed to sweeps alone: where they do not arrive soon, they do not for long."""
+
+LARGE = "bar 300K"
+"""Solved by the default only, to 1e-4."""
 
 
-def measured(case: Case, solver: Any, stop: supple.Stop) -> dict[str, Any]:
-    """The figures of a solve, of the second one: the first has compiled and warmed up."""
-    scene, start = case
-    options = {"stop": stop, "start": None if start is None else start(scene)}
-    supple.equilibrium(scene, solver, stop=supple.Stop(max_iterations=1), start=options["start"])
-    report = supple.equilibrium(scene, solver, **options).report
-    certificate = report.certificate
-    return {
-        "outcome": report.outcome.name.lower(),
-        "vertices": report.vertices,
-        "iterations": report.iterations,
-        "seconds": report.seconds,
-        "energy": report.energy,
-        "imbalance": report.imbalance,
-        "distance": certificate and certificate.worst.of_size,
-        "stable": certificate and certificate.stable,
-        "certificate_seconds": certificate and certificate.seconds,
-        "notes": report.notes,
-    }
+class Worker:
+    """A process that imports the supple of a folder, or the present one."""
+
+    def __init__(self, source: Path | None) -> None:
+        paths = [str(HERE)] + ([] if source is None else [str(source.resolve())])
+        known = os.environ.get("PYTHONPATH")
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([*paths, *([known] if known else [])])}
+        command = [sys.executable, str(HERE / "arrive_worker.py")]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def solve(self, **request: Any) -> dict[str, Any]:
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        print(json.dumps(request), file=to, flush=True)
+        line = back.readline()
+        return json.loads(line) if line else {"outcome": "error", "error": "the process ended"}
 
 
-def chosen(words: list[str] | None) -> Iterator[str]:
-    for name in CASES:
-        needs_data = name.startswith(("octopus", "bunny"))
-        if (not words or any(word in name for word in words)) and (
-            not needs_data or "SUPPLE_DATA" in os.environ
-        ):
-            yield name
+def wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Cases and solves, in turns."""
+    for case in available():
+        if arguments.only and not any(word in case for word in arguments.only):
+            continue
+        for solve, (who, _, _) in SOLVES.items():
+            if (arguments.before or who == "present") and (case != LARGE or solve == "default 1e-4"):
+                yield case, solve
+
+
+def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
+    workers: dict[str, Worker] = {}
+    left = [pair for pair in wanted(arguments) if pair[1] not in figures["cases"].get(pair[0], {})]
+    most = 3 * arguments.longest  # about: most solves take a small part of what is allowed
+    print(f"{len(left)} solves, at most {say_seconds(len(left) * arguments.longest)}", flush=True)
+    began = time.monotonic()
+    for done, (case, solve) in enumerate(left):
+        who, solver, tolerance = SOLVES[solve]
+        if who not in workers:
+            workers[who] = Worker(arguments.before if who == "before" else None)
+        limit = most if case == LARGE else arguments.longest
+        limit *= SHORTER if solve == "default before" else 1
+        found = workers[who].solve(case=case, solver=solver, tolerance=tolerance, limit=limit)
+        figures["cases"].setdefault(case, {})[solve] = found | {"limit": limit}
+        save(figures)
+        ahead = (time.monotonic() - began) / (done + 1) * (len(left) - done - 1)
+        cpu = f"{found['cpu']:.3g} s of CPU" if "cpu" in found else found["error"]
+        print(f"{case}, {solve}: {found['outcome']}, {cpu}; about {say_seconds(ahead)} left", flush=True)
+
+
+def measure_peers(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
+    """FElupe's and torch-fem's Newton on bars of the same energy, and the default on the same bars."""
+    for case, (cells, young) in PEER_CASES.items():
+        for peer in ("supple", "felupe", "torch-fem"):
+            if peer in figures["peers"].get(case, {}):
+                continue
+            interpreter = sys.executable if peer == "supple" else arguments.peers
+            command = [interpreter, str(HERE / "arrive_peers.py"), peer, str(cells), str(young)]
+            try:
+                output = subprocess.run(
+                    command, capture_output=True, text=True, timeout=arguments.longest_peer, check=False
+                ).stdout
+                found = json.loads(output.splitlines()[-1]) if output else {"outcome": "error"}
+            except subprocess.TimeoutExpired:
+                found = {"outcome": "budget_time", "wall": arguments.longest_peer}
+            figures["peers"].setdefault(case, {})[peer] = found
+            save(figures)
+            print(f"{case}, {peer}: {found}", flush=True)
+
+
+def save(figures: dict[str, Any]) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    part = RESULTS.with_suffix(".part")
+    part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    part.replace(RESULTS)
+
+
+def seconds(found: dict[str, Any] | None) -> str:
+    """CPU seconds; with > where the limit ended the solve, – where there was none."""
+    if found is None or "cpu" not in found:
+        return "–"
+    if found["outcome"] in ("converged", "precision"):
+        return f"{found['cpu']:.2g}"
+    return f"{'>' if found['outcome'].startswith('budget') else found['outcome'] + ' '}{found['cpu']:.2g}"
+
+
+def elsewhere(found: dict[str, Any] | None, mine: dict[str, Any]) -> str:
+    """A mark where a solve that says it has arrived is higher by a thousandth than the default."""
+    if not found or found["outcome"] != "converged" or arrived(found, mine):
+        return ""
+    return " (higher)"
+
+
+def arrived(found: dict[str, Any], mine: dict[str, Any]) -> bool:
+    """Whether a solve ended well, and no higher than the default by a thousandth."""
+    if found.get("outcome") != "converged":
+        return False
+    return found["energy"] <= mine["energy"] + 1e-3 * max(abs(mine["energy"]), abs(found["energy"]))
+
+
+def table(figures: dict[str, Any]) -> str:
+    """Markdown."""
+    lines = [
+        "| case | vertices | default 1e-4: iterations, distance | CPU s | to 1e-8 | Newton to 1e-8 "
+        "| Newton before | default before | E against Newton's |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for case, found in figures["cases"].items():
+        mine, exact, newton = (found.get(name) for name in ("default 1e-4", "default 1e-8", "newton 1e-8"))
+        if mine is None:
+            continue
+        distance = "" if mine.get("distance") is None else f", {mine['distance']:.0e}"
+        said = f"{mine['iterations']}{distance}" if mine["outcome"] == "converged" else mine["outcome"]
+        rest = [
+            seconds(found.get(name)) + elsewhere(found.get(name), mine)
+            for name in ("newton before", "default before")
+        ]
+        lines.append(
+            f"| {case} | {mine.get('vertices', 0):,} | {said} | {seconds(mine)} | {seconds(exact)} "
+            f"| {seconds(newton)} | {' | '.join(rest)} | {above(exact, newton)} |"
+        )
+    ratio = mean_ratio(figures)
+    if ratio is not None:
+        lines += ["", f"Geometric mean of the better of the two before, over the default: {ratio:.1f}."]
+    return "\n".join(lines)
+
+
+def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
+    """(E - Newton's E) / |Newton's E|, where both arrived."""
+    if not exact or not newton or not {exact["outcome"], newton["outcome"]} <= {"converged", "precision"}:
+        return "–"
+    size = max(abs(newton["energy"]), abs(exact["energy"]))
+    return "0" if size < 1e-9 else f"{(exact['energy'] - newton['energy']) / size:+.0e}"
+
+
+def mean_ratio(figures: dict[str, Any]) -> float | None:
+    """Where neither arrived, the longer of what they spent counts, so that the true ratio is higher."""
+    logarithms = []
+    for found in figures["cases"].values():
+        mine = found.get("default 1e-4", {})
+        before = [found[name] for name in ("newton before", "default before") if "cpu" in found.get(name, {})]
+        if not before or mine.get("outcome") != "converged":
+            continue
+        there = [other["cpu"] for other in before if arrived(other, mine)]
+        spent = min(there) if there else max(other["cpu"] for other in before)
+        logarithms.append(math.log(spent / mine["cpu"]))
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
 
 def main() -> None:
@@ -183,42 +210,23 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", metavar="WORD")
-    parser.add_argument("--solvers", nargs="+", choices=SOLVERS, default=list(SOLVERS))
-    parser.add_argument("--tolerance", type=float, default=1e-4)
+    parser.add_argument("--before", type=Path, metavar="FOLDER", help="the src folder of an older supple")
+    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has felupe and torch-fem")
     parser.add_argument("--longest", type=float, default=60.0, help="seconds allowed to a solve")
+    parser.add_argument("--longest-peer", type=float, default=300.0, help="seconds allowed to a peer")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured")
+    parser.add_argument("--table", action="store_true", help="print the table and solve nothing")
     arguments = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    stop = supple.Stop(arguments.tolerance, time_budget=arguments.longest, distance=1e-4)
-    figures: dict[str, dict[str, Any]] = {}
-    for name in chosen(arguments.only):
-        case = CASES[name]()
-        figures[name] = {solver: measured(case, SOLVERS[solver], stop) for solver in arguments.solvers}
-        for solver, found in figures[name].items():
-            console.print(f"{name}, {solver}: {found['outcome']}, {found['seconds']:.3g} s", highlight=False)
-    RESULTS.parent.mkdir(exist_ok=True)
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    told = {"date": date, "tolerance": arguments.tolerance, "machine": machine(), "versions": versions()}
-    RESULTS.write_text(json.dumps(told | {"cases": figures}, indent=1) + "\n", encoding="utf-8")
-    show(figures, console)
-
-
-def show(figures: dict[str, dict[str, Any]], console: Console) -> None:
-    table = Table("case", "solver", "outcome", "iterations", "seconds", "energy [J]", "imbalance", "distance")
-    for name, by_solver in figures.items():
-        for solver, f in by_solver.items():
-            distance = "" if f["distance"] is None else f"{f['distance']:.1e}"
-            row = f"{f['iterations']:,}", f"{f['seconds']:.3g}", f"{f['energy']:.9g}", f"{f['imbalance']:.1e}"
-            table.add_row(name, solver, f["outcome"], *row, distance)
-    console.print(table)
-    ratios = [
-        min(f["seconds"] for solver, f in case.items() if solver != "descent") / case["descent"]["seconds"]
-        for case in figures.values()
-        if len(case) > 1 and "descent" in case
-    ]
-    if ratios:
-        console.print(
-            f"geometric mean against the better of the others: {np.exp(np.mean(np.log(ratios))):.2f}"
-        )
+    figures: dict[str, Any] = {"cases": {}, "peers": {}}
+    if RESULTS.is_file() and not arguments.fresh:
+        figures |= json.loads(RESULTS.read_text(encoding="utf-8"))
+    if not arguments.table:
+        date = datetime.now(UTC).isoformat(timespec="seconds")
+        figures |= {"date": date, "limit": arguments.longest, "machine": machine(), "versions": versions()}
+        measure(arguments, figures)
+        if arguments.peers:
+            measure_peers(arguments, figures)
+    print(table(figures))
 
 
 if __name__ == "__main__":

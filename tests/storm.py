@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS
+from supple.materials import MATERIALS, Isotropic
 from supple.solvers import SOLVERS
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
@@ -371,6 +371,8 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
                          "tangent_stiffness": 0.0, "keep_offset": False}),
         "Scene.add_springs": (fresh("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
                               "rest_length": 0.1}),
+        "Scene.vary": (fresh("vary"), {"body": body, "parameter": "young",
+                       "ramp": supple.Ramp((0, 1), (1, 2))}),
         "Body.where": (body.where, {"selection": [0, 1]}),
         "Variation": (vary, variation),
         "Translate": (supple.Translate, {"offset": (1, 0, 0), **motion}),
@@ -383,8 +385,9 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Result.positions_like": (result.positions_like, {"like": "nothing"}),
     }  # fmt: skip
     for kind in MATERIALS.values():
-        table[kind.__name__] = kind, {"young": 1e3, "poisson": 0.3}
-        table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
+        table[kind.__name__] = kind, kind.examples()
+        if issubclass(kind, Isotropic):
+            table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():
         table[name] = solver, {option.name: option.default for option in fields(solver)}  # type: ignore[arg-type]
     return table
@@ -393,7 +396,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 def _with_lists(scene: supple.Scene) -> supple.Scene:
     """A copy whose lists are its own."""
     other = copy.copy(scene)
-    for name in ("bodies", "pins", "loads", "attachments", "springs"):
+    for name in ("bodies", "pins", "loads", "attachments", "springs", "varied"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 

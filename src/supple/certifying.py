@@ -7,7 +7,7 @@ import math
 from supple.problem import Balance, Problem
 from supple.report import Outcome
 from supple.solvers import Run
-from supple.solvers.certificate import Certificate, certify
+from supple.solvers.certificate import Certificate, certify, prepare
 from supple.stop import Stop
 
 CLOSER = 2.0, 10.0
@@ -15,15 +15,18 @@ CLOSER = 2.0, 10.0
 
 
 class Certifying:
-    """The certificates of one solve. A state is certified when its imbalance is reached, and at the end; what
-    a device or several copies would need for it is not there, which is said."""
+    """The certificates of one solve. A state is certified when its imbalance is reached, and at the end; for
+    several copies it is not, which is said."""
 
     def __init__(self, problem: Problem, stop: Stop) -> None:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
-        self._able = problem.device.name == "cpu" and problem.copies == 1
+        self._able = problem.copies == 1
         self._timed = stop.time_budget is not None
+        if self._able and self._wanted is not None and not self._timed and not problem.contacts:
+            prepare(problem)
         self._below = math.inf
         self._saddle: Balance | None = None
+        self._cut_short = False
         self._last: tuple[Balance, Certificate] | None = None
 
     def agrees(self, balance: Balance, run: Run) -> bool:
@@ -64,7 +67,8 @@ class Certifying:
         if self._wanted is None or not self._able or outcome is Outcome.FAILED:
             return None
         known = self._last is not None and self._last[0] == balance
-        return self._certify(balance) if known or not self._timed else None
+        self._cut_short = self._timed and not known
+        return None if self._cut_short else self._certify(balance)
 
     def _certify(self, balance: Balance) -> Certificate:
         if self._last is None or self._last[0] != balance:
@@ -75,9 +79,14 @@ class Certifying:
         """What is to be said of distances that are missing, or too large."""
         if self._wanted is None:
             return []
+        if self._cut_short:
+            return [
+                "the time budget ended before the distance to the equilibrium was computed; "
+                "without time_budget it would be"
+            ]
         if self._able:
             return self._too_far()
-        return ["the distance to the equilibrium was not computed: that is for single solves on the CPU"]
+        return ["the distance to the equilibrium was not computed: that is for single solves"]
 
     def _too_far(self) -> list[str]:
         """Where a distance, and no imbalance, is what was not reached."""

@@ -9,13 +9,24 @@ from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
 from supple.inspection import inspect
 from supple.io import save_frames
+from supple.kernels import select
 from supple.materials import (
+    ArrudaBoyce,
     Corotated,
+    Direction,
+    Fung,
+    Gent,
+    Hencky,
+    HolzapfelGasserOgden,
     LinearElastic,
     LogNeoHookean,
     Material,
+    MooneyRivlin,
+    Muscle,
     NeoHookean,
+    Ogden,
     OrthotropicStVK,
+    Pa,
     Parameter,
     PlaneStressCorotated,
     PlaneStressNeoHookean,
@@ -23,6 +34,9 @@ from supple.materials import (
     PlasticStVK,
     StableNeoHookean,
     StVK,
+    TransverseStVK,
+    WovenStVK,
+    Yeoh,
     register_material,
 )
 from supple.meshes import (

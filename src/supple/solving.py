@@ -93,9 +93,9 @@ class _Solving:
         self.device.assign(self.good, problem.u)
         self._look()
         self.method = solver.begin(problem)  # which may move u already
-        self.method.aim(stop.tolerance, stop.max_iterations)
-        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
+        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
         self.certifying = Certifying(problem, stop)
+        self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = stop.tolerance is not None or record or watch is not None or self.method.guarded
 
     def run(self) -> None:

@@ -6,7 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from problems import (
+    BARRIERS,
     FINITE,
+    HAND_WRITTEN,
     cantilever,
     face,
     flattened,
@@ -20,10 +22,12 @@ from problems import (
 
 import supple
 from supple import PBNG, Newton, Outcome
-from supple.materials import MATERIALS
+from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Descent
-from supple.solvers.forecast import Forecast
+from supple.solvers.forecast import Allowance, Forecast
+from supple.solvers.line_search import Start, first_lower
+from supple.solvers.twin import exact_twin
 
 
 def slender(kind, gravity=0.1):
@@ -51,7 +55,7 @@ SCENES = {
     "two bodies": two_bodies,
 }
 STARTS = {"scrambled": scrambled, "flattened": flattened}
-ANY = pytest.mark.parametrize("name", MATERIALS)
+ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def descend(scene, tolerance=1e-8, **options):
@@ -242,3 +246,87 @@ def test_balances_that_are_not_stable_are_left(name, tolerance):
         assert report.certificate.stable, report
         assert report.energy < 4.5
         assert report.outcome is Outcome.CONVERGED or precision == "float32"
+
+
+INVERTED = {
+    **STARTS,
+    "mirrored": lambda model: model.rest * [-1, 1, 1],
+    "at one point": lambda model: np.full_like(model.rest, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+@pytest.mark.parametrize("start", INVERTED)
+def test_inverted_bodies_with_a_barrier_are_righted(name, start):
+    """Their energy is infinite where they begin; they end where they do from rest, and it is said."""
+    scene = cantilever(material(name), gravity=1.0)
+    model = build_model(scene, True)
+    righted = supple.equilibrium(scene, tolerance=1e-8, start=INVERTED[start](model))
+    from_rest = supple.equilibrium(scene, tolerance=1e-8)
+    assert righted.report.outcome is Outcome.CONVERGED, righted.report
+    assert righted.report.inverted == 0
+    assert any("righted" in note for note in righted.report.notes)
+    np.testing.assert_allclose(righted.positions, from_rest.positions, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_bodies_that_are_held_inverted_fail_with_the_reason(name):
+    """Elements whose corners are all pinned cannot be righted; the state is as it was."""
+    scene = supple.Scene(gravity=(0, -1, 0))
+    body = scene.add_solid(supple.block((3, 1, 1)), material(name), density=10)
+    scene.pin(body.where(lambda X: X[:, 0] < 0.5))
+    model = build_model(scene, True)
+    problem = Problem(model, "float64")
+    mirrored = model.rest * [-1, 1, 1]
+    problem.positions = mirrored
+    report = supple.solving.solve(problem, Descent(), supple.Stop(1e-4))
+    assert report.outcome is Outcome.FAILED
+    assert any("steps=" in note for note in report.notes)
+    np.testing.assert_allclose(problem.positions, mirrored)
+
+
+def test_a_quadratic_energy_takes_one_step():
+    for tolerance in (1e-4, 1e-8):
+        report = descend(slender(material("linear_elastic")), tolerance)
+        assert report.iterations == 1, report
+
+
+def test_negative_curvature_of_few_elements_is_found():
+    """Where the energy is lower only very near, the first step, for waves as long as a body, is too long."""
+    at = []
+    problem = type("Parabola", (), {"energy": lambda self: at[-1] * (at[-1] - 1e-5)})()
+    reached = first_lower(problem, at.append, Start(0.0, 1e-15, 1.0), 0.0, 1.0)
+    assert reached is not None
+    assert reached.t < 1e-5
+    assert first_lower(problem, lambda t: at.append(-t), Start(0.0, 1e-15, 1.0), 0.0, 1.0) is None
+
+
+def test_time_that_is_left():
+    allowance, endless = Allowance(10.0), Allowance(None)
+    for each in (allowance, endless):
+        assert each.allows(1e9) is (each is endless)
+        with each.spending(5):
+            pass
+    assert allowance.left < 10.0
+    assert allowance.allows(1)
+    assert endless.allows(1e300)
+
+
+def test_budgets_of_time_are_kept():
+    """A budget too short for Newton steps is swept; none are begun that would not end in time."""
+    scene = slender(material("corotated"))
+    supple.equilibrium(scene, tolerance=1e-8)
+    report = supple.equilibrium(scene, stop=supple.Stop(1e-8, time_budget=1e-3)).report
+    assert report.outcome is Outcome.BUDGET_TIME
+    assert not any("Newton step" in note for note in report.notes)
+
+
+def test_twins_are_held_at_the_same_places():
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(2), material("corotated"))
+    scene.pin(body.where(face(0, 0)), motion=supple.Translate((0.5, 0, 0)), axes="x")
+    problem = Problem(build_model(scene, True), "float32")
+    problem.begin_step(math.inf)
+    twin = exact_twin(problem)
+    assert np.abs(twin.states.held_at).max() == pytest.approx(0.5)
+    np.testing.assert_allclose(twin.states.held_at, problem.states.held_at)

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.access import _as, _field_pointer, _handle, _number_pointer, _stream
+from supple.kernels.access import _aligned, _as, _field_pointer, _handle, _number_pointer, _stream
 from supple.kernels.pack import FAST_FLAGS, PackType, vector_type
 
 BLOCK = 9
@@ -117,6 +117,42 @@ eight_at = _loads(8)
 """A row of a 6×6 block and the two numbers after it: eight numbers."""
 
 
+def _vectors(lanes: int) -> Any:
+    """What loads the i-th vector of that many numbers of a contiguous array."""
+
+    def load(typingctx, array, i):
+        pack = PackType(array.dtype, lanes)
+
+        def codegen(context, builder, sig, args):
+            pointer = _number_pointer(context, builder, array, args[0], builder.mul(args[1], _INT64(lanes)))
+            value = builder.load(_as(builder, pointer, vector_type(pack)))
+            value.align = _aligned(builder, array.dtype)
+            return value
+
+        return pack(array, types.int64), codegen
+
+    return intrinsic(load)
+
+
+vector_of_four, vector_of_eight = _vectors(4), _vectors(8)
+"""A row of an array (n, 4) or (n, 8)."""
+
+
+def _numbers(count: int) -> Any:
+    def numbers(typingctx, pack):
+        def codegen(context, builder, sig, args):
+            lanes = [builder.extract_element(args[0], _INDEX(k)) for k in range(count)]
+            return context.make_tuple(builder, sig.return_type, lanes)
+
+        return types.UniTuple(pack.dtype, count)(pack), codegen
+
+    return intrinsic(numbers)
+
+
+three_numbers, six_numbers = _numbers(3), _numbers(6)
+"""The first three or six numbers of a pack."""
+
+
 def _sums(count: int) -> Any:
     def total(typingctx, pack):
         def codegen(context, builder, sig, args):
@@ -161,13 +197,15 @@ def _packed(kind: Any, lanes: int, numbers: tuple) -> Any:
 
 
 @intrinsic
-def put_pack(typingctx, array, i, value):
-    """array.flat[i : i + lanes] = value, a pack, in the precision of the array."""
+def put_vector(typingctx, array, i, value):
+    """array[i] = value, a pack, in the precision of the array, whose rows have as many numbers."""
 
     def codegen(context, builder, sig, args):
-        pointer = _number_pointer(context, builder, array, *args[:2])
+        first = builder.mul(args[1], _INT64(value.lanes))
+        pointer = _number_pointer(context, builder, array, args[0], first)
         numbers = _cast(builder, args[2], context.get_data_type(array.dtype))
-        builder.store(numbers, _as(builder, pointer, numbers.type), align=array.dtype.bitwidth // 8)
+        align = _aligned(builder, array.dtype)
+        builder.store(numbers, _as(builder, pointer, numbers.type), align=align)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, value), codegen

@@ -23,6 +23,9 @@ numba_config: Any = config
 
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
 INLINED: Any = {"forceinline": True, **_OPTIONS}
+UNCOUNTED: Any = {"_nrt": False}
+"""Arrays are the caller's, and nobody counts references to them: to compile that for every array in every
+tuple takes longer than all else."""
 
 
 class _Ingredient(CPUDispatcher):
@@ -54,7 +57,7 @@ def passage(function: Callable) -> Any:
 
 
 def _ingredient(function: Callable, options: dict[str, Any], compiler: type = IngredientCompiler) -> Any:
-    dispatcher = njit(pipeline_class=compiler, **options)(function)
+    dispatcher = njit(pipeline_class=compiler, **options, **UNCOUNTED)(function)
     if _is_compiled(dispatcher):
         dispatcher.__class__ = _Ingredient
     return dispatcher
@@ -69,7 +72,7 @@ def let_choose(
 ) -> None:
     """Let `choose` give the implementation of a function in kernels of every target."""
     overload(function, jit_options=options, strict=strict)(choose)
-    options = {"pipeline_class": compiler, **options}
+    options = {"pipeline_class": compiler, **options, **UNCOUNTED}
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
@@ -77,18 +80,27 @@ def generic(declaration: Callable) -> Any:
     """A function whose implementation is chosen by the class of its first argument, a NamedTuple.
 
     In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
-    added with `@declaration.of(SomeNamedTuple)`; `.known(cls)` tells whether there is one. Choosing by type,
-    unlike closing over a function, keeps Numba's on-disk cache usable.
+    added with `@declaration.of(SomeNamedTuple)`, or by `declaration.write(SomeNamedTuple, writer)`: then the
+    writer is called with a class, that one or one below it, when its implementation is first wanted;
+    `.known(cls)` tells whether there is one. Choosing by type, unlike closing over a function, keeps Numba's
+    on-disk cache usable.
     """
     table: dict[type, Callable] = {}
+    writers: dict[type, Callable[[type], Callable]] = {}
     name = declaration.__name__
-    tables.append((f"{declaration.__module__}.{name}", table))
 
     def find(cls: type) -> Callable:
         for base in cls.__mro__:
             if base in table:
                 return table[base]
+            if base in writers:
+                return table.setdefault(cls, writers[base](cls))
         raise TypeError(f"{name}() has no implementation for {cls.__name__}; add one with @{name}.of")
+
+    def known(cls: type) -> bool:
+        return any(base in table or base in writers for base in cls.__mro__)
+
+    tables.append((f"{declaration.__module__}.{name}", lambda cls: find(cls) if known(cls) else None))
 
     @wraps(declaration)
     def call(first: Any, *rest: Any) -> Any:
@@ -108,7 +120,8 @@ def generic(declaration: Callable) -> Any:
         return add
 
     call.of = of  # type: ignore[attr-defined]
-    call.known = lambda cls: any(base in table for base in cls.__mro__)  # type: ignore[attr-defined]
+    call.write = writers.__setitem__  # type: ignore[attr-defined]
+    call.known = known  # type: ignore[attr-defined]
     call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
     call.owner = lambda cls: next(base for base in cls.__mro__ if base in table)  # type: ignore[attr-defined]
     return call
@@ -154,8 +167,18 @@ def _overload_like(example, values):
 
 
 def kernel(function: Callable) -> Any:
-    """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs."""
-    options: Any = {"nogil": True, "cache": can_keep(), "no_cfunc_wrapper": True, **_OPTIONS}
+    """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs. It
+    makes no arrays."""
+    return _kernel(function, UNCOUNTED)
+
+
+def maker(function: Callable) -> Any:
+    """A kernel that makes arrays of its own; what it calls returns none."""
+    return _kernel(function, {})
+
+
+def _kernel(function: Callable, counting: dict[str, Any]) -> Any:
+    options: Any = {"nogil": True, "cache": can_keep(), "no_cfunc_wrapper": True, **_OPTIONS, **counting}
     previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(cache_directory())
     try:
         dispatcher = njit(pipeline_class=KernelCompiler, **options)(function)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels.access import WARP, Place
-from supple.kernels.team import enter, leave, proceed, records, records_at_once
+from supple.kernels.team import enter, leave, proceed, records, records_at_once, skip
 
 
 class LanePlace(Place):
@@ -56,6 +56,11 @@ def _proceed(team, phase, place, first, last):
 @leave.of(Lanewise)
 def _leave(team, phase, first, last):
     team.left[0] += 1
+
+
+@skip.of(Lanewise)
+def _skip(team, phase, phases):
+    team.left[0] += phases - phase
 
 
 @records.of(Lanewise)

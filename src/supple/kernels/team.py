@@ -50,6 +50,16 @@ def leave(team, phase, first, last):
     """Return once the whole team has done the phase."""
 
 
+@generic
+def skip(team, phase, phases):
+    """Leave a kernel of so many phases before the one that would follow: all that are left at once."""
+
+
+@skip.of(Threads)
+def _skip(team, phase, phases):
+    pass
+
+
 @enter.of(Threads)
 def _enter(team, phase, first, last):
     chunk = take_chunk(team.counters, phase, -(-(last - first) // CHUNK))

@@ -4,11 +4,22 @@ assembly = Assembly(problem)                     # once per mesh: the pattern
 hierarchy = Multilevel(assembly)                 # once per mesh: aggregates
 H = assembly.hessian("exact")                    # at the problem's u
 M = hierarchy.at(H, assembly.positions)          # may raise NotPositive
-x, iterations, negative, ritz = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
+found = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
+
+`assembly.matrix` and `solve` are the same where kernels see the numbers, on any device.
 """
 
 from supple.linear.assembly import Assembly
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
-from supple.linear.pcg import Solution, pcg
+from supple.linear.pcg import Solution, curvature_along, pcg, solve
 
-__all__ = ["Assembly", "Multilevel", "NotPositive", "Preconditioner", "Solution", "pcg"]
+__all__ = [
+    "Assembly",
+    "Multilevel",
+    "NotPositive",
+    "Preconditioner",
+    "Solution",
+    "curvature_along",
+    "pcg",
+    "solve",
+]

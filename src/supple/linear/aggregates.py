@@ -32,9 +32,10 @@ class Levels:
     child[child_start[I + 1] - 1]: rows of the fine matrix for the first level, of the level before for
     others. fine_parent (f,) and parent (rows,) tell the opposite, negative for rows that are in no aggregate
     and -1 on the last level. Blocks 6×6 of row I
-    are at indptr[I] to indptr[I + 1], in the columns `indices`; mirror: where the block across the diagonal
-    is; diagonal (rows,): that of each row. fine_slots and slots: to which block the product of every block of
-    the finer level is added."""
+    are at indptr[I] to indptr[I + 1], in the columns `indices`; diagonal (rows,): that of each row. mirror:
+    where the block across the diagonal is, for those left of it, else -1. Other blocks k are the sums of the
+    products of blocks source[source_start[k]] to source[source_start[k + 1] - 1] of the finer level, which
+    are in the rows source_row; fine_slots and slots tell the opposite, for all blocks."""
 
     start: np.ndarray
     child_start: np.ndarray
@@ -45,6 +46,9 @@ class Levels:
     indices: np.ndarray
     mirror: np.ndarray
     diagonal: np.ndarray
+    source_start: np.ndarray
+    source: np.ndarray
+    source_row: np.ndarray
     fine_slots: np.ndarray
     slots: np.ndarray
 
@@ -67,7 +71,7 @@ def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:
         graphs.append(graph)
     if len(graphs) > 1 and graph.rows > LEAST_REDUCTION * len(graph.owner):
         graphs.pop()
-    return _joined(graphs)
+    return _joined(graphs, pattern)
 
 
 class _Graph:
@@ -99,7 +103,7 @@ class _Graph:
         return result
 
 
-def _joined(graphs: list[_Graph]) -> Levels:
+def _joined(graphs: list[_Graph], fine: Pattern) -> Levels:
     """All levels in one numbering of rows and blocks."""
     rows = np.concatenate([[0], np.cumsum([g.rows for g in graphs])])
     blocks = np.concatenate([[0], np.cumsum([len(g.indices) for g in graphs])])
@@ -114,6 +118,18 @@ def _joined(graphs: list[_Graph]) -> Levels:
     indices = chained([graphs[k].indices + rows[k] for k in level])
     mirror, diagonal = np.empty(len(indices), np.int32), np.empty(rows[-1], np.int32)
     _reflect(indptr, indices, mirror, diagonal)
+    slots = chained(
+        [graphs[k].slots + blocks[k] for k in level if k] + [np.full(len(graphs[-1].indices), -1, np.int32)]
+    )
+    finer = (fine.indptr, fine.indices, graphs[0].slots, graphs[0].owner), (indptr, indices, slots, slots)
+    source_start = np.zeros(len(indices) + 1, np.int32)
+    count = _count_sources(*finer[0], mirror, True, source_start)
+    count += _count_sources(*finer[1], mirror, False, source_start)
+    np.cumsum(source_start, out=source_start)
+    source, source_row = np.empty(count, np.int32), np.empty(count, np.int32)
+    filled = source_start[:-1].copy()
+    _list_sources(*finer[0], mirror, True, filled, source, source_row)
+    _list_sources(*finer[1], mirror, False, filled, source, source_row)
     return Levels(
         start=rows.astype(np.int64),
         child_start=np.append(
@@ -128,11 +144,11 @@ def _joined(graphs: list[_Graph]) -> Levels:
         indices=indices,
         mirror=mirror,
         diagonal=diagonal,
+        source_start=source_start,
+        source=source,
+        source_row=source_row,
         fine_slots=graphs[0].slots,
-        slots=chained(
-            [graphs[k].slots + blocks[k] for k in level if k]
-            + [np.full(len(graphs[-1].indices), -1, np.int32)]
-        ),
+        slots=slots,
     )
 
 
@@ -213,8 +229,35 @@ def _reflect(indptr, indices, mirror, diagonal):
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
             column = indices[k]
+            mirror[k] = -1
             if column == row:
                 diagonal[row] = k
-            for q in range(indptr[column], indptr[column + 1]):
-                if indices[q] == row:
-                    mirror[k] = q
+            if column < row:
+                for q in range(indptr[column], indptr[column + 1]):
+                    if indices[q] == row:
+                        mirror[k] = q
+
+
+@kernel
+def _count_sources(indptr, indices, slots, owner, mirror, fine, start):
+    """start[k + 1] += how many blocks are sources of block k; returns the number of all. Blocks of the finest
+    matrix whose rows are in no aggregate are none, and neither are those of the last level."""
+    total = 0
+    for row in range(len(indptr) - 1):
+        for k in range(indptr[row], indptr[row + 1]):
+            apart = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0
+            if not apart and mirror[slots[k]] < 0:
+                start[slots[k] + 1] += 1
+                total += 1
+    return total
+
+
+@kernel
+def _list_sources(indptr, indices, slots, owner, mirror, fine, filled, source, source_row):
+    for row in range(len(indptr) - 1):
+        for k in range(indptr[row], indptr[row + 1]):
+            apart = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0
+            if not apart and mirror[slots[k]] < 0:
+                at = filled[slots[k]]
+                source[at], source_row[at] = k, row
+                filled[slots[k]] += 1

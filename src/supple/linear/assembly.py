@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import bsr_matrix
 
-from supple.kernels import kernel
-from supple.linear.elements import Bound, Tangent, add_elements, arrange_elements
+from supple.kernels import default_threads
+from supple.linear.block_rows import Threes
+from supple.linear.elements import Bound, ElementRows, Tangent, add_elements, arrange_elements
+from supple.linear.filling import arrange_blocks, begin_blocks, hold_rows
 from supple.linear.pattern import pattern_of
+from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
-from supple.problem.held import hold_blocks
+from supple.problem.held import normal_records
 from supple.terms import TetElasticity
 
 if TYPE_CHECKING:
@@ -19,19 +22,6 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
 """The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it."""
-
-
-@kernel
-def _accumulate(blocks, slots, data):
-    """data[slots[e, a, b]] += blocks[e, a, b]; negative slots belong to pinned vertices."""
-    for e in range(slots.shape[0]):
-        for a in range(slots.shape[1]):
-            for b in range(slots.shape[2]):
-                slot = slots[e, a, b]
-                if slot >= 0:
-                    for i in range(3):
-                        for j in range(3):
-                            data[slot, i, j] += blocks[e, a, b, i, j]
 
 
 class Assembly:
@@ -49,12 +39,24 @@ class Assembly:
         number_of = np.full(model.vertices, -1, np.int64)
         number_of[self.free] = np.arange(len(self.free))
         stencils = [number_of[term.vertices] for term in model.terms]
-        self.pattern = pattern_of(stencils, len(self.free), problem.device.threads)
+        threads = problem.device.threads if problem.device.name == "cpu" else default_threads()
+        self.pattern = pattern_of(stencils, len(self.free), threads)
         places = number_of, len(self.pattern.indices), problem.dtype, problem.device
         self._elements = [
-            arrange_elements(term, slots, *places) if _has_principal_frame(term) else None
-            for term, slots in zip(model.terms, self.pattern.slots, strict=True)
+            arrange_elements(term, slots, *places)
+            if _has_principal_frame(term)
+            else arrange_blocks(problem, k, slots, len(self.pattern.indices))
+            for k, (term, slots) in enumerate(zip(model.terms, self.pattern.slots, strict=True))
         ]
+        self._rest, self._positions = self.rest, problem.device.zeros((len(free), 3), np.dtype(float))
+        self._inertia, self._inertia_of = np.zeros(len(free)), np.zeros(0)
+        self.normals = normal_records(model, np.dtype(float))
+        self._matrix = self._memory()
+
+    def _memory(self) -> Threes:
+        pattern, device = self.pattern, self.problem.device
+        data = device.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
+        return Threes(pattern.indptr, pattern.indices, data)
 
     @property
     def size(self) -> int:
@@ -68,8 +70,10 @@ class Assembly:
 
     @property
     def positions(self) -> np.ndarray:
-        """(f, 3) where the free vertices are [m]."""
-        return self.rest + self.problem.u[self.free, :3]
+        """(f, 3) where the free vertices are [m], and where kernels see it."""
+        p = self.problem
+        p.device.run(locate, 1, self._rest, p.u, self.free, self._positions)
+        return self._positions
 
     def unheld(self, vectors: np.ndarray) -> np.ndarray:
         """Vectors (3 f, ...) of the free vertices without what they have along held directions."""
@@ -82,38 +86,59 @@ class Assembly:
 
     def restrict(self, records: np.ndarray) -> np.ndarray:
         """The vector of the free vertices from (n + 1, 4) records."""
+        self.problem.device.pull(records)
         return records[self.free, :3].ravel()
+
+    def take(self, records: np.ndarray) -> np.ndarray:
+        """Records (f, 4) of the free vertices, where kernels see both."""
+        out = self.problem.device.zeros((len(self.free), 4), np.dtype(float))
+        self.problem.device.run(take_free, 1, records, self.free, out)
+        return out
+
+    def spread(self, x: np.ndarray) -> np.ndarray:
+        """Records (n + 1, 4) of all vertices from those of the free ones, without what is held, where kernels
+        see both."""
+        p = self.problem
+        out = p.device.zeros((p.model.vertices + 1, 4), np.dtype(float))
+        p.device.run(spread_free, 1, x, self.free, self.normals, out)
+        return out
 
     def at_rest(self) -> np.ndarray:
         """(blocks, 3, 3) the bound at rest and without inertia [N/m], which tells how vertices connect."""
-        return self._blocks("bound", np.zeros_like(self.problem.u))[:-1]
+        self._assemble("bound", np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
+        return self.here(self._matrix).data
 
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
-        p, pattern = self.problem, self.pattern
-        data = self._blocks(kind, p.u)
-        inertia = p.loads.inertia[self.free]
-        if inertia.any():
-            data[pattern.diagonal] += inertia[:, None, None] * np.eye(3)
-        if p.model.held is not None:
-            rows = np.repeat(self.free, np.diff(pattern.indptr))
-            hold_blocks(data[:-1], rows, self.free[pattern.indices], p.model)
-        return bsr_matrix((data[:-1], pattern.indices, pattern.indptr), shape=(self.size, self.size))
+        return self.here(self.matrix(kind))
 
-    def _blocks(self, kind: str, u: np.ndarray) -> np.ndarray:
-        """(blocks + 1, 3, 3) of the terms at displacements u, the last of which is for what nobody wants."""
-        p, pattern = self.problem, self.pattern
-        data = np.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
-        for term, elements, rows, slots in zip(
-            p.model.terms, p.layout.elements, self._elements, pattern.slots, strict=True
-        ):
-            if rows is None:
-                blocks = term.hessian_blocks(elements, u, kind, p.device.threads)
-                _accumulate(np.ascontiguousarray(blocks), slots, data)
+    def here(self, H: Threes) -> bsr_matrix:
+        """A matrix that kernels see as one of SciPy's, in memory of its own."""
+        self.problem.device.pull(H.blocks)
+        return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
+
+    def matrix(self, kind: str, apart: bool = False) -> Threes:
+        """The same where kernels see it; it is overwritten when the next one is asked for, unless that shall
+        be apart from it."""
+        p, H = self.problem, self._memory() if apart else self._matrix
+        if self._inertia_of is not p.loads.inertia:
+            self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia
+            p.device.push(self._inertia)
+        self._assemble(kind, p.u, self._inertia, H.blocks)
+        if p.model.held is not None:
+            p.device.run(hold_rows, 1, H, self.free, self.pattern.diagonal, self.normals)
+        return H
+
+    def _assemble(self, kind: str, u: np.ndarray, inertia: np.ndarray, data: np.ndarray) -> None:
+        """What terms and inertia add at displacements u; the last block is for what nobody wants."""
+        p = self.problem
+        p.device.run(begin_blocks, 2, data, self.pattern.diagonal, inertia)
+        for elements in self._elements:
+            if isinstance(elements, ElementRows):
+                places = elements.colour_start, elements.start, elements.own, elements.rows, elements.slots
+                p.device.run(add_elements, elements.colours, KINDS[kind], *places, u, data)
             else:
-                places = rows.colour_start, rows.start, rows.own, rows.rows, rows.slots
-                p.device.run(add_elements, rows.colours, KINDS[kind], *places, u, data)
-        return data
+                elements.add(kind, u, data)
 
 
 def _has_principal_frame(term: Any) -> bool:

@@ -11,13 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import bsr_matrix, csr_array, eye_array
+from scipy.sparse import csr_array, eye_array
 
+from supple.linear.block_rows import Threes
 from supple.linear.pattern import Pattern
+from supple.linear.vectors import SumRows, Sums, sum_rows, sums_of
 from supple.ordering import NEARLY_LARGEST, Equations, carrying, equations
 
 if TYPE_CHECKING:
     from supple.linear.assembly import Assembly
+    from supple.problem.device import Device
 
 STIFF = 10.0
 """Ties so many times as stiff as what the vertex is part of that would follow count as stiff."""
@@ -27,21 +30,22 @@ class Basis:
     """x = B y of a matrix's rows, B = I + W with W[a, b] where row a follows row b. pattern: of the matrix
     Bᵀ H B; follows (f,): which rows of y are distances s."""
 
-    def __init__(self, weights: csr_array, follows: np.ndarray, pattern: Pattern) -> None:
-        self.follows = follows
-        self._B = csr_array(eye_array(len(follows), format="csr") + weights)
-        self.pattern, self._sums = _transformed(self._B, pattern)
+    def __init__(self, weights: csr_array, follows: np.ndarray, pattern: Pattern, device: Device) -> None:
+        self.follows, self._device = follows, device
+        B = csr_array(eye_array(len(follows), format="csr") + weights)
+        self.pattern, self._blocks = _transformed(B, pattern)
+        self._up, self._down, self._sums = sums_of(B), sums_of(csr_array(B.T)), sums_of(self._blocks)
 
-    def matrix(self, H: bsr_matrix) -> bsr_matrix:
-        """Bᵀ H B."""
-        data = np.zeros((len(self.pattern.indices) + 1, 3, 3))
-        data[:-1] = (self._sums @ H.data.reshape(len(H.data), 9)).reshape(-1, 3, 3)
-        return bsr_matrix((data[:-1], self.pattern.indices, self.pattern.indptr), shape=H.shape)
+    def matrix(self, H: Threes) -> Threes:
+        """Bᵀ H B, where kernels see it."""
+        data = self._device.zeros((len(self.pattern.indices) + 1, 3, 3), np.dtype(float))
+        self._sum(self._sums, H.blocks, 9, data)
+        return Threes(self.pattern.indptr, self.pattern.indices, data)
 
     def connections(self, own: np.ndarray) -> np.ndarray:
         """How strongly blocks connect rows, where those of H have own (blocks, 3, 3): not at all where one is
         a distance."""
-        blocks = (self._sums @ own.reshape(len(own), 9)).reshape(-1, 3, 3)
+        blocks = (self._blocks @ own.reshape(len(own), 9)).reshape(-1, 3, 3)
         strength = np.sqrt(np.square(blocks).sum(axis=(1, 2)))
         rows = np.repeat(np.arange(self.pattern.rows), np.diff(self.pattern.indptr))
         apart = self.follows[rows] | self.follows[self.pattern.indices]
@@ -49,12 +53,16 @@ class Basis:
         return np.where(apart, 0.0, strength)
 
     def forces(self, r: np.ndarray) -> np.ndarray:
-        """Bᵀ r of a vector (3 f,)."""
-        return (self._B.T @ r.reshape(-1, 3)).ravel()
+        """Bᵀ r of records (f, 4)."""
+        return self._sum(self._down, r, 4, self._device.zeros(r.shape, np.dtype(float)))
 
     def positions(self, y: np.ndarray) -> np.ndarray:
         """B y."""
-        return (self._B @ y.reshape(-1, 3)).ravel()
+        return self._sum(self._up, y, 4, self._device.zeros(y.shape, np.dtype(float)))
+
+    def _sum(self, sums: Sums, source: np.ndarray, width: int, out: np.ndarray) -> np.ndarray:
+        self._device.run(sum_rows, 1, SumRows(*sums, source, width, 0, out))  # type: ignore[call-arg]
+        return out
 
 
 def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
@@ -75,7 +83,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     if not stiff.any():
         return None
     weights, follows = carrying(Equations(csr_array(C[stiff]), ties.stiffness[stiff]))
-    return None if follows.all() else Basis(weights, follows, assembly.pattern)
+    return None if follows.all() else Basis(weights, follows, assembly.pattern, assembly.problem.device)
 
 
 def _transformed(B: csr_array, pattern: Pattern) -> tuple[Pattern, csr_array]:

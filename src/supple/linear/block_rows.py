@@ -1,33 +1,154 @@
-"""Rows of 3×3 and 6×6 blocks times vectors: what smoothing and conjugate gradients do with matrices."""
+"""Matrices of rows of blocks, of three kinds: what smoothing and conjugate gradients do with each of them.
+
+Vectors have a row of four numbers (3×3 blocks, and single numbers with three right-hand sides at once) or of
+eight (6×6 blocks) for each row of the matrix, the last ones of which are 0.
+"""
 
 from __future__ import annotations
 
-from supple.kernels import eight_at, four_at, number_at, ordered, pack_like, physics, six_sum, three_sum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.kernels import (
+    eight_at,
+    four_at,
+    generic,
+    number_at,
+    ordered,
+    pack_like,
+    pack_of_six,
+    pack_of_three,
+    range_of,
+    six_numbers,
+    six_sum,
+    sum_up,
+    three_numbers,
+    three_sum,
+    vector_of_eight,
+    vector_of_four,
+)
 
 
-@physics
-def residual_of_three(A, row, x):
-    """b - A x in a row of 3×3 blocks."""
-    a, b, c = row_times(A.indptr, A.indices, A.blocks, row, x)
-    i = 4 * row
-    return number_at(A.b, i) - a, number_at(A.b, i + 1) - b, number_at(A.b, i + 2) - c
+class Threes(NamedTuple):
+    """Blocks (b, 3, 3) of row i are indptr[i] to indptr[i + 1], in the columns `indices`; some numbers after
+    them may be read."""
+
+    indptr: Any
+    indices: Any
+    blocks: Any
 
 
-@physics
-def row_times(indptr, indices, blocks, row, x):
-    """A row of 3×3 blocks times records x."""
-    p = q = r = pack_like(0.0, four_at(x, 4 * row))
-    for k in range(indptr[row], indptr[row + 1]):
-        y = four_at(x, 4 * indices[k])
+class Sixes(NamedTuple):
+    """The same with blocks (b, 36)."""
+
+    indptr: Any
+    indices: Any
+    blocks: Any
+
+
+class Ones(NamedTuple):
+    """The same with single numbers (b,), for vectors of three columns."""
+
+    indptr: Any
+    indices: Any
+    blocks: Any
+
+
+@generic
+def vector_at(A, x, row):
+    """A row of a vector, as a pack."""
+
+
+@generic
+def product(A, at, x):
+    """A x in a row, as a pack, summed up over the threads that do it."""
+
+
+@generic
+def divided(A, inverse, row, v):
+    """D⁻¹ v in a row for a pack v, with the inverses D⁻¹ of the diagonal blocks."""
+
+
+@generic
+def summed(A, at, v):
+    """A pack, summed up over the threads that do a row."""
+
+
+@vector_at.of(Ones)
+@vector_at.of(Threes)
+def _four(A, x, row):
+    return vector_of_four(x, row)
+
+
+@vector_at.of(Sixes)
+def _eight(A, x, row):
+    return vector_of_eight(x, row)
+
+
+@summed.of(Ones)
+@summed.of(Threes)
+def _sum_three(A, at, v):
+    a, b, c = three_numbers(v)
+    return pack_of_three(sum_up(at, a), sum_up(at, b), sum_up(at, c))
+
+
+@summed.of(Sixes)
+def _sum_six(A, at, v):
+    a, b, c, d, e, f = six_numbers(v)
+    return pack_of_six(
+        sum_up(at, a), sum_up(at, b), sum_up(at, c), sum_up(at, d), sum_up(at, e), sum_up(at, f)
+    )
+
+
+@product.of(Threes)
+def _times_threes(A, at, x):
+    indices, blocks = A.indices, A.blocks
+    first, last, step = range_of(A.indptr, at)
+    p = q = r = pack_like(0.0, vector_of_four(x, at.row))
+    for k in range(first, last, step):
+        y = vector_of_four(x, indices[k])
         p = p + four_at(blocks, 9 * k) * y
         q = q + four_at(blocks, 9 * k + 3) * y
         r = r + four_at(blocks, 9 * k + 6) * y
-    return three_sum(p), three_sum(q), three_sum(r)
+    return pack_of_three(sum_up(at, three_sum(p)), sum_up(at, three_sum(q)), sum_up(at, three_sum(r)))
+
+
+@product.of(Sixes)
+def _times_sixes(A, at, x):
+    indices, blocks = A.indices, A.blocks
+    first, last, step = range_of(A.indptr, at)
+    p = q = r = s = t = u = pack_like(0.0, vector_of_eight(x, at.row))
+    for k in range(first, last, step):
+        y, i = vector_of_eight(x, indices[k]), 36 * k
+        p = p + eight_at(blocks, i) * y
+        q = q + eight_at(blocks, i + 6) * y
+        r = r + eight_at(blocks, i + 12) * y
+        s = s + eight_at(blocks, i + 18) * y
+        t = t + eight_at(blocks, i + 24) * y
+        u = u + eight_at(blocks, i + 30) * y
+    return pack_of_six(
+        sum_up(at, six_sum(p)),
+        sum_up(at, six_sum(q)),
+        sum_up(at, six_sum(r)),
+        sum_up(at, six_sum(s)),
+        sum_up(at, six_sum(t)),
+        sum_up(at, six_sum(u)),
+    )
+
+
+@product.of(Ones)
+def _times_ones(A, at, x):
+    indices, blocks = A.indices, A.blocks
+    first, last, step = range_of(A.indptr, at)
+    p = pack_like(0.0, vector_of_four(x, at.row))
+    for k in range(first, last, step):
+        p = p + number_at(blocks, k) * vector_of_four(x, indices[k])
+    return summed(A, at, p)
 
 
 @ordered
-def times_three(D, row, a, b, c):
-    """D_row (a, b, c)."""
+def _times_three(D, row, a, b, c):
     return (
         D[row, 0] * a + D[row, 1] * b + D[row, 2] * c,
         D[row, 3] * a + D[row, 4] * b + D[row, 5] * c,
@@ -35,38 +156,49 @@ def times_three(D, row, a, b, c):
     )
 
 
-@physics
-def times_six(A, k, x):
-    """A_k x for a 6×6 block and a pack of six numbers and two zeros."""
-    at = 36 * k
-    return (
-        six_sum(eight_at(A, at) * x),
-        six_sum(eight_at(A, at + 6) * x),
-        six_sum(eight_at(A, at + 12) * x),
-        six_sum(eight_at(A, at + 18) * x),
-        six_sum(eight_at(A, at + 24) * x),
-        six_sum(eight_at(A, at + 30) * x),
+@divided.of(Threes)
+def _divided_three(A, inverse, row, v):
+    a, b, c = three_numbers(v)
+    a, b, c = _times_three(inverse, row, a, b, c)
+    return pack_of_three(a, b, c)
+
+
+@divided.of(Sixes)
+def _divided_six(A, inverse, row, v):
+    i = 36 * row
+    return pack_of_six(
+        six_sum(eight_at(inverse, i) * v),
+        six_sum(eight_at(inverse, i + 6) * v),
+        six_sum(eight_at(inverse, i + 12) * v),
+        six_sum(eight_at(inverse, i + 18) * v),
+        six_sum(eight_at(inverse, i + 24) * v),
+        six_sum(eight_at(inverse, i + 30) * v),
     )
 
 
-@physics
-def residual_of_six(A, row, x):
-    """b - A x in a row of 6×6 blocks."""
-    blocks, i = A.blocks, 8 * row
-    p = q = r = s = t = u = pack_like(0.0, eight_at(A.b, i))
-    for k in range(A.indptr[row], A.indptr[row + 1]):
-        y, at = eight_at(x, 8 * A.indices[k]), 36 * k
-        p = p + eight_at(blocks, at) * y
-        q = q + eight_at(blocks, at + 6) * y
-        r = r + eight_at(blocks, at + 12) * y
-        s = s + eight_at(blocks, at + 18) * y
-        t = t + eight_at(blocks, at + 24) * y
-        u = u + eight_at(blocks, at + 30) * y
-    return (
-        number_at(A.b, i) - six_sum(p),
-        number_at(A.b, i + 1) - six_sum(q),
-        number_at(A.b, i + 2) - six_sum(r),
-        number_at(A.b, i + 3) - six_sum(s),
-        number_at(A.b, i + 4) - six_sum(t),
-        number_at(A.b, i + 5) - six_sum(u),
-    )
+@divided.of(Ones)
+def _divided_one(A, inverse, row, v):
+    return number_at(inverse, row) * v
+
+
+@generic
+def squared(A, v):
+    """|v|² of a pack."""
+
+
+@squared.of(Ones)
+@squared.of(Threes)
+def _squared_three(A, v):
+    return three_sum(v * v)
+
+
+@squared.of(Sixes)
+def _squared_six(A, v):
+    return six_sum(v * v)
+
+
+def with_room(blocks: np.ndarray) -> np.ndarray:
+    """3×3 blocks with a further one after them."""
+    roomier = np.zeros((len(blocks) + 1, 3, 3), blocks.dtype)
+    roomier[:-1] = blocks
+    return roomier

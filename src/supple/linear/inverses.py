@@ -1,4 +1,4 @@
-"""Inverses of many small symmetric positive definite matrices, and of one larger one, without pivots."""
+"""Inverses of many small symmetric positive definite matrices."""
 
 from __future__ import annotations
 
@@ -33,16 +33,6 @@ def sweep(A, first, n):
     return True
 
 
-@kernel
-def invert_dense(A, n, good):
-    """The inverse in place of an n×n matrix given as n² numbers."""
-    good[0] = sweep(A, 0, n)
-    for r in range(n):
-        for c in range(r):
-            mean = 0.5 * (A[r * n + c] + A[c * n + r])
-            A[r * n + c], A[c * n + r] = mean, mean
-
-
 @physics
 def _invert_three(A, k, out, row):
     """out[row] = A_k⁻¹ by cofactors; False where A_k is not positive definite."""
@@ -62,24 +52,28 @@ def _invert_three(A, k, out, row):
 
 
 class InvertBlock(NamedTuple):
-    """The inverse of a diagonal block."""
+    """A part of the inverse of a diagonal block."""
 
     diagonal: Any
     A: Any
+    part: Any
     out: Any
     good: Any
 
 
 @do.of(InvertBlock)
 def _invert_block(work, row):
-    if not _invert_three(work.A, work.diagonal[row], work.out, row):
-        work.good[0] = False
+    out = work.out
+    if not _invert_three(work.A, work.diagonal[row], out, row):
+        work.good[0] = 0
+    for c in range(9):
+        out[row, c] *= work.part[row]
 
 
 @kernel
-def invert_blocks(team, diagonal, A, out, good):
-    """The inverses (f, 9) of the diagonal blocks of A."""
-    each_row(team, 0, 0, len(diagonal), InvertBlock(diagonal, A, out, good))
+def invert_blocks(team, diagonal, A, part, out, good):
+    """The inverses (f, 9) of the diagonal blocks of A, times part (f,)."""
+    each_row(team, 0, 0, len(diagonal), InvertBlock(diagonal, A, part, out, good))
 
 
 @physics
@@ -124,7 +118,7 @@ def _invert_coarse(work, row):
     stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0
     _brace(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
     if not sweep(out, first, 6):
-        work.good[0] = False
+        work.good[0] = 0
 
 
 @kernel

@@ -8,19 +8,25 @@ has turned.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import bsr_matrix
 
-from supple.kernels import kernel
-from supple.linear.aggregates import coarsen
+from supple.kernels import do, kernel, vector_of_four
+from supple.linear.aggregates import Levels, coarsen
 from supple.linear.assembly import Assembly
 from supple.linear.basis import stiff_basis
-from supple.linear.cycle import Coarse, Cycle, Fine, apply_cycle, cycle_phases
-from supple.linear.inverses import invert_blocks, invert_coarse, invert_dense
-from supple.linear.radius import POWER_STEPS, SAFETY, raise_powers
+from supple.linear.block_rows import Sixes, Threes, with_room
+from supple.linear.cycle import Cycle, Level, apply_cycle, chebyshev_start, cycle_phases
+from supple.linear.dense import dense_phases, invert_dense
+from supple.linear.inverses import invert_blocks, invert_coarse
+from supple.linear.krylov import vectors_of
+from supple.linear.radius import POWER_PHASES, raise_powers
 from supple.linear.rigid import Bodies, Products, multiply_levels, place_bodies
+from supple.linear.tiles import each_row
+from supple.linear.transfer import begin_row
+from supple.linear.vectors import round_numbers
 
 DEGREE = 3
 """Degree of the smoothing polynomials."""
@@ -35,8 +41,8 @@ elements, and both at once would go too far."""
 WIDER = 1.5
 """How much larger radii are made that have proved too small."""
 
-SHIFT = 1e-9
-"""Part of its diagonal that is added to the last level's, which is singular for bodies that nothing holds."""
+MOST_DENSE = 100
+"""Rows of a last level whose matrix is inverted."""
 
 
 class NotPositive(Exception):  # noqa: N818
@@ -49,8 +55,9 @@ beside large ones."""
 
 
 class Multilevel:
-    """The levels of a mesh, found once. precision: of the cycles, float32 where the contrast of stiffnesses
-    and ties allow it if none is given; matrices of the levels are always computed in float64."""
+    """The levels of a mesh, found once, and the memory of their matrices. precision: of the cycles, float32
+    where the contrast of stiffnesses and ties allow it if none is given; matrices of the levels are always
+    computed in float64."""
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
         self.device, self.pattern = assembly.problem.device, assembly.pattern
@@ -65,123 +72,136 @@ class Multilevel:
         even = self.basis is None and own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
-        f, rows = self.pattern.rows, self.levels.rows
-        self.bodies = Bodies(
-            centre=np.zeros((rows, 3)),
-            weight=np.zeros(rows),
-            moment=np.zeros((rows, 6)),
-            radius=np.zeros(rows),
-            fine_offset=np.zeros((f, 3)),
-            offset=np.zeros((rows, 3)),
-            scale=np.zeros(rows),
-        )
-        levels = self.levels
-        self._products = Products(
-            self.pattern.indptr, self.pattern.indices, levels.fine_parent, levels.fine_slots, levels.start,
-            levels.child_start, levels.child, levels.parent, levels.indptr, levels.indices, levels.mirror,
-            levels.slots,
-        )  # fmt: skip
+        self.memory = Memory(self, self.levels)
 
-    def at(self, H: bsr_matrix, positions: np.ndarray) -> Preconditioner:
-        """The preconditioner for a matrix of this pattern, with free vertices at positions (f, 3) [m]."""
-        return Preconditioner(self, H, np.ascontiguousarray(positions, float))
+    def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
+        """The preconditioner for a matrix of this pattern, with free vertices at positions (f, 3) [m]: in the
+        memory of the one before, which is of no use any more."""
+        return Preconditioner(self, as_matrix(H), np.ascontiguousarray(positions, float))
+
+
+class Memory:
+    """Where kernels make a preconditioner: exact, what is computed in float64; rounded, what cycles read."""
+
+    def __init__(self, hierarchy: Multilevel, levels: Levels) -> None:
+        device, pattern, dtype = hierarchy.device, hierarchy.pattern, hierarchy.dtype
+        f, rows, last = pattern.rows, levels.rows, int(levels.start[-1] - levels.start[-2])
+        exact = np.dtype(float)
+
+        def zeros(*shape: int, dtype: np.dtype = exact) -> np.ndarray:
+            return device.zeros(shape, dtype)
+
+        def rounded(array: np.ndarray) -> np.ndarray:
+            return array if dtype == exact else device.zeros(array.shape, dtype)
+
+        bodies = (rows, 3), (rows,), (rows, 6), (rows,), (f, 3), (rows, 3), (rows,)
+        self.bodies = Bodies(*(zeros(*shape) for shape in bodies))
+        self.blocks, self.inverses = zeros(len(levels.indices) + 1, 36), zeros(36 * (rows + 1))
+        self.good = np.ones(1, np.int64)
+        self.part = np.ones(f) if hierarchy.basis is None else np.where(hierarchy.basis.follows, CALM, 1.0)
+        n = 6 * last if last <= MOST_DENSE else 0
+        self.squares, self.pivot = (zeros(n, n), zeros(n, n)), zeros(36)
+        self.squared = zeros(2, f), zeros(2, rows)
+        self.fine_blocks = (
+            np.zeros(0) if dtype == exact else zeros(len(pattern.indices) + 1, 3, 3, dtype=dtype)
+        )
+        fine = Level(
+            Threes(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
+            levels.fine_parent, rounded(self.bodies.fine_offset), (),
+            *(zeros(f, 4, dtype=dtype) for _ in range(4)),
+        )  # fmt: skip
+        coarse = Level(
+            Sixes(levels.indptr, levels.indices, rounded(self.blocks)), rounded(self.inverses),
+            levels.parent, rounded(self.bodies.offset), rounded(self.bodies.scale),
+            *(zeros(rows, 8, dtype=dtype) for _ in range(4)),
+        )  # fmt: skip
+        shape = levels.start, levels.child_start, levels.child, zeros(n, n, dtype=dtype)
+        self.cycle = Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVER)
+        self.products = Products(
+            pattern.indices, levels.start, levels.indptr, levels.indices, levels.mirror,
+            levels.source_start, levels.source, levels.source_row,
+        )  # fmt: skip
+        self.vectors = vectors_of(device, f)
 
 
 class Preconditioner:
     """z = M r ≈ H⁻¹ r, symmetric and positive definite. basis: the unknowns y of its cycles, x = B y."""
 
-    def __init__(self, hierarchy: Multilevel, H: bsr_matrix, positions: np.ndarray) -> None:
-        self.device, self.basis = hierarchy.device, hierarchy.basis
-        if self.basis is not None:
-            H = self.basis.matrix(H)
-        levels, bodies, run = hierarchy.levels, hierarchy.bodies, self.device.run
-        count = len(levels.start) - 1
-        run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
-        coarse = np.zeros((len(levels.indices) + 1, 36))
-        run(multiply_levels, 2 * count, hierarchy._products, bodies, H.data, coarse)
-        good = np.ones(1, bool)
-        inverse = np.empty((hierarchy.pattern.rows, 9), hierarchy.dtype)
-        run(invert_blocks, 1, hierarchy.pattern.diagonal, H.data, inverse, good)
-        if self.basis is not None:
-            inverse = np.where(self.basis.follows[:, None], CALM * inverse, inverse)
-        coarse_inverse = np.zeros(36 * (levels.rows + 1))
-        run(invert_coarse, 1, levels.diagonal, coarse, bodies, coarse_inverse, good)
-        dense = self._dense(hierarchy, coarse, good)
-        if not good[0]:
+    def __init__(self, hierarchy: Multilevel, H: Threes, positions: np.ndarray) -> None:
+        self.device, self.basis, self.vectors = hierarchy.device, hierarchy.basis, hierarchy.memory.vectors
+        self._of, self._matrix = H, H if self.basis is None else self.basis.matrix(H)
+        self._build(hierarchy, positions)
+        memory, device = hierarchy.memory, self.device
+        device.pull(memory.good)
+        if not memory.good[0]:
             raise NotPositive
-        coarse, coarse_inverse = coarse.astype(hierarchy.dtype), coarse_inverse.astype(hierarchy.dtype)
-        blocks = room_after(H.data, hierarchy.dtype)
-        self.cycle = self._cycle(hierarchy, blocks, inverse, coarse, coarse_inverse, dense)
-        self._estimate_radii(levels)
-        self.phases = cycle_phases(count, DEGREE, len(dense) > 0)
 
-    def _dense(self, hierarchy: Multilevel, coarse: np.ndarray, good: np.ndarray) -> np.ndarray:
-        """The inverse of the last level's matrix."""
-        levels = hierarchy.levels
-        first, last = int(levels.start[-2]), int(levels.start[-1])
-        m = last - first
-        if m > MOST_DENSE:
-            return np.zeros((0, 0), hierarchy.dtype)
-        blocks = np.arange(levels.indptr[first], levels.indptr[last])
-        rows = np.repeat(np.arange(m), np.diff(levels.indptr[first : last + 1]))
-        square = np.zeros((m, 6, m, 6))
-        square[rows, :, levels.indices[blocks] - first, :] = coarse[blocks].reshape(-1, 6, 6)
-        dense = square.reshape(6 * m, 6 * m)
-        diagonal = np.einsum("ii->i", dense)
-        own = diagonal.reshape(m, 6)
-        own += SHIFT * own.max(axis=1, keepdims=True)
-        flat = dense.ravel()
-        invert_dense(flat, 6 * m, good)
-        return flat.reshape(6 * m, 6 * m).astype(hierarchy.dtype)
+    def _build(self, hierarchy: Multilevel, positions: np.ndarray) -> None:
+        levels, memory, run = hierarchy.levels, hierarchy.memory, self.device.run
+        bodies, A, good = memory.bodies, self._matrix.blocks, memory.good
+        count = len(levels.start) - 1
+        good[0] = 1
+        self.device.push(good)
+        run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
+        run(multiply_levels, 2 * count, memory.products, bodies, A, memory.blocks)
+        run(invert_blocks, 1, hierarchy.pattern.diagonal, A, memory.part, memory.cycle.fine.inverse, good)
+        run(invert_coarse, 1, levels.diagonal, memory.blocks, bodies, memory.inverses, good)
+        dense = memory.cycle.dense
+        if len(dense):
+            exact = Sixes(levels.indptr, levels.indices, memory.blocks)
+            scratch = memory.squares, memory.pivot, good
+            run(invert_dense, dense_phases(len(dense) // 6), exact, levels.start[-2], *scratch, dense)
+        self.cycle = self._rounded(memory, A)
+        self.phases = 1 + cycle_phases(count, DEGREE, len(dense) > 0)
+        run(raise_powers, POWER_PHASES, self.cycle, *memory.squared)
 
-    def _cycle(self, hierarchy: Multilevel, *arrays: np.ndarray) -> Cycle:
-        levels, bodies, dtype = hierarchy.levels, hierarchy.bodies, hierarchy.dtype
-        blocks, inverse, coarse, coarse_inverse, dense = arrays
-        fine = Fine(
-            hierarchy.pattern.indptr,
-            hierarchy.pattern.indices,
-            blocks,
-            inverse,
-            levels.fine_parent,
-            bodies.fine_offset.astype(dtype),
-            *(np.zeros((len(inverse), 4), dtype) for _ in range(4)),
-        )
-        upper = Coarse(
-            levels.start,
-            levels.child_start,
-            levels.child,
-            levels.indptr,
-            levels.indices,
-            coarse,
-            coarse_inverse,
-            levels.parent,
-            bodies.offset.astype(dtype),
-            bodies.scale.astype(dtype),
-            *(np.zeros((levels.rows, 8), dtype) for _ in range(4)),
-            dense,  # type: ignore[call-arg]
-        )
-        return Cycle(fine, upper, np.ones(len(levels.start)), DEGREE, OVER)
-
-    def _estimate_radii(self, levels: Any) -> None:
-        """The largest eigenvalue of D⁻¹ A of every level, by powers of it."""
-        fine, coarse, radius = self.cycle.fine, self.cycle.coarse, self.cycle.radius
-        squares = np.zeros((2, len(fine.parent))), np.zeros((2, levels.rows))
-        self.device.run(raise_powers, 2 * POWER_STEPS + 2, fine, coarse, *squares)
-        before, after = (
-            np.append(s[0].sum(), np.add.reduceat(s[1], levels.start[:-1]))
-            for s in zip(*squares, strict=True)
-        )
-        radius[:] = SAFETY * np.sqrt(after / np.maximum(before, 1e-300))
+    def _rounded(self, memory: Memory, A: np.ndarray) -> Cycle:
+        """What was computed, in the precision of the cycle."""
+        fine, coarse = memory.cycle.fine, memory.cycle.coarse
+        pairs = [
+            (memory.blocks, coarse.A.blocks),
+            (memory.inverses, coarse.inverse),
+            (memory.bodies.fine_offset, fine.offset),
+            (memory.bodies.offset, coarse.offset),
+            (memory.bodies.scale, coarse.scale),
+        ]
+        if not len(memory.fine_blocks):
+            return memory.cycle._replace(fine=fine._replace(A=fine.A._replace(blocks=A)))
+        for exact, rounded in [*pairs, (A, memory.fine_blocks)]:
+            self.device.run(round_numbers, 1, exact, rounded)
+        return memory.cycle
 
     def widen(self) -> None:
         """Smooth for larger eigenvalues than the powers have shown: M is not positive where one is larger."""
-        self.cycle = self.cycle._replace(radius=WIDER * self.cycle.radius)
+        self.device.pull(self.cycle.radius)
+        self.cycle.radius[:] *= WIDER
+        self.device.push(self.cycle.radius)
+
+    def in_basis(self, H: Threes) -> Threes:
+        """Bᵀ H B, where kernels see it."""
+        if self.basis is None:
+            return H
+        return self._matrix if H is self._of else self.basis.matrix(H)
+
+    def forces(self, r: np.ndarray) -> np.ndarray:
+        """Bᵀ r of records (f, 4)."""
+        return r if self.basis is None else self.basis.forces(r)
+
+    def moves(self, y: np.ndarray) -> np.ndarray:
+        """B y of records, in memory of its own."""
+        if self.basis is not None:
+            return self.basis.positions(y)
+        x = self.device.zeros(y.shape, y.dtype)
+        self.device.assign(x, y)
+        return x
 
     def __call__(self, r: np.ndarray) -> np.ndarray:
-        b = r if self.basis is None else self.basis.forces(r)
-        self.device.run(_precondition, self.phases, self.cycle, as_records(b))
-        y = self.cycle.fine.x[:, :3].astype(r.dtype).ravel()
-        return y if self.basis is None else self.basis.positions(y)
+        self.device.run(_precondition, self.phases, self.cycle, self.forces(as_records(r.astype(float))))
+        y = self.cycle.fine.x
+        self.device.pull(y)
+        x = self.moves(y.astype(float))
+        self.device.pull(x)
+        return x[:, :3].astype(r.dtype).ravel()
 
 
 def as_records(vector: np.ndarray) -> np.ndarray:
@@ -191,25 +211,28 @@ def as_records(vector: np.ndarray) -> np.ndarray:
     return records
 
 
-def room_after(blocks: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """3×3 blocks in a precision, with a number after them that may be read. Those of an assembly have one."""
-    base = blocks.base
-    roomy = (
-        isinstance(base, np.ndarray)
-        and base.ctypes.data == blocks.ctypes.data
-        and base.nbytes > blocks.nbytes
-    )
-    if roomy and blocks.dtype == dtype and blocks.flags.c_contiguous:
-        return blocks
-    roomier = np.empty((len(blocks) + 1, 3, 3), dtype)
-    roomier[:-1], roomier[-1] = blocks, 0
-    return roomier
+def as_matrix(H: bsr_matrix | Threes) -> Threes:
+    """A matrix of SciPy's with room after its blocks."""
+    if isinstance(H, Threes):
+        return H
+    return Threes(H.indptr.astype(np.int32), H.indices.astype(np.int32), with_room(H.data.astype(float)))
 
 
-MOST_DENSE = 100
-"""Rows of a last level whose matrix is inverted."""
+class Begin(NamedTuple):
+    """The beginning of a cycle for records r."""
+
+    fine: Any
+    r: Any
+    gain: Any
+
+
+@do.of(Begin)
+def _begin(work, row):
+    begin_row(work.fine, row, work.gain, vector_of_four(work.r, row))
 
 
 @kernel
 def _precondition(team, cycle, r):
-    apply_cycle(team, 0, cycle, r)
+    gain, _, _ = chebyshev_start(cycle.radius[0])
+    each_row(team, 0, 0, len(r), Begin(cycle.fine, r, gain))
+    apply_cycle(team, 1, cycle)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.kernels import counters_for, kernel, physics, run, take_chunk
+from supple.kernels import counters_for, kernel, maker, physics, run, take_chunk
 
 CHUNK = 1024
 """Rows that a thread takes at a time."""
@@ -40,7 +40,7 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     stencil = np.repeat(np.arange(len(width), dtype=np.int32), width)
     start = np.zeros(rows + 1, np.int64)
     incident = np.empty(int((corner >= 0).sum()), np.int64)
-    _sort_corners(corner, start, incident)
+    sort_corners(corner, start, incident)
 
     indptr = np.zeros(rows + 1, np.int64)
     graph = corner, stencil, first, start, incident
@@ -58,7 +58,7 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
 
 
 @kernel
-def _sort_corners(corner, start, incident):
+def sort_corners(corner, start, incident):
     """incident[start[i] : start[i + 1]]: where row i stands among the corners."""
     for c in range(len(corner)):
         if corner[c] >= 0:
@@ -74,7 +74,7 @@ def _sort_corners(corner, start, incident):
     start[0] = 0
 
 
-@kernel
+@maker
 def _count_columns(corner, stencil, first, start, incident, indptr, counters):
     """indptr[i + 1] = how many different rows share a stencil with row i, itself among them."""
     rows = len(start) - 1
@@ -108,7 +108,7 @@ def _sort(numbers, first, last):
         numbers[at] = value
 
 
-@kernel
+@maker
 def _fill_columns(
     corner, stencil, first, start, incident, places, indptr, indices, diagonal, slots, counters
 ):

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from supple.kernels import do, kernel, ordered, pack_of_six, pack_of_three, put_pack
-from supple.linear.block_rows import residual_of_six, residual_of_three, times_six, times_three
+from supple.kernels import (
+    do,
+    each_item,
+    each_shared_row,
+    kernel,
+    lane_total,
+    number,
+    ordered,
+    put_vector,
+    strides,
+    writes,
+)
+from supple.linear.block_rows import divided, product, squared
 from supple.linear.tiles import each_row
 
 POWER_STEPS = 8
 """Powers of D⁻¹ A that are taken, an even number."""
+
+POWER_PHASES = 2 * POWER_STEPS + 3
 
 SAFETY = 1.1
 """The estimate is from below."""
@@ -24,65 +38,77 @@ def _any_number(i):
 
 
 class Begin(NamedTuple):
-    """Any x, and b = 0; `numbers` of each row are used."""
+    """Any x; the last quarter of the numbers of each row are 0."""
 
     x: Any
-    b: Any
-    numbers: Any
 
 
 @do.of(Begin)
 def _begin(work, row):
     x = work.x
+    numbers = 3 * x.shape[1] // 4
     for c in range(x.shape[1]):
-        work.b[row, c] = 0.0
-        x[row, c] = _any_number(work.numbers * row + c) if c < work.numbers else 0.0
+        x[row, c] = _any_number(numbers * row + c) if c < numbers else 0.0
 
 
-class RaiseFine(NamedTuple):
-    """y = -D⁻¹ A x in a row, and its square."""
+class Raise(NamedTuple):
+    """y = D⁻¹ A x in a row, and its square."""
 
-    A: Any
+    level: Any
     x: Any
     y: Any
     squares: Any
     which: Any
 
 
-@do.of(RaiseFine)
-def _raise_fine(work, row):
-    a, b, c = residual_of_three(work.A, row, work.x)
-    a, b, c = times_three(work.A.inverse, row, a, b, c)
-    put_pack(work.y, 4 * row, pack_of_three(a, b, c))
-    work.squares[work.which, row] = a * a + b * b + c * c
+@do.of(Raise)
+def _raise(work, at):
+    level = work.level
+    y = divided(level.A, level.inverse, at.row, product(level.A, at, work.x))
+    if writes(at):
+        put_vector(work.y, at.row, y)
+        work.squares[work.which, at.row] = squared(level.A, y)
 
 
-class RaiseCoarse(NamedTuple):
-    """y = -D⁻¹ A x in a row of a coarse level, and its square."""
+class Radii(NamedTuple):
+    """The radius of a level from the squares of its rows before and after the last power."""
 
-    A: Any
-    x: Any
-    y: Any
-    squares: Any
-    which: Any
+    start: Any
+    fine: Any
+    coarse: Any
+    radius: Any
 
 
-@do.of(RaiseCoarse)
-def _raise_coarse(work, row):
-    a, b, c, d, e, f = residual_of_six(work.A, row, work.x)
-    a, b, c, d, e, f = times_six(work.A.inverse, row, pack_of_six(a, b, c, d, e, f))
-    put_pack(work.y, 8 * row, pack_of_six(a, b, c, d, e, f))
-    work.squares[work.which, row] = a * a + b * b + c * c + d * d + e * e + f * f
+@do.of(Radii)
+def _radii(work, place):
+    level = number(place)
+    squares = work.coarse if level > 0 else work.fine
+    begin, step = strides(place)
+    row, end = begin, squares.shape[1]
+    if level > 0:
+        row, end = begin + work.start[level - 1], work.start[level]
+    before = after = 0.0
+    while row < end:
+        before += squares[0, row]
+        after += squares[1, row]
+        row += step
+    before, after = lane_total(place, before), lane_total(place, after)
+    if begin == 0:
+        work.radius[level] = SAFETY * math.sqrt(after / max(before, 1e-300))
 
 
 @kernel
-def raise_powers(team, fine, coarse, fine_squares, coarse_squares):
-    """Squares (2, rows) of the last two powers of D⁻¹ A applied to any vector, on all levels at once."""
+def raise_powers(team, cycle, fine_squares, coarse_squares):
+    """The radius of all levels at once, by powers of D⁻¹ A applied to any vector; squares (2, rows) are
+    memory."""
+    fine, coarse = cycle.fine, cycle.coarse
     x, y, u, v = fine.x, fine.y, coarse.x, coarse.y
     rows, coarse_rows = len(x), len(u)
-    each_row(team, 0, 0, rows, Begin(x, fine.b, 3))
-    each_row(team, 1, 0, coarse_rows, Begin(u, coarse.b, 6))
+    each_row(team, 0, 0, rows, Begin(x))
+    each_row(team, 1, 0, coarse_rows, Begin(u))
     for k in range(POWER_STEPS):
-        each_row(team, 2 * k + 2, 0, rows, RaiseFine(fine, x, y, fine_squares, k % 2))
-        each_row(team, 2 * k + 3, 0, coarse_rows, RaiseCoarse(coarse, u, v, coarse_squares, k % 2))
+        each_shared_row(team, 2 * k + 2, 0, rows, Raise(fine, x, y, fine_squares, k % 2))
+        each_shared_row(team, 2 * k + 3, 0, coarse_rows, Raise(coarse, u, v, coarse_squares, k % 2))
         x, y, u, v = y, x, v, u
+    radii = Radii(cycle.start, fine_squares, coarse_squares, cycle.radius)
+    each_item(team, 2 * POWER_STEPS + 2, 0, len(cycle.radius), radii)

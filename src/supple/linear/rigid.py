@@ -101,93 +101,44 @@ def place_bodies(team, start, child_start, child, positions, bodies):
 
 
 @physics
-def _add_turned(out, s, a, b, c, ox, oy, oz, column):
-    """Column (a, b, c) of T = A Q, then [I; o×] T into that column of block s."""
-    out[s, column] += a
-    out[s, 6 + column] += b
-    out[s, 12 + column] += c
-    out[s, 18 + column] += oy * c - oz * b
-    out[s, 24 + column] += oz * a - ox * c
-    out[s, 30 + column] += ox * b - oy * a
+def _fine_column(A, k, o, j, c):
+    """Column c of A_k Pⱼ, A_k 3×3, P = [I | -[o]×]."""
+    if c < 3:
+        return A[k, 0, c], A[k, 1, c], A[k, 2, c]
+    u, v = (c - 2) % 3, (c - 1) % 3
+    x, y = o[j, u], o[j, v]
+    return (
+        x * A[k, 0, v] - y * A[k, 0, u],
+        x * A[k, 1, v] - y * A[k, 1, u],
+        x * A[k, 2, v] - y * A[k, 2, u],
+    )
 
 
 @physics
-def _add_product(A, k, o, i, j, out, s):
-    """Block s of out += Pᵢᵀ A_k Pⱼ, A_k 3×3, P = [I | -[o]×]."""
-    ox, oy, oz = o[i, 0], o[i, 1], o[i, 2]
-    px, py, pz = o[j, 0], o[j, 1], o[j, 2]
-    a0, a1, a2 = A[k, 0, 0], A[k, 0, 1], A[k, 0, 2]
-    b0, b1, b2 = A[k, 1, 0], A[k, 1, 1], A[k, 1, 2]
-    c0, c1, c2 = A[k, 2, 0], A[k, 2, 1], A[k, 2, 2]
-    _add_turned(out, s, a0, b0, c0, ox, oy, oz, 0)
-    _add_turned(out, s, a1, b1, c1, ox, oy, oz, 1)
-    _add_turned(out, s, a2, b2, c2, ox, oy, oz, 2)
-    x, y, z = py * a2 - pz * a1, py * b2 - pz * b1, py * c2 - pz * c1
-    _add_turned(out, s, x, y, z, ox, oy, oz, 3)
-    x, y, z = pz * a0 - px * a2, pz * b0 - px * b2, pz * c0 - px * c2
-    _add_turned(out, s, x, y, z, ox, oy, oz, 4)
-    x, y, z = px * a1 - py * a0, px * b1 - py * b0, px * c1 - py * c0
-    _add_turned(out, s, x, y, z, ox, oy, oz, 5)
-
-
-@physics
-def _add_framed(out, s, a, b, c, d, e, f, ox, oy, oz, scale, column):
-    """Column (a, …, f) of A Tⱼ, then Tᵢᵀ times it into that column of block s."""
-    out[s, column] += a
-    out[s, 6 + column] += b
-    out[s, 12 + column] += c
-    out[s, 18 + column] += oy * c - oz * b + scale * d
-    out[s, 24 + column] += oz * a - ox * c + scale * e
-    out[s, 30 + column] += ox * b - oy * a + scale * f
-
-
-@physics
-def _add_coarse_product(k, o, scale, i, j, out, s):
-    """Block s of out += Tᵢᵀ A_k Tⱼ, A_k 6×6, T = [[I, -[o]×], [0, s I]]."""
-    ox, oy, oz, p = o[i, 0], o[i, 1], o[i, 2], scale[i]
-    x, y, z, q = o[j, 0], o[j, 1], o[j, 2], scale[j]
-    for c in range(3):
-        _add_framed(
-            out, s, out[k, c], out[k, 6 + c], out[k, 12 + c], out[k, 18 + c], out[k, 24 + c], out[k, 30 + c],
-            ox, oy, oz, p, c,
-        )  # fmt: skip
-    for c in range(3):
-        # column c of -[o]× has oⱼ cross products of the first three columns
-        u, v = (c + 1) % 3, (c + 2) % 3
-        yu = y if c == 0 else (z if c == 1 else x)
-        zv = z if c == 0 else (x if c == 1 else y)
-        _add_framed(
-            out, s,
-            yu * out[k, v] - zv * out[k, u] + q * out[k, 3 + c],
-            yu * out[k, 6 + v] - zv * out[k, 6 + u] + q * out[k, 9 + c],
-            yu * out[k, 12 + v] - zv * out[k, 12 + u] + q * out[k, 15 + c],
-            yu * out[k, 18 + v] - zv * out[k, 18 + u] + q * out[k, 21 + c],
-            yu * out[k, 24 + v] - zv * out[k, 24 + u] + q * out[k, 27 + c],
-            yu * out[k, 30 + v] - zv * out[k, 30 + u] + q * out[k, 33 + c],
-            ox, oy, oz, p, 3 + c,
-        )  # fmt: skip
+def _coarse_number(A, k, o, scale, j, r, c):
+    """Number (r, c) of A_k Tⱼ, A_k 6×6, T = [[I, -[o]×], [0, s I]]."""
+    if c < 3:
+        return A[k, 6 * r + c]
+    u, v = (c - 2) % 3, (c - 1) % 3
+    return o[j, u] * A[k, 6 * r + v] - o[j, v] * A[k, 6 * r + u] + scale[j] * A[k, 6 * r + c]
 
 
 class Products(NamedTuple):
     """What Galerkin products need of a fine matrix and of `Levels`; see there."""
 
-    fine_indptr: Any
     fine_indices: Any
-    fine_parent: Any
-    fine_slots: Any
     start: Any
-    child_start: Any
-    child: Any
-    parent: Any
     indptr: Any
     indices: Any
     mirror: Any
-    slots: Any
+    source_start: Any
+    source: Any
+    source_row: Any
 
 
-class MultiplyRow(NamedTuple):
-    """Blocks of a row on and right of the diagonal; fine: whether those of A, which have 3×3 numbers, are
-    multiplied."""
+class MultiplyColumn(NamedTuple):
+    """A column of a block on or right of the diagonal, six for each block; fine: whether blocks of A, which
+    have 3×3 numbers, are multiplied."""
 
     fine: Any
     products: Any
@@ -196,48 +147,56 @@ class MultiplyRow(NamedTuple):
     out: Any
 
 
-@do.of(MultiplyRow)
-def _multiply_row(work, row):
-    fine, p, bodies, A, out = work.fine, work.products, work.bodies, work.A, work.out
-    for k in range(p.indptr[row], p.indptr[row + 1]):
-        for c in range(36):
-            out[k, c] = 0.0
-    for c in range(p.child_start[row], p.child_start[row + 1]):
-        i = p.child[c]
-        if fine:
-            for k in range(p.fine_indptr[i], p.fine_indptr[i + 1]):
-                j = p.fine_indices[k]
-                if p.fine_parent[j] + p.start[0] >= row:
-                    _add_product(A, k, bodies.fine_offset, i, j, out, p.fine_slots[k])
+@do.of(MultiplyColumn)
+def _multiply_column(work, column):
+    p, out, o, scale = work.products, work.out, work.bodies.offset, work.bodies.scale
+    slot, c = column // 6, column % 6
+    if p.mirror[slot] >= 0:
+        return
+    r0 = r1 = r2 = r3 = r4 = r5 = 0.0
+    for at in range(p.source_start[slot], p.source_start[slot + 1]):
+        k, i = p.source[at], p.source_row[at]
+        if work.fine:
+            o = work.bodies.fine_offset
+            x, y, z = _fine_column(work.A, k, o, p.fine_indices[k], c)
         else:
-            for k in range(p.indptr[i], p.indptr[i + 1]):
-                j = p.indices[k]
-                if p.parent[j] >= row:
-                    _add_coarse_product(k, bodies.offset, bodies.scale, i, j, out, p.slots[k])
+            j, s = p.indices[k], scale[i]
+            x = _coarse_number(out, k, o, scale, j, 0, c)
+            y = _coarse_number(out, k, o, scale, j, 1, c)
+            z = _coarse_number(out, k, o, scale, j, 2, c)
+            r3 += s * _coarse_number(out, k, o, scale, j, 3, c)
+            r4 += s * _coarse_number(out, k, o, scale, j, 4, c)
+            r5 += s * _coarse_number(out, k, o, scale, j, 5, c)
+        r0 += x
+        r1 += y
+        r2 += z
+        r3 += o[i, 1] * z - o[i, 2] * y
+        r4 += o[i, 2] * x - o[i, 0] * z
+        r5 += o[i, 0] * y - o[i, 1] * x
+    out[slot, c], out[slot, 6 + c], out[slot, 12 + c] = r0, r1, r2
+    out[slot, 18 + c], out[slot, 24 + c], out[slot, 30 + c] = r3, r4, r5
 
 
-class MirrorRow(NamedTuple):
-    """What is left of the diagonal."""
+class MirrorNumber(NamedTuple):
+    """A number of a block left of the diagonal, 36 for each block."""
 
-    products: Any
+    mirror: Any
     out: Any
 
 
-@do.of(MirrorRow)
-def _mirror_row(work, row):
-    p, out = work.products, work.out
-    for k in range(p.indptr[row], p.indptr[row + 1]):
-        if p.indices[k] < row:
-            q = p.mirror[k]
-            for a in range(6):
-                for b in range(6):
-                    out[k, 6 * a + b] = out[q, 6 * b + a]
+@do.of(MirrorNumber)
+def _mirror_number(work, number):
+    k, e = number // 36, number % 36
+    q = work.mirror[k]
+    if q >= 0:
+        work.out[k, e] = work.out[q, 6 * (e % 6) + e // 6]
 
 
 @kernel
 def multiply_levels(team, p, bodies, A, out):
     """All coarse matrices Pᵀ A P into out (blocks, 36), two phases for each level."""
     for level in range(len(p.start) - 1):
-        first, last = p.start[level], p.start[level + 1]
-        each_row(team, 2 * level, first, last, MultiplyRow(level == 0, p, bodies, A, out))
-        each_row(team, 2 * level + 1, first, last, MirrorRow(p, out))
+        first, last = p.indptr[p.start[level]], p.indptr[p.start[level + 1]]
+        work = MultiplyColumn(level == 0, p, bodies, A, out)
+        each_row(team, 2 * level, 6 * first, 6 * last, work)
+        each_row(team, 2 * level + 1, 36 * first, 36 * last, MirrorNumber(p.mirror, out))

@@ -13,9 +13,10 @@ from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
 from scipy.sparse.linalg import splu
 
 from supple.linear.assembly import Assembly
+from supple.linear.block_rows import Threes
 from supple.linear.conjugate_gradients import conjugate_gradients
-from supple.linear.multilevel import Multilevel, NotPositive
-from supple.linear.pcg import pcg
+from supple.linear.multilevel import Multilevel, NotPositive, as_records
+from supple.linear.pcg import solve
 
 
 class LinearSolver(Protocol):
@@ -23,9 +24,27 @@ class LinearSolver(Protocol):
     def name(self) -> str:
         """As shown to the user."""
 
-    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
-        """x with |H x - b| ≤ accuracy |b|, in a norm of its own; direct solvers ignore the accuracy. May
-        raise `NotPositive`."""
+    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+        """x with |H x - b| ≤ accuracy |b|, in a norm of its own; direct solvers ignore the accuracy. Kernels
+        see the matrix and both vectors, records (f, 4). May raise `NotPositive`."""
+
+
+class OnHost:
+    """Solvers that know matrices of SciPy's: `solve_here`."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+
+    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+        matrix = self._assembly.here(H)
+        self._assembly.problem.device.pull(b)
+        if not np.isfinite(matrix.data).all():  # on which libraries may crash
+            raise NotPositive
+        return as_records(self.solve_here(matrix, b[:, :3].ravel(), accuracy))
+
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        """x (3 f,)."""
+        raise NotImplementedError
 
 
 @cache
@@ -42,14 +61,15 @@ def _pardiso() -> Any:
     return solver
 
 
-class Direct:
+class Direct(OnHost):
     """A sparse factorisation: MKL Pardiso where pypardiso is installed, SciPy's SuperLU elsewhere."""
 
     def __init__(self, assembly: Assembly) -> None:
+        super().__init__(assembly)
         self._pardiso = _pardiso() if find_spec("pypardiso") else None
         self.name = "MKL Pardiso" if self._pardiso else "SuperLU"
 
-    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._pardiso is None:
             options = {"SymmetricMode": True}
             return splu(
@@ -72,29 +92,30 @@ class MultilevelGradients:
         self._assembly, self._patience, self.slow = assembly, patience, False
         self._hierarchy = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
 
-    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         M = self._hierarchy.at(H, self._assembly.positions)
-        solution = pcg(H, b, M, accuracy, max_iterations=self._patience)
+        solution = solve(H, b, M, accuracy, 0.0, self._patience)
         if solution.negative is not None:
             raise NotPositive
         self.slow = solution.iterations == self._patience
         return solution.x
 
 
-class ConjugateGradients:
+class ConjugateGradients(OnHost):
     """Conjugate gradients preconditioned with the diagonal blocks."""
 
     name = "block-Jacobi CG"
 
     def __init__(self, assembly: Assembly) -> None:
+        super().__init__(assembly)
         self._threads = assembly.problem.device.threads
         self._limit = 20 * assembly.size
 
-    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         return conjugate_gradients(H, b, accuracy, self._limit, self._threads)[0]
 
 
-class AlgebraicMultigrid:
+class AlgebraicMultigrid(OnHost):
     """Conjugate gradients preconditioned with smoothed aggregation that knows the rigid motions."""
 
     name = "AMG CG"
@@ -102,9 +123,10 @@ class AlgebraicMultigrid:
     def __init__(self, assembly: Assembly) -> None:
         if not find_spec("pyamg"):
             raise ValueError("linear_solver='amg' needs pyamg: pip install 'supple[amg]'")
+        super().__init__(assembly)
         self._rigid = assembly.unheld(rigid_motions(assembly.rest))
 
-    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         from pyamg import smoothed_aggregation_solver
 
         hierarchy = smoothed_aggregation_solver(
@@ -157,7 +179,7 @@ class Automatic:
     def name(self) -> str:
         return self._first.name + (f", then {self._other.name}" if self._other else "")
 
-    def solve(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._other is None:
             x = self._first.solve(H, b, accuracy)
             if not self._first.slow:

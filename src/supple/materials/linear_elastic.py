@@ -13,6 +13,7 @@ class LinearElastic(Isotropic):
 
     __slots__ = ()
     objective: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = True
 
 
 @physics

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.kernels import kernel
+from supple.kernels import kernel, maker
 from supple.ordering.colouring import incidence
 
 
-@kernel
+@maker
 def _smallest_degree_last(neighbour_start, neighbour, degree, order):
     """order: vertices in the order of removal, always one of least remaining degree (bucket queue)."""
     n = len(degree)
@@ -59,7 +59,7 @@ def smallest_degree_last(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray
     return order[::-1].copy()
 
 
-@kernel
+@maker
 def _closeness(stencils, start, element, neighbour_start, neighbour, shared):
     """Elements that share vertices with each element, and how many; returns the number of entries. With empty
     outputs it only counts."""
@@ -109,7 +109,7 @@ def _seed(neighbour_start, neighbour, shared, slots, cluster):
     return best
 
 
-@kernel
+@maker
 def _cluster(neighbour_start, neighbour, shared, slots, size, cluster, members):
     """Claim elements for clusters of `size`, `size` - 1, ... 1; returns the number of clusters."""
     n = len(cluster)

@@ -51,6 +51,9 @@ class Cuda:
         self.at_once = multiprocessors() * self._shape.threads / WARP / copies
         self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
 
+    def alike(self, dtype: np.dtype) -> Cuda:
+        return Cuda(self.records)
+
     def suit(self, batches_per_colour: int) -> None:
         """The host has one thread for it."""
 

@@ -30,6 +30,9 @@ class Device(Protocol):
     records: int
     threads: int
 
+    def alike(self, dtype: np.dtype) -> Device:
+        """Another device of this kind for one copy of the same state in a precision."""
+
     def suit(self, batches_per_colour: int) -> None:
         """Take no more threads than so many batches are worth."""
 
@@ -88,6 +91,9 @@ class Cpu:
         self.records, self.lanes = records, lanes_of(dtype)
         self.threads = default_threads() if threads is None else threads
         self.active = np.zeros(1, np.int32)
+
+    def alike(self, dtype: np.dtype) -> Cpu:
+        return Cpu(self.records, dtype, self.threads)
 
     def suit(self, batches_per_colour: int) -> None:
         self.threads = max(1, min(self.threads, batches_per_colour // MIN_BATCHES_PER_THREAD))

@@ -81,23 +81,6 @@ def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndar
     return np.ascontiguousarray(np.swapaxes(held[..., *SYMMETRIC], 1, 2), dtype)
 
 
-def hold_blocks(data: np.ndarray, rows: np.ndarray, columns: np.ndarray, model: Model) -> None:
-    """Hᵢⱼ ← Pᵢ Hᵢⱼ Pⱼ, and ⅓ tr(Hᵢᵢ) Nᵢ in addition on the diagonal, P = I - N: the blocks data (b, 3, 3) of
-    a Hessian for vertices rows (b,) and columns (b,). With a right-hand side P f its solutions have no part
-    along what is held."""
-    if model.held is None:
-        return
-    N = np.zeros((model.vertices, 3, 3))
-    N[model.pinned] = model.held
-    touched = np.zeros(model.vertices, bool)
-    touched[model.pinned] = True
-    there = np.flatnonzero(touched[rows] | touched[columns])
-    P, H = np.eye(3) - N, data[there]
-    i, j = rows[there], columns[there]
-    diagonal = np.where(i == j, np.trace(H, axis1=1, axis2=2) / 3, 0.0)
-    data[there] = P[i] @ H @ P[j] + diagonal[:, None, None] * N[i]
-
-
 def held_at(held: Any, row: Any) -> Any:
     """N at a row of what is held: `HeldRows`, an array (rows, 6, lanes), or () for ()."""
 

@@ -86,12 +86,13 @@ class Loads:
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 
-    def copy(self, other: Loads) -> None:
-        """Have the forces and the inertia of the first copy of another problem."""
-        self.set(other.force if other.force.ndim == 2 else other.force[0])
-        self.inertia = other.inertia
-        self.rows.inertia[:] = self._inertia_by_batch(self._own)
-        self.device.push(self.rows.inertia)
+    def copy(self, other: Loads, copy: int = 0) -> None:
+        """Have the forces and the inertia of one copy of another problem's state."""
+        self.set(other.force if other.force.ndim == 2 else other.force[copy])
+        if self.inertia is not other.inertia:
+            self.inertia = other.inertia
+            self.rows.inertia[:] = self._inertia_by_batch(self._own)
+            self.device.push(self.rows.inertia)
 
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
         """(batches, 3, lanes), or such a block for each copy."""

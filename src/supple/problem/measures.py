@@ -118,6 +118,11 @@ class Measures:
         figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
         return {copy: self._balance(copy, figures[copy]) for copy in map(int, self.problem.device.active)}
 
+    @property
+    def figures(self) -> np.ndarray:
+        """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
+        return self._figures[1]
+
     def _balance(self, copy: int, figures: np.ndarray) -> Balance:
         loaded = self.problem.loads.act_on(copy)
         bodies = zip(figures.tolist(), loaded, strict=True)

@@ -20,7 +20,7 @@ from supple.problem.following import Following
 from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
-from supple.problem.materials import materials_of, with_materials
+from supple.problem.materials import change_materials, materials_of, with_materials
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.states import States
@@ -143,6 +143,7 @@ class Problem:
         """Give a term of the model a material that differs from its own in values only, as an activation that
         varies in time, for all copies of the state. What is uniform stays so, and nothing is laid out or
         compiled anew. A solve that has begun must begin again."""
+        self.device.wait()  # what it has yet to do is for the parameters that there were
         terms = list(self.model.terms)
         old: Any = terms[term]
         if not same_kind(old.material, material):
@@ -203,6 +204,7 @@ class Problem:
         """Set up the step that ends at a time [s]: with inertia over dt [s] from where the last one has ended
         or the velocities that were set (`States.coast`), or the equilibrium. forces (n, 3) [N] act beside the
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
+        change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
         self.contacts.begin_step(time)
         pinned = self.model.prescribed(time) if pins is None else pins

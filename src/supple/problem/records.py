@@ -188,3 +188,20 @@ def _held_record(normals, i, x, target):
     return lambda normals, i, x, target: add(
         free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x), target
     )
+
+
+class Follow(NamedTuple):
+    """u = start + t d + y."""
+
+    u: Any
+    start: Any
+    d: Any
+    t: Any
+    y: Any
+
+
+@act.of(Follow)
+def _follow(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    line = add(record_at(o.start, k), scale(o.t, record_at(o.d, k)))
+    put_record(o.u, k, add(line, record_at(o.y, k)))

@@ -111,23 +111,22 @@ class SavedRun:
 
     def step(self, index: int) -> Step | None:
         """What led to a frame; None where nothing but constant forces did, and for the start."""
-        scene, force = self.file.scene, None
         if index == 0:
             return None
-        if self.model.varying:
-            single = self.account["solver"].get("single_equilibrium", False)
-            force = self.model.force_at(np.inf if single else self.account["frames"][index - 1]["time"])
+        scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
+        time = np.inf if single else self.account["frames"][index - 1]["time"]
+        acting = self.model.force_at(time) if self.model.varying else None, self.model.materials_at(time)
         if scene.quasistatic:
-            return None if force is None else Step(np.inf, self.frame(index).positions, force)
+            return None if acting == (None, None) else Step(np.inf, self.frame(index).positions, *acting)
         if scene.substeps > 1:
-            return Step(scene.dt / scene.substeps, None, force)
+            return Step(scene.dt / scene.substeps, None, *acting)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
-            return Step(scene.dt, before.positions + scene.dt * before.velocities, force)
+            return Step(scene.dt, before.positions + scene.dt * before.velocities, *acting)
         start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
-        return Step(scene.dt, start if v is None else start + scene.dt * v, force)
+        return Step(scene.dt, start if v is None else start + scene.dt * v, *acting)
 
 
 def fields_of(run: SavedRun, names: Sequence[str]) -> Callable[[SavedFrame], Fields] | None:

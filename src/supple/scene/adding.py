@@ -10,12 +10,14 @@ import numpy as np
 from supple.checks import LONGEST, SHORTEST
 from supple.embedding import Embedding, embed
 from supple.materials import MATERIALS, Material, is_per_element
-from supple.meshes import Mesh, MeshError, TetMesh, TriMesh
+from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.sound import problems, rest_corners
 from supple.scene.bodies import Body
 from supple.scene.checks import Vector, number, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
+from supple.terms import Bending
+from supple.terms.triangle import refuse_unsuited
 
 
 def solid(
@@ -56,15 +58,19 @@ def cloth(
     def attempt(what: Any) -> Any:
         try:
             return what()
-        except (SceneError, MeshError) as error:
+        except ValueError as error:
             wrong.append(str(error))
             return None
 
     attempt(lambda: _check_size(mesh))
-    attempt(lambda: _check_membrane(membrane))
+    attempt(lambda: refuse_unsuited(membrane))
     attempt(lambda: check_parameters(membrane, mesh))
     for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
         found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
+    if not isinstance(bending, Bending | None):
+        wrong.append(
+            f"bending must be for example supple.HingeBending(stiffness=1e-5); got {shown(bending)}."
+        )
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
     if wrong:
@@ -102,19 +108,6 @@ def _check_material(method: str, material: Any) -> None:
         )
 
 
-def _check_membrane(material: Any) -> None:
-    if not material.objective:
-        raise SceneError(
-            f"Cloth turns as it bends, and {type(material).__name__} is for small rotations only; take "
-            "another material."
-        )
-    if not material.isotropic:
-        raise SceneError(
-            f"A membrane of {type(material).__name__} would need the same properties in all directions; take "
-            "another material."
-        )
-
-
 def _check_size(mesh: Mesh) -> None:
     reach = float(np.abs(mesh.points).max())
     if reach > LONGEST or float(mesh.size.max()) < SHORTEST:
@@ -146,4 +139,4 @@ def _motion(motion: tuple[Any, ...]) -> tuple[Vector, Vector]:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

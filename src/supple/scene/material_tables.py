@@ -98,19 +98,21 @@ class Parameters(Table):
 
 
 class MaterialChoice(Choice):
-    """What a solid is made of: an energy and its parameters."""
+    """What a body is made of: an energy and its parameters."""
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
 
 
-def material_choice(materials: Iterable[tuple[str, type[Material]]]) -> type[MaterialChoice]:
+def material_choice(
+    materials: Iterable[tuple[str, type[Material]]], name: str = "Material"
+) -> type[MaterialChoice]:
     """The table with one key for each of these materials, so that a new one needs no change here."""
     keys: Any = {
         name: (_table(kind) | None, Field(None, description=(kind.__doc__ or name).strip().split("\n")[0]))
         for name, kind in materials
     }
-    return create_model("Material", __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
+    return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
 
 
 def _table(kind: type[Material]) -> Any:

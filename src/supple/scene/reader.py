@@ -15,17 +15,21 @@ from supple.scene.motions import Compose
 from supple.scene.scene import Scene
 from supple.scene.schema import (
     Attach,
+    Cloth,
     Force,
     Motion,
     Obstacle,
     Pin,
+    Pressure,
     Ramp,
     SceneTable,
     Solid,
     Spring,
     Target,
     Traction,
+    Vary,
     Where,
+    Wind,
 )
 from supple.scene.tables import Table
 
@@ -36,7 +40,7 @@ Kept = dict[str, list[int]]
 class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
-    names: of all solids in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
+    names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
     it is passed over in silence.
     """
 
@@ -65,18 +69,26 @@ class Reader:
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):
             self._solid(number, field, entry)
+        for number, field, entry in self._entries("cloth"):
+            self._cloth(number, field, entry)
         for _, field, entry in self._entries("pin"):
             self._pin(field, entry)
         for _, field, entry in self._entries("force"):
             self._load(field, entry, self.scene.add_force, entry.force)
         for _, field, entry in self._entries("traction"):
             self._load(field, entry, self.scene.add_traction, entry.traction)
+        for _, field, entry in self._entries("pressure"):
+            self._load(field, entry, self.scene.add_pressure, entry.pressure)
+        for _, field, entry in self._entries("wind"):
+            self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
         for _, field, entry in self._entries("obstacle"):
             self._obstacle(field, entry)
         for _, field, entry in self._entries("spring"):
             self._spring(field, entry)
+        for _, field, entry in self._entries("vary"):
+            self._vary(field, entry)
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
@@ -96,13 +108,32 @@ class Reader:
                 lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
             )
 
-    def _render(self, field: str, solid: Solid) -> TriMesh | None:
+    def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
+        attempt = self.mistakes.attempt
+        name = f"cloth{number}" if cloth.name is None else cloth.name
+        mesh = attempt(f"{field}.mesh", lambda: cloth.mesh.make(self.folder))
+        membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
+        bending, rest = cloth.bending, cloth.rest
+        options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
+        self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)
+        options["render"] = self._render(field, cloth)
+        before = len(self.mistakes.lines)
+        if bending is not None:
+            options["bending"] = attempt(f"{field}.bending", lambda: bending.make(cloth.thickness))
+        if rest is not None and mesh is not None:
+            options["rest"] = attempt(f"{field}.rest", lambda: rest.make(self.folder, mesh))
+        if mesh is not None and membrane is not None and len(self.mistakes.lines) == before:
+            self.bodies[name] = attempt(
+                field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)
+            )
+
+    def _render(self, field: str, solid: Solid | Cloth) -> TriMesh | None:
         if (render := solid.render) is None:
             return None
         return self.mistakes.attempt(f"{field}.render", lambda: render.make(self.folder, solid.mesh))
 
     def _pin(self, field: str, pin: Pin) -> None:
-        vertices = self._vertices(field, pin.solid, pin.where)
+        vertices = self._vertices(field, pin.body, pin.where)
         motions = self._motions(field, pin.motion)
         if vertices is not None and motions is not None:
             motion = Compose(motions) if motions else None
@@ -126,11 +157,20 @@ class Reader:
                 lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
             )
 
+    def _wind(self, field: str, entry: Wind) -> None:
+        chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
+        bodies = [body for body in chosen if body is not None]
+        ramp = self._ramp(f"{field}.ramp", entry.ramp)
+        options = entry.model_dump(include={"drag", "lift", "density"})
+        if len(bodies) == len(chosen) and self.scene.bodies:
+            velocity = vector(entry.velocity, "velocity")
+            self.mistakes.attempt(field, lambda: self.scene.add_wind(velocity, *bodies, ramp=ramp, **options))
+
     def _load(
-        self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
+        self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
     ) -> None:
         vertices, ramp = (
-            self._vertices(field, entry.solid, entry.where),
+            self._vertices(field, entry.body, entry.where),
             self._ramp(f"{field}.ramp", entry.ramp),
         )
         if vertices is not None:
@@ -150,29 +190,34 @@ class Reader:
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry.solid, entry.where)
+        a = self._vertices(field, entry.body, entry.where)
         b: Any = None
         if entry.to is not None:
             b = entry.to.points
             b = self._target(f"{field}.to", entry.to) if b is None else b
         if a is None or (b is None and entry.to is not None):
             return
-        options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
+        options = entry.model_dump(exclude={"solid", "cloth", "where", "to"})
         self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
 
     def _spring(self, field: str, entry: Spring) -> None:
-        a = self._vertices(field, entry.solid, entry.where)
+        a = self._vertices(field, entry.body, entry.where)
         b: Any = entry.to.points
         if b is None:
-            b = self._vertices(f"{field}.to", entry.to.solid, entry.to.where)
+            b = self._vertices(f"{field}.to", entry.to.body, entry.to.where)
         if a is not None and b is not None:
             options = entry.model_dump(include={"stiffness", "rest_length"})
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
+    def _vary(self, field: str, entry: Vary) -> None:
+        body, ramp = self._body(field, entry.body), self._ramp(f"{field}.ramp", entry.ramp)
+        if body is not None and ramp is not None:
+            self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
+
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:
-            return self._body(field, to.solid)
-        return self._vertices(field, to.solid, to.where)
+            return self._body(field, to.body)
+        return self._vertices(field, to.body, to.where)
 
     def _vertices(self, field: str, solid: str | None, where: Where | None) -> VertexSet | None:
         body = self._body(field, solid)
@@ -191,6 +236,6 @@ class Reader:
         if name not in self.bodies:
             self.mistakes.add(
                 f"{field}.solid",
-                f"there is no solid {name!r}; the scene has {listed(self.bodies) or 'none'}.",
+                f"there is no body {name!r}; the scene has {listed(self.bodies) or 'none'}.",
             )
         return self.bodies.get(name)

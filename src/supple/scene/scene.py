@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
-from supple.scene import adding
-from supple.scene.acting import AnyMotion, Load, Pin
+from supple.scene import adding, loads
 from supple.scene.attachments import Attachment, attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
@@ -20,15 +19,18 @@ from supple.scene.cloth import Cloth
 from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.loads import Inflation, Load, Wind
 from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
+from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
 from supple.scene.springs import SpringSet, spring_set
+from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
 class Scene(WithObstacles):
-    """Solids with what holds, moves and loads them. SI units.
+    """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
@@ -51,6 +53,9 @@ class Scene(WithObstacles):
     attachments: list[Attachment] = field(default_factory=list, init=False)
     obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
+    varied: list[Varied] = field(default_factory=list, init=False)
+    inflations: list[Inflation] = field(default_factory=list, init=False)
+    winds: list[Wind] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -114,18 +119,9 @@ class Scene(WithObstacles):
         of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
         name, render and velocities as for solids.
         """
+        motion = velocity, angular_velocity
         made = adding.cloth(
-            self.bodies,
-            mesh,
-            membrane,
-            bending,
-            density,
-            thickness,
-            name,
-            rest,
-            render,
-            velocity,
-            angular_velocity,
+            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion
         )
         self.bodies.append(made)
         return made
@@ -196,17 +192,33 @@ class Scene(WithObstacles):
         """
         chosen = self._vertices(vertices)
         pascals = np.array(vector(traction, "traction [Pa]"))
-        mesh = chosen.body.mesh
-        triangles = mesh.surface[np.isin(mesh.surface, chosen.indices).all(axis=1)]
-        if len(triangles) == 0:
-            raise SceneError(
-                f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
-                "chosen ones; choose all vertices of a piece of the surface."
-            )
-        a, b, c = np.moveaxis(mesh.points[triangles], 1, 0)
-        third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6
-        area = np.bincount(triangles.ravel(), np.repeat(third, 3), len(mesh.points))
-        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals, check_ramp(ramp)))
+        self.loads.append(Load(chosen, loads.tractions(chosen, pascals), check_ramp(ramp)))
+
+    def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
+        """A pressure [Pa] that pushes outwards on all surface triangles whose three vertices are chosen,
+        wherever they turn, as air inside does: the energy -p V; ramp as in `add_force`.
+
+        The surface must be closed, such as that of a `sphere`, a `pillow` or a solid, or pinned along its
+        edges; what is outside is told by the order of vertices, counter-clockwise seen from there.
+        """
+        self.inflations.append(loads.inflation(self._vertices(vertices), pressure, ramp))
+
+    def add_wind(
+        self,
+        velocity: Vector,
+        *bodies: Body,
+        drag: float = 1.0,
+        lift: float = 0.5,
+        density: float = 1.2,
+        ramp: AnyRamp | None = None,
+    ) -> None:
+        """Air that moves with a velocity (3,) [m/s] and pulls at the surfaces of bodies, all of those that
+        there are unless given: f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, where w is the
+        wind relative to it and n its normal on the lee side. drag, lift: C_D and C_L; density: ρ of the air
+        [kg/m³]. For dynamic scenes: it is taken where a step begins and stays until its end.
+        """
+        chosen = [self._vertices(body).body for body in bodies] or self.bodies
+        self.winds.append(loads.wind(chosen, velocity, drag, lift, density, ramp))
 
     def attach(
         self,
@@ -217,6 +229,7 @@ class Scene(WithObstacles):
         normal: ArrayLike | None = None,
         tangent_stiffness: float | None = None,
         keep_offset: bool = False,
+        within: float | None = None,
     ) -> None:
         """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
 
@@ -224,12 +237,13 @@ class Scene(WithObstacles):
         rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
         stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
         where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them.
+        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
+        of the vertices b in place of the one in order, no farther away at rest.
         """
         if isinstance(b, VertexSet | Body):
             self._vertices(b)
         self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
+            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
         )
 
     def add_springs(
@@ -249,6 +263,18 @@ class Scene(WithObstacles):
         if isinstance(b, VertexSet | Body):
             b = self._vertices(b)
         self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+
+    def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
+        """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
+        the material has, `scene.vary(muscle, "activation", Ramp(times=(0, 1), fractions=(0, 1)))`.
+
+        Any number that a material declares may vary, for the body or for each element; directions and tensors
+        stay. An equilibrium has what it is in the end.
+        """
+        body = self._vertices(body).body
+        if any(each.body is body and each.parameter == parameter for each in self.varied):
+            raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
+        self.varied.append(varied(body, parameter, ramp))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

@@ -88,13 +88,23 @@ class Certificate:
         return text if self.stable else f"{text}; not stable: in some direction the energy falls"
 
 
+def prepare(problem: Problem) -> None:
+    """Find what does not depend on the state, so that it counts as set-up."""
+    twin = exact_twin(problem)
+    twin.shared("linearisation", lambda: Linearisation(twin))
+
+
 def certify(problem: Problem) -> Certificate:
     """The certificate of a problem's u."""
     began = perf_counter()
     twin = touching_twin(problem) if problem.contacts else exact_twin(problem)
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
-    direction = AT_REST if balance.at_rest else linear.direction(ACCURACY, 0.0, probe=True)
+    resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
+    nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
+    direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
+    if balance.at_rest:
+        direction = direction._replace(d=nothing.d, slope=0.0)
     bodies = _distances(direction, linear)
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
@@ -113,17 +123,12 @@ def _hardly(direction: Direction, linear: Linearisation) -> bool:
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
 
 
-AT_REST = Direction(np.zeros(3), False, None, 0.0, None)
-"""What is known without a solve where no force stands out from rounding."""
-
-
 def _distances(direction: Direction, linear: Linearisation) -> tuple[Distance, ...]:
     """What a Newton direction at the problem's u says of every body."""
-    problem, model = linear.problem, linear.problem.model
-    d, work = np.zeros((model.vertices, 3)), np.zeros(model.vertices)
-    d[linear.free] = direction.d
-    work[linear.free] = 0.5 * (direction.d * linear.force()).sum(axis=1)
-    length, moved = np.linalg.norm(d, axis=1), np.linalg.norm(problem.u[:-1, :3], axis=1)
+    states, model = linear.problem.states, linear.problem.model
+    d, forces, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
+    work = 0.5 * np.where(model.free[:, None], d * forces, 0).sum(axis=1)
+    length, moved = np.linalg.norm(d, axis=1), np.linalg.norm(u, axis=1)
     return tuple(
         Distance(
             name,

@@ -7,7 +7,8 @@
              p known: go down along x(t) from x along ±p, too
              no good t: the positive part instead, then sweeps, kept where E falls
 
-A balance that is not stable is left along p, too. E never rises in phase 2. Long waves, which sweeps hardly
+E infinite at the start: a surrogate of it first. A balance that is not stable is left along p, too. E never
+rises in phase 2. Long waves, which sweeps hardly
 move, are what the multilevel solver is for.
 """
 
@@ -22,17 +23,18 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
-from supple.solvers.forecast import Forecast
-from supple.solvers.line_search import Move, Reached, Start, backtrack, expand
+from supple.solvers.forecast import Allowance, Forecast
+from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower, line
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
 from supple.solvers.pbng import PBNG
+from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.rotation_path import RotationPath
 from supple.solvers.solver import Run, Solver
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
-LOOSEST, TIGHTEST = 0.1, 1e-4
-"""Bounds of the accuracy of a linear solve, relative."""
+LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
 
 STIFF_MODEL = 1.4, 4.0
 """Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
@@ -40,7 +42,9 @@ STIFF_MODEL = 1.4, 4.0
 POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
-RESCUE_SWEEPS, CURVATURE_TRIALS = 10, 6
+RESCUE_SWEEPS, NEWTON_SWEEPS = 10, 100
+"""Sweeps that rescue a step; and, about, those in the time of the first one: a budget that has less left is
+swept to its end."""
 
 CURVATURE_TURN = 1.0
 """How far elements turn [rad] in the first step that is tried along negative curvature."""
@@ -89,7 +93,8 @@ class DescentRun(Run):
         self.options, self.problem = options, problem
         self._sweeping = PBNG().begin(problem)
         self.check_every, self.patience = self._sweeping.check_every, self._sweeping.patience
-        self._forecast = Forecast(1e-4)
+        self._forecast, self._allowance = Forecast(1e-4), Allowance(None)
+        self._righting = Righting(problem)
         self._sweeps = 0
         self._newton: NewtonPCG | None = None
         self._sweeps_only = True
@@ -97,9 +102,13 @@ class DescentRun(Run):
         if options.ahead == 0:
             self._turn_to_newton()
 
-    def aim(self, tolerance: float | None, max_iterations: int | None) -> None:
-        """Iterations that are asked for without a tolerance are sweeps, and so are those of who does not
-        ask."""
+    @property
+    def recovers(self) -> bool:
+        return self._righting.open
+
+    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+        """Iterations that are asked for without a tolerance are sweeps."""
+        self._allowance = Allowance(budget)
         self._sweeps_only = tolerance is None and max_iterations is not None and self.options.ahead > 0
         self._forecast.aim = tolerance or 1e-8
         if self._newton is not None:
@@ -109,14 +118,10 @@ class DescentRun(Run):
         """By Newton steps: long waves hardly show in the imbalance, and the first direction is known, since
         it was what told the distance."""
         self._forecast.aim = imbalance
-        if self._newton is None:
-            self._turn_to_newton()
-        else:
-            self._newton.tolerance = imbalance
+        (self._newton or self._turn_to_newton()).tolerance = imbalance
 
     def leave_saddle(self) -> bool:
-        newton = self._newton or self._turn_to_newton()
-        newton.at_saddle = True
+        (self._newton or self._turn_to_newton()).at_saddle = True
         return True
 
     @property
@@ -128,20 +133,28 @@ class DescentRun(Run):
 
     def notes(self, copy: int = 0) -> list[str]:
         if self._newton is None:
-            return self._sweeping.notes(copy)
+            return self._righting.notes + self._sweeping.notes(copy)
         steps, *others = self._newton.notes()
-        return [f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
+        return [*self._righting.notes, f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
             self._see_stencils()
+        if self._righting.open:
+            self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
+        with self._allowance.spending(iterations):
+            self._advance(iterations)
+
+    def _advance(self, iterations: int) -> None:
         if self._newton is None:
             self._sweeping.advance(iterations)
             self._sweeps += iterations
-            return
-        for _ in range(iterations):
-            self._newton.step()
-        bring_back(self._newton.problem, self.problem)
+        elif self._allowance.last > self._allowance.left:  # what is left is too short for a Newton step
+            PBNG().begin(self.problem).advance(iterations)
+        else:
+            for _ in range(iterations):
+                self._newton.step()
+            bring_back(self._newton.problem, self.problem)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Sweep on as long as that promises to arrive soon."""
@@ -149,7 +162,8 @@ class DescentRun(Run):
             return False
         moved = self._sweeping.observe(balance, copy)
         self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
-        if self._forecast.remaining > self.options.ahead and not self._sweeps_only:
+        slow = self._forecast.remaining > self.options.ahead
+        if slow and not self._sweeps_only and self._allowance.allows(NEWTON_SWEEPS):
             self._turn_to_newton()
         return moved
 
@@ -172,10 +186,9 @@ class NewtonPCG:
     def __init__(self, options: Descent, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
         self.linear: Linearisation = problem.shared("linearisation", lambda: Linearisation(problem))
-        free, turning = self.linear.free, options.path == "rotation"
-        self._paths: RotationPath | None = (
-            problem.shared("rotation path", lambda: RotationPath(problem, free)) if turning else None
-        )
+        self._paths: RotationPath | None = None
+        if options.path == "rotation":
+            self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
         self._edge = problem.model.mean_edge or 1.0
         self._steps = self._rescues = 0
         self._before = self.linear.iterations, self.linear.filtered
@@ -183,10 +196,8 @@ class NewtonPCG:
         self._stuck = self.at_saddle = False
 
     def notes(self) -> list[str]:
-        iterations, filtered = (
-            self.linear.iterations - self._before[0],
-            self.linear.filtered - self._before[1],
-        )
+        iterations = self.linear.iterations - self._before[0]
+        filtered = self.linear.filtered - self._before[1]
         notes = [f"{counted(self._steps, 'Newton step')} with {counted(iterations, 'linear iteration')}"]
         if filtered:
             notes.append(f"negative curvature was met in {counted(filtered, 'step')}")
@@ -203,6 +214,8 @@ class NewtonPCG:
             return
         begin, start = self._present(), Start.of(self.problem, balance.residual)
         accuracy, floor = self._accuracy(balance), 0.3 * self.tolerance * balance.smallest_scale
+        if self.linear.quadratic:
+            accuracy, floor = min(WHOLE, self.tolerance), 0.0
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
         if reached is None or reached.t < POOR * whole:
@@ -219,18 +232,20 @@ class NewtonPCG:
         return min(LOOSEST, max(0.9 * (balance.residual / self._residual) ** 2, TIGHTEST))
 
     def _put(self, u: np.ndarray) -> None:
-        self.problem.u[self.linear.free, :3] = u
+        self.problem.device.assign(self.problem.u, u)
 
     def _present(self) -> np.ndarray:
-        return self.problem.u[self.linear.free, :3].copy()
+        """A copy of u, where kernels see it."""
+        copy = self.problem.zeros(self.problem.u.shape)
+        self.problem.device.assign(copy, self.problem.u)
+        return copy
 
     def _path(self, d: np.ndarray) -> tuple[Move, float]:
         """Moves along d from the problem's u, and how far elements turn by t = 1 [rad]."""
         if self._paths is None:
-            begin = self._present()
-            return lambda t: self._put(begin + t * d), 0.0
-        path, unheld = self._paths.along(d), self.linear.unheld
-        return lambda t: self._put(path.start + unheld(path.at(t) - path.start)), path.turn
+            return line(self.problem, d), 0.0
+        path = self._paths.along(d)
+        return path.go, path.turn
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
@@ -263,18 +278,10 @@ class NewtonPCG:
         self._put(here)
         PBNG().begin(self.problem).advance(RESCUE_SWEEPS)
         swept = Reached(math.nan, self.problem.energy())
-        if self._falls(swept, start, reached):
+        if falls(self.problem, swept, start, reached):
             return swept
         self._put(here)
         return reached
-
-    def _falls(self, swept: Reached, start: Start, reached: Reached | None) -> bool:
-        """Whether u is at lower energy than what was reached, or, as far as rounding lets one tell, at the
-        same with smaller forces."""
-        change = swept.energy - (start.energy if reached is None else reached.energy)
-        if change < -start.rounding:
-            return True
-        return change <= start.rounding and self.problem.balance().residual < start.residual
 
     def _leave_balance(self, balance: Balance) -> None:
         """Down along negative curvature, where nothing else moves the vertices."""
@@ -287,14 +294,12 @@ class NewtonPCG:
         """Also down along ±p, from where the step has led."""
         here, energy = self._present(), start.energy if reached is None else reached.energy
         self.problem.balance()
-        downhill = 1.0 if float((self.linear.force() * p).sum()) >= 0 else -1.0
+        net = self.problem.states.net
+        for array in (p, net):
+            self.problem.device.pull(array)
+        downhill = 1.0 if float((net * p).sum()) >= 0 else -1.0
         move, turn = self._path(downhill * self._edge / np.abs(p).max() * p)
-        t = CURVATURE_TURN / turn if turn > 0 else 1.0
-        for _ in range(CURVATURE_TRIALS):
-            move(t)
-            lower = self.problem.energy()
-            if lower < energy - start.rounding:
-                return Reached(t, lower)
-            t *= 0.25
-        self._put(here)
-        return reached
+        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / turn if turn > 0 else 1.0)
+        if lower is None:
+            self._put(here)
+        return lower or reached

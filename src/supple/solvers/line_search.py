@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from supple.problem import Problem
+from supple.problem.records import Follow
 
 ARMIJO = 1e-4
 """Part of the decrease that the slope promises which a step must have."""
@@ -19,8 +22,19 @@ WORTHWHILE = 1.3
 LONGEST = 64.0
 """Largest t of a step that is doubled."""
 
+QUARTERINGS = 12
+"""Steps that are tried along a direction of negative curvature, each a quarter of the last. The first suits
+waves as long as a body, the last ones an element alone."""
+
 Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
+
+
+def line(problem: Problem, d: np.ndarray) -> Move:
+    """The straight path from the problem's u along records d (n + 1, 4) [m]."""
+    start, nothing = problem.zeros(problem.u.shape), problem.zeros(problem.u.shape)
+    problem.device.assign(start, problem.u)
+    return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 
 class Start(NamedTuple):
@@ -61,6 +75,26 @@ def backtrack(
             return Reached(t, energy)
         t *= 0.5
     return None
+
+
+def first_lower(problem: Problem, move: Move, start: Start, below: float, t: float) -> Reached | None:
+    """Quarter t until the energy is lower than `below` [J]; u is then at t. None where no t will do."""
+    for _ in range(QUARTERINGS):
+        move(t)
+        energy = problem.energy()
+        if energy < below - start.rounding:
+            return Reached(t, energy)
+        t *= 0.25
+    return None
+
+
+def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | None) -> bool:
+    """Whether u, at the energy of `swept`, is lower than what was reached, or, as far as rounding lets one
+    tell, at the same with smaller forces than at the start."""
+    change = swept.energy - (start.energy if reached is None else reached.energy)
+    if change < -start.rounding:
+        return True
+    return change <= start.rounding and problem.balance().residual < start.residual
 
 
 def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reached:

@@ -13,7 +13,7 @@ from supple.linear import Assembly, NotPositive
 from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
-from supple.solvers.line_search import Start, backtrack
+from supple.solvers.line_search import Start, backtrack, line
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
@@ -36,7 +36,6 @@ class Newton(Solver):
     """
 
     name: ClassVar[str] = "newton"
-    devices: ClassVar[tuple[str, ...]] = ("cpu",)
     precisions: ClassVar[tuple[str, ...]] = ("float64",)
     solves_systems: ClassVar[bool] = True
 
@@ -115,38 +114,33 @@ class NewtonRun(Run):
             return
         self._first_residual = self._first_residual or residual
         accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
-        force = self.assembly.restrict(self.problem.states.net)
-        step = self._descent(force, self.options.hessian, accuracy)
-        if self.options.line_search:
-            self._search(step, float(force @ step), residual)
-        else:
-            self._move(self.problem.u.copy(), step, 1.0)
+        step, slope = self._descent(self.options.hessian, accuracy)
+        if step is None:
+            return
+        begin, move = Start.of(self.problem, residual), line(self.problem, step)
+        if not self.options.line_search:
+            move(1.0)
+        elif backtrack(self.problem, move, begin, slope) is None:
+            move(0.0)
 
-    def _descent(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
-        """Δu with f · Δu > 0, from a weaker Hessian where one does not give it; no step where none does."""
-        step = self._direction(force, kind, accuracy)
-        if float(force @ step) > 0 or kind not in WEAKER:
-            return step
+    def _descent(self, kind: HessianKind, accuracy: float) -> tuple[np.ndarray | None, float]:
+        """Δu and f · Δu > 0, from a weaker Hessian where one does not give it; no step where none does."""
+        step = self._direction(kind, accuracy)
+        slope = 0.0 if step is None else self._slope(step)
+        if slope > 0 or kind not in WEAKER:
+            return step, slope
         self._indefinite += kind == "exact"
-        return self._descent(force, WEAKER[kind], accuracy)
+        return self._descent(WEAKER[kind], accuracy)
 
-    def _direction(self, force: np.ndarray, kind: HessianKind, accuracy: float) -> np.ndarray:
-        """The solution of H Δu = f; no step where there is none. Libraries may crash on a matrix that is not
-        finite."""
-        H = self.assembly.hessian(kind)
+    def _direction(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
+        """The solution of H Δu = f, records (n + 1, 4); None where there is none."""
+        force = self.assembly.take(self.problem.states.net)
         try:
-            step = self.linear.solve(H, force, accuracy) if np.isfinite(H.data).all() else 0 * force
-            return self.assembly.unheld(step)
+            return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), force, accuracy))
         except (np.linalg.LinAlgError, NotPositive):
-            return np.zeros_like(force)
+            return None
 
-    def _move(self, start: np.ndarray, step: np.ndarray, t: float) -> None:
-        self.problem.u[:] = start
-        self.problem.u[self.assembly.free, :3] += t * step.reshape(-1, 3)
-
-    def _search(self, step: np.ndarray, slope: float, residual: float) -> None:
-        """Backtrack until E(u + t Δu) ≤ E(u) - c t (f · Δu); where the decrease drowns in rounding, until the
-        residual decreases instead."""
-        begin, start = self.problem.u.copy(), Start.of(self.problem, residual)
-        if backtrack(self.problem, lambda t: self._move(begin, step, t), start, slope) is None:
-            self.problem.u[:] = begin
+    def _slope(self, step: np.ndarray) -> float:
+        """f · Δu [J]."""
+        forces, moves = (self.problem.states.vectors(a)[0] for a in (self.problem.states.net, step))
+        return float((forces * moves)[self.problem.model.free].sum())

@@ -30,7 +30,14 @@ from supple.kernels import (
 from supple.ordering import colour_bounds, each_colour
 from supple.problem.held import six
 from supple.problem.records import act, begin_step
-from supple.terms.elastic import corner_count, corners, material_at, rest_volume, shape_gradients
+from supple.terms.elastic import (
+    corner_count,
+    corners,
+    from_start,
+    material_at,
+    rest_volume,
+    shape_gradients,
+)
 
 
 class Places(NamedTuple):
@@ -353,6 +360,7 @@ _put_others = each(
 @physics
 def put_corners(places, row, u, x):
     """Write the displacements of the corners back."""
+    x = from_start(places.rows, row, x)
     scatter(u, places.own, row, 0, x[0])
     _put_others(u, places.rows.others, row, x)
 

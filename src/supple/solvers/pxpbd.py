@@ -227,7 +227,8 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> np.ndarray:
     The fixed-point part treats the stiffness across a constraint's gradient, about 2μ, explicitly, so it is
     stable only while (1 - ζ) q stays below a bound, which lies between 2 and 4 on a clamped falling block.
     """
-    others = rows.rest[:, :-1].reshape(len(weights), weights.shape[1] - 1, 3, -1)
+    count = 3 * (weights.shape[1] - 1)
+    others = rows.rest[:, :count].reshape(len(weights), weights.shape[1] - 1, 3, -1)
     gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
     mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
     stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]

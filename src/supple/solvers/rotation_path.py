@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse import csr_array
 
 from supple.algebra.matrix3 import (
     add_diagonal,
@@ -27,10 +27,36 @@ from supple.algebra.matrix3 import (
     solve_spd,
     transpose,
 )
-from supple.kernels import RECORD, do, each, each_item, gather, kernel, load, physics, store
+from supple.kernels import (
+    RECORD,
+    do,
+    each,
+    each_item,
+    gather,
+    kernel,
+    lane_most,
+    load,
+    number,
+    number_at,
+    physics,
+    store,
+    strides,
+)
+from supple.linear import Assembly, Multilevel
+from supple.linear.filling import host_elements
+from supple.linear.pattern import sort_corners
+from supple.linear.tiles import each_row
 from supple.problem import Problem
+from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace
-from supple.terms.elastic import Elastic, corners, displacement_gradient, rest_gradient, shape_gradients
+from supple.terms.elastic import (
+    Elastic,
+    corner_vectors,
+    corners,
+    displacement_gradient,
+    rest_gradient,
+    shape_gradients,
+)
 from supple.terms.term import Elements, Term
 
 STRAIGHT = 3e-3
@@ -43,6 +69,12 @@ COLLAPSED = 0.1
 """|F|² below which an element has hardly a direction left, and turns less."""
 
 DOUBLINGS = 5
+
+SAMPLE = 16_384
+"""Elements, about, that tell how far nearly all of them turn."""
+
+PARTS = 512
+"""Parts of all elements, of each of which the largest turn is found."""
 
 
 @physics
@@ -83,7 +115,7 @@ def motion_at(rows, row, own, u, d):
     """(F, D, g) of the elements in a row."""
     g = shape_gradients(rows, row)
     x = corners(rows, row, u, gather(u, own, row, 0))
-    change = corners(rows, row, d, gather(d, own, row, 0))
+    change = corner_vectors(rows, row, d, gather(d, own, row, 0))
     F = combine(1.0, rest_gradient(rows, g), 1.0, displacement_gradient(x, g))
     return F, displacement_gradient(change, g), g
 
@@ -150,100 +182,189 @@ def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
     each_item(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
 
 
+class SampleTurns(NamedTuple):
+    """How far the elements of a sample turn [rad], every step-th of all."""
+
+    spins: Any
+    step: Any
+    sample: Any
+
+
+@physics
+def _turn_of(spins, e):
+    lanes = spins.shape[2]
+    row, lane = e // lanes, e % lanes
+    x, y, z = spins[row, 0, lane], spins[row, 1, lane], spins[row, 2, lane]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@do.of(SampleTurns)
+def _sample_turn(work, k):
+    work.sample[k] = _turn_of(work.spins, k * work.step)
+
+
+class MostTurned(NamedTuple):
+    """The largest turn of the elements in a part."""
+
+    spins: Any
+    count: Any
+    most: Any
+
+
+@do.of(MostTurned)
+def _most_turned(work, place):
+    part, begin = number(place), strides(place)
+    size = -(-work.count // PARTS)
+    e, end = part * size + begin[0], min(work.count, (part + 1) * size)
+    most = 0.0
+    while e < end:
+        most = max(most, _turn_of(work.spins, e))
+        e += begin[1]
+    most = lane_most(place, most)
+    if begin[0] == 0:
+        work.most[part] = most
+
+
+@kernel
+def measure_turns(team, spins, count, step, sample, most):
+    """How far elements turn: a sample of them, and the most in every part."""
+    each_row(team, 0, 0, len(sample), SampleTurns(spins, step, sample))
+    each_item(team, 1, 0, PARTS, MostTurned(spins, count, most))
+
+
+class GatherPulls(NamedTuple):
+    """What pulls a row of the matrix: numbers of pulls (rows, 3 k, lanes) from which[start[row]] on."""
+
+    start: Any
+    which: Any
+    pulls: Any
+    out: Any
+
+
+@do.of(GatherPulls)
+def _gather_pulls(work, row):
+    lanes = work.pulls.shape[2]
+    for c in range(3):
+        total = work.out[row, c]
+        for k in range(work.start[row], work.start[row + 1]):
+            total += number_at(work.pulls, work.which[k] + c * lanes)
+        work.out[row, c] = total
+
+
+@kernel
+def gather_pulls(team, start, which, pulls, out):
+    """out (f, 4) += the pulls at the corners of elements, summed up at the free vertices."""
+    each_row(team, 0, 0, len(out), GatherPulls(start, which, pulls, out))
+
+
 class Turning(NamedTuple):
     """What there is of one term of elements: itself by elements, weights (rows, 1, lanes) [J], memory for
-    spins and pulls, which pulls (m k,) add up at the free vertices, and how many elements there are."""
+    spins and pulls; which numbers of the pulls add up at the free vertices; how many elements there are; a
+    sample of their turns, every step-th, and the largest of each part."""
 
     elements: Elements
     weights: np.ndarray
     spins: np.ndarray
     pulls: np.ndarray
-    gathering: csr_array
+    start: np.ndarray
+    which: np.ndarray
     size: int
+    step: int
+    sample: np.ndarray
+    most: np.ndarray
 
 
 class RotationPath:
-    """Makes paths for the free vertices of a problem in float64; free (f,): their ids in the order in which
-    directions have them.
+    """Makes paths for the free vertices of a problem in float64.
 
     Elements with a deformation gradient turn, unless turning costs energy; other terms hold what they tie
     together, by their stiffness at rest, and so does inertia.
     """
 
-    def __init__(self, problem: Problem, free: np.ndarray | None = None) -> None:
-        self.problem = problem
-        self.free = np.flatnonzero(problem.model.free) if free is None else free
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self._device = problem, problem.device
+        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         number = np.full(problem.model.vertices, -1)
-        number[self.free] = np.arange(len(self.free))
-        pairs = list(zip(problem.model.terms, problem.layout.elements, strict=True))
+        number[self.assembly.free] = np.arange(len(self.assembly.free))
+        pairs = zip(problem.model.terms, problem.layout.elements, strict=True)
         self._turning = [
-            _turning(term, elements, number)
+            _turning(term, elements, number, problem)
             for term, elements in pairs
             if isinstance(term, Elastic) and term.material.objective
         ]
-        self._number = number
         self._inertia: np.ndarray | None = None
-        self._direction = np.zeros((problem.model.vertices + 1, RECORD))
+        self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
 
     def along(self, d: np.ndarray) -> Path:
-        """The path from the problem's u in a direction d (f, 3) [m]."""
-        p = self.problem
-        self._direction[self.free, :3] = d
-        angles = []
+        """The path from the problem's u in a direction d, records (n + 1, 4) [m] where kernels see them."""
+        p, start = self.problem, self.problem.zeros(self.problem.u.shape)
+        self._device.assign(start, p.u)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
-            p.device.run(measure_spins, 1, rows, own, p.u, self._direction, turning.spins)
-            length = np.sqrt(np.square(turning.spins).sum(axis=1)).ravel()[: turning.size]
-            angles.append(length)
-        return Path(self, p.u[self.free, :3].astype(float), d.copy(), angles)
+            self._device.run(measure_spins, 1, rows, own, start, d, turning.spins)
+            turns = turning.size, turning.step, turning.sample, turning.most
+            self._device.run(measure_turns, 2, turning.spins, *turns)
+        for turning in self._turning:
+            self._device.pull(turning.sample)
+            self._device.pull(turning.most)
+        turn = np.concatenate([turning.sample for turning in self._turning] or [np.zeros(1)])
+        most = max((float(turning.most.max()) for turning in self._turning), default=0.0)
+        return Path(self, start, d, float(np.quantile(turn, 0.99)) if len(turn) else 0.0, most)
 
-    def bend(self, t: float) -> np.ndarray:
-        """y(t) (f, 3) [m] of the path that was made last; the problem's u must be where it began."""
-        p = self.problem
-        pull = np.zeros((len(self.free), 3))
+    def bend(self, path: Path, t: float) -> np.ndarray:
+        """y(t), records (n + 1, 4) [m], of the path that was made last."""
+        self._device.clear(self._pull)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
             memory = turning.weights, float(t), turning.spins, turning.pulls
-            p.device.run(measure_pulls, 1, rows, own, p.u, self._direction, *memory)
-            by_row = turning.pulls.reshape(len(own), -1, 3, own.shape[2]).transpose(0, 3, 1, 2)
-            pull += turning.gathering @ by_row.reshape(-1, 3)
-        return self._laplace.solve(pull, ACCURACY)
+            self._device.run(measure_pulls, 1, rows, own, path.start, path.d, *memory)
+            self._device.run(gather_pulls, 1, turning.start, turning.which, turning.pulls, self._pull)
+        return self.assembly.spread(self._laplace.solve(self._pull, ACCURACY))
 
     @cached_property
-    def _stiffness(self) -> csr_array:
-        """(f, f) [N/m] of all terms."""
-        p = self.problem
-        pairs = zip(p.model.terms, p.layout.elements, strict=True)
-        parts = (_laplacian(term, elements, self._number, p) for term, elements in pairs)
-        return sum(parts, start=csr_array((len(self.free),) * 2))
+    def _stiffness(self) -> np.ndarray:
+        """(blocks,) [N/m] of all terms, in the pattern of the assembly."""
+        p, pattern = self.problem, self.assembly.pattern
+        total = np.zeros(len(pattern.indices))
+        for k, term in enumerate(p.model.terms):
+            if isinstance(term, Elastic):
+                weight = term.volume * _mean_stiffness(term)
+                _add_laplacian(pattern.slots[k], term.gradients, weight, total)
+            else:
+                slots, blocks = pattern.slots[k].ravel(), _mean_blocks(term, p, k).ravel()
+                kept = slots >= 0
+                total += np.bincount(slots[kept], blocks[kept], len(total))
+        return total
 
     @property
     def _laplace(self) -> Laplace:
-        inertia = self.problem.loads.inertia[self.free]
+        p, pattern = self.problem, self.assembly.pattern
+        inertia = p.loads.inertia
         if self._inertia is None or not np.array_equal(inertia, self._inertia):
             self._inertia = inertia.copy()
-            self._solver = Laplace(csr_array(self._stiffness + diags_array(inertia)))
+            values = self._stiffness.copy()
+            values[pattern.diagonal] += inertia[self.assembly.free]
+            shape = (pattern.rows, pattern.rows)
+            L = csr_array((values, pattern.indices, pattern.indptr), shape)
+            hierarchy: Multilevel = p.shared("multilevel", lambda: Multilevel(self.assembly))
+            levels = hierarchy.levels if hierarchy.basis is None else None
+            self._solver = Laplace(L, self._device, levels)
         return self._solver
 
 
 class Path:
-    """x(t) from displacements `start` (f, 3) [m] along d."""
+    """x(t) from displacements `start` along d, both records (n + 1, 4) [m]. turn: how far nearly all elements
+    turn at most, by t = 1, most: how far any does [rad]."""
 
-    def __init__(self, maker: RotationPath, start: np.ndarray, d: np.ndarray, angles: list) -> None:
-        self._maker, self.start, self.d = maker, start, d
-        every = np.concatenate(angles) if angles else np.zeros(1)
-        self.turn = float(np.quantile(every, 0.99)) if len(every) else 0.0
-        """How far nearly all elements turn at most, by t = 1 [rad]."""
-        self._most = float(every.max(initial=0.0))
+    def __init__(self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float):
+        self._maker, self.start, self.d, self.turn, self._most = maker, start, d, turn, most
 
-    def at(self, t: float) -> np.ndarray:
-        """Displacements (f, 3) [m]."""
-        line = self.start + t * self.d
-        if not t * self._most > STRAIGHT:
-            return line
-        maker = self._maker
-        maker.problem.u[maker.free, :3] = self.start
-        return line + maker.bend(t)
+    def go(self, t: float) -> None:
+        """Take the problem's u to x(t)."""
+        problem = self._maker.problem
+        straight = not t * self._most > STRAIGHT
+        y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
+        problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
 
 
 def _mean_stiffness(term: Elastic) -> np.ndarray:
@@ -251,30 +372,40 @@ def _mean_stiffness(term: Elastic) -> np.ndarray:
     return np.broadcast_to(np.asarray(getattr(term.material, "mu", 1.0), float), len(term.volume))
 
 
-def _turning(term: Elastic, elements: Elements, number: np.ndarray) -> Turning:
+def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Problem) -> Turning:
     rows, _, lanes = elements.own.shape
     m, k = term.vertices.shape
     weights = np.zeros(rows * lanes)
     weights[:m] = term.volume * _mean_stiffness(term)
-    at = number[term.vertices].ravel()
-    kept = np.flatnonzero(at >= 0)
-    shape = (int(number.max(initial=-1)) + 1, rows * lanes * k)
-    gathering = csr_array((np.ones(len(kept)), (at[kept], kept)), shape=shape)
-    memory = np.zeros((rows, 3, lanes)), np.zeros((rows, 3 * k, lanes))
-    return Turning(elements, weights.reshape(rows, 1, lanes), *memory, gathering, m)
+    at = number[term.vertices].ravel().astype(np.int32)
+    start = np.zeros(number.max(initial=-1) + 2, np.int64)
+    order = np.empty(int((at >= 0).sum()), np.int64)
+    sort_corners(at, start, order)
+    element, corner = np.divmod(order, k)
+    row, lane = np.divmod(element, lanes)
+    which = (row * 3 * k + 3 * corner) * lanes + lane
+    spins, pulls = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
+    step = max(1, m // SAMPLE)
+    turns = np.zeros(-(-m // step)), np.zeros(PARTS)
+    return Turning(elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns)
 
 
-def _laplacian(term: Term, elements: Elements, number: np.ndarray, problem: Problem) -> csr_array:
-    """(f, f) [N/m] what a term adds: V μ gₐ·g_b of elements, a third of the trace of its blocks of others."""
-    if isinstance(term, Elastic):
-        weight = term.volume * _mean_stiffness(term)
-        blocks = np.einsum("e,eai,ebi->eab", weight, term.gradients, term.gradients)
-    else:
-        at_rest = np.zeros_like(problem.u)
-        full = term.hessian_blocks(elements, at_rest, "projected", problem.device.threads)
-        blocks = np.einsum("eabii->eab", full) / 3
-    at = number[term.vertices]
-    row, column = np.broadcast_arrays(at[:, :, None], at[:, None, :])
-    kept = (row >= 0) & (column >= 0)
-    f = int(number.max(initial=-1)) + 1
-    return coo_array((blocks[kept], (row[kept], column[kept])), shape=(f, f)).tocsr()
+@kernel
+def _add_laplacian(slots, gradients, weight, total):
+    """V μ gₐ·g_b of elements to the blocks slots (m, k, k), negative ones being none."""
+    for e in range(len(slots)):
+        for a in range(slots.shape[1]):
+            for b in range(slots.shape[2]):
+                if slots[e, a, b] >= 0:
+                    product = 0.0
+                    for i in range(3):
+                        product += gradients[e, a, i] * gradients[e, b, i]
+                    total[slots[e, a, b]] += weight[e] * product
+
+
+def _mean_blocks(term: Term, problem: Problem, index: int) -> np.ndarray:
+    """(m, k, k) [N/m] a third of the traces of a term's blocks at rest."""
+    at_rest = np.zeros_like(problem.u)
+    elements = host_elements(problem, index)
+    full = term.hessian_blocks(elements, at_rest, "projected", problem.device.threads)
+    return np.einsum("eabii->eab", full) / 3

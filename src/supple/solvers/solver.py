@@ -106,9 +106,11 @@ class Run(ABC):
         """Sentences for the report."""
         return []
 
-    def aim(self, tolerance: float | None, max_iterations: int | None) -> None:  # noqa: B027
-        """Know, before the first iteration, the imbalance to reach and the iterations that are allowed, None
-        where there is none."""
+    def aim(  # noqa: B027
+        self, tolerance: float | None, max_iterations: int | None, budget: float | None
+    ) -> None:
+        """Know, before the first iteration, the imbalance to reach, the iterations that are allowed and the
+        time budget [s], None where there is none."""
 
     def go_on(self, imbalance: float) -> None:  # noqa: B027
         """Know that the imbalance has been reached, but not yet the distance to the equilibrium, for which

@@ -1,4 +1,4 @@
-"""The same step of the same model in float64 on the CPU, for methods that need differences of energies."""
+"""The same step of the same model in float64, for methods that need differences of energies."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import numpy as np
 from supple.problem import Problem
 
 
-def exact_twin(problem: Problem) -> Problem:
-    """The problem itself where it is in float64 on the CPU; else another one of its first copy, at the same
-    u, under the same forces and with the same inertia."""
-    if problem.device.name == "cpu" and problem.dtype == np.float64:
+def exact_twin(problem: Problem, copy: int = 0) -> Problem:
+    """The problem itself where it is in float64 and has one copy of the state; else another one of one copy,
+    on a device of the same kind, at the same u, under the same forces and with the same inertia."""
+    if problem.copies == 1 and problem.dtype == np.float64:
         return problem
-    twin: Problem = problem.shared("float64 twin", lambda: Problem(problem.model, "float64"))
-    twin.loads.copy(problem.loads)
-    for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
-        of_twin[:-1, :3] = problem.states.vectors(array)[0]
+    twin: Problem = problem.shared("float64 twin", lambda: _make(problem))
+    twin.loads.copy(problem.loads, copy)
+    twin.states.copy(problem.states, copy)
     return twin
 
 
-def bring_back(twin: Problem, problem: Problem) -> None:
-    """Give the problem the u of its twin, rounded."""
+def _make(problem: Problem) -> Problem:
+    return Problem(problem.model, "float64", device=problem.device.alike(np.dtype(float)))
+
+
+def bring_back(twin: Problem, problem: Problem, copy: int = 0) -> None:
+    """Give a copy of the problem's state the u of its twin, rounded."""
     if twin is not problem:
-        problem.positions = twin.positions
+        problem.states.move(copy, twin.states)

@@ -13,6 +13,8 @@ from supple.terms.compose import add_forces, add_group_forces, limit_group_step,
 from supple.terms.hinge import Hinges
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
+from supple.terms.pattern import PatternElasticity
+from supple.terms.pressure import Pressure
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
@@ -36,7 +38,9 @@ __all__ = [
     "Hinges",
     "IsometricBending",
     "IsometricHinges",
+    "PatternElasticity",
     "PointSprings",
+    "Pressure",
     "Relations",
     "Springs",
     "Term",

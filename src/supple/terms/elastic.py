@@ -29,7 +29,14 @@ from supple.kernels import (
     take_chunk,
     unrolled,
 )
-from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
+from supple.materials import (
+    hessian_bound,
+    psi,
+    step_limit,
+    stress_differential,
+    traction,
+    vertex_response,
+)
 from supple.terms.parameters import packed, placed
 from supple.terms.term import (
     Elemental,
@@ -164,9 +171,36 @@ def shape_gradients(rows, row):
 
 
 @physics
-def corners(rows, row, u, ui):
-    """Displacements of all corners, the visiting one's first."""
+def corner_vectors(rows, row, u, ui):
+    """The vectors of all corners, the visiting one's first."""
     return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
+
+
+@generic
+def from_rest(rows, row, x):
+    """Displacements of the corners of elements from where these are undeformed, given those from where the
+    vertices have none, but for a translation: the same, unless elements are strained where bodies start."""
+
+
+@generic
+def from_start(rows, row, x):
+    """The reverse of `from_rest`."""
+
+
+@from_rest.of(tuple)
+def _from_rest(rows, row, x):
+    return x
+
+
+@from_start.of(tuple)
+def _from_start(rows, row, x):
+    return x
+
+
+@physics
+def corners(rows, row, u, ui):
+    """Displacements of all corners from where their element is undeformed, the visiting one's first."""
+    return from_rest(rows, row, corner_vectors(rows, row, u, ui))
 
 
 def rest_volume(rows: Any, row: Any) -> Any:
@@ -203,15 +237,24 @@ def material_at(rows, row):
     return packed(rows.material, row, rest_volume(rows, row))
 
 
+def response(material: Any, F: Any, g: Any) -> Any:
+    """(P g, A) for the shape gradient g of a vertex."""
+
+
+@chosen_by_type(response, leads_on=True)
+def _response(material, F, g):
+    if vertex_response.known(material.instance_class):
+        return lambda material, F, g: vertex_response(material, F, g)
+    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g))
+
+
 @vertex_force.of(ElasticRows)
 def _vertex_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
     V = force_volume(rows, row, g)
-    material = material_at(rows, row)
-    f = traction(material, F, g[0])
-    A = hessian_bound(material, F, g[0], g[0])
+    f, A = response(material_at(rows, row), F, g[0])
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from supple.kernels import kernel, lane_sum, load, physics, select, store, take_chunk
+from supple.kernels import lane_sum, load, maker, physics, select, store, take_chunk
 
 JACOBI_SWEEPS = 12
 """Enough for a symmetric 9×9 matrix; five or six suffice nearly always."""
@@ -16,7 +16,7 @@ OFF_DIAGONAL = 1e-24
 """Part of |C|² that may be left outside the diagonal."""
 
 
-@kernel
+@maker
 def project_tensors(tensors, counters):
     """Replace every tensor by its positive semi-definite part, its negative eigenvalues set to zero."""
     vectors = np.empty((1, 81, tensors.shape[2]))
@@ -89,7 +89,7 @@ def _recompose(A, row, V):
             store(A, row, 9 * q + p, value)
 
 
-@kernel
+@maker
 def contract_tensors(tensors, gradients, volumes, blocks, counters):
     """blocks[e, a, b, i, k] = V Σ C_ijkl gᵃ_j gᵇ_l of each element e: gradients (m, k, 3), volumes (m,)."""
     lanes, corners = tensors.shape[2], gradients.shape[1]

@@ -11,7 +11,8 @@ from numba.extending import intrinsic
 from supple.kernels.access import WARP, Place
 from supple.kernels.compile import physics
 from supple.kernels.pack import PackType
-from supple.kernels.team import enter, leave, proceed, records, records_at_once
+from supple.kernels.sharing import SHARERS
+from supple.kernels.team import enter, leave, proceed, records, records_at_once, skip
 
 
 class Grid(NamedTuple):
@@ -80,17 +81,19 @@ def _proceed_copies(team, phase, place, first, last):
 
 
 @intrinsic
-def _arrive(typingctx, counter):
-    """Add one to a counter, after which all that this block has written before can be seen."""
+def _arrive(typingctx, counter, times):
+    """Add to a counter, after which all that this block has written before can be seen."""
 
     def codegen(context, builder, sig, args):
         pointer = context.make_array(counter)(context, builder, args[0]).data
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type])
-        asm = ir.InlineAsm(kind, "red.release.gpu.global.add.u32 [$0], 1;", "l,~{memory}", side_effect=True)
-        builder.call(asm, [pointer])
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, ir.IntType(32)])
+        asm = ir.InlineAsm(
+            kind, "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}", side_effect=True
+        )
+        builder.call(asm, [pointer, args[1]])
         return context.get_dummy_value()
 
-    return types.void(counter), codegen
+    return types.void(counter, types.uint32), codegen
 
 
 @intrinsic
@@ -126,10 +129,18 @@ def _leave(team, phase, first, last):
     if cuda.threadIdx.x == 0:
         blocks = cuda.gridDim.x * cuda.gridDim.y
         target = types.uint32(team.before + (phase + 1) * blocks)
-        _arrive(team.arrivals)
+        _arrive(team.arrivals, types.uint32(1))
         while types.int32(types.uint32(_arrived(team.arrivals) - target)) < 0:
             pass
     cuda.syncthreads()
+
+
+@skip.of(Copies)
+@skip.of(Grid)
+def _skip(team, phase, phases):
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and phase < phases:
+        _arrive(team.arrivals, types.uint32(phases - phase))
 
 
 @intrinsic
@@ -194,6 +205,16 @@ def sum_nine(place, v):
 def sum_over_warp(value):
     """The sum of a number over all threads of a warp, the same in each."""
     offset = WARP // 2
+    while offset > 0:
+        value += cuda.shfl_xor_sync(0xFFFFFFFF, value, offset)
+        offset >>= 1
+    return value
+
+
+@physics
+def sum_over_sharers(value):
+    """The sum of a number over neighbouring threads that share a row, the same in each."""
+    offset = SHARERS // 2
     while offset > 0:
         value += cuda.shfl_xor_sync(0xFFFFFFFF, value, offset)
         offset >>= 1

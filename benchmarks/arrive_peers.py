@@ -1,0 +1,143 @@
+"""A bar of 20:1:1 under gravity, log_neo_hookean, solved by supple or by a peer with the same ψ, tetrahedra
+and loads, to an imbalance of 1e-4.
+
+    python benchmarks/arrive_peers.py felupe 7 1e8      cells across, Young's modulus [Pa]
+
+One line of JSON comes out. The imbalance of the peers is |net forces| over |weights|, that of supple
+over the sums of force magnitudes. Set-up is left out for all but supple.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+POISSON, DENSITY, GRAVITY, TOLERANCE, MOST_STEPS = 0.3, 1000.0, 9.8, 1e-4, 60
+
+
+def bar(cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 3) [m] and tetrahedra (m, 4) of a bar of 2 m, six to a cell."""
+    counts = np.array([20 * cells, cells, cells])
+    grid = np.stack(np.meshgrid(*(np.arange(c + 1) for c in counts), indexing="ij"), axis=-1)
+    number = np.arange(grid[..., 0].size).reshape(grid.shape[:3])
+    points = grid.reshape(-1, 3) * (np.array([2, 0.1, 0.1]) / counts)
+    tets = []
+    for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
+        corner = np.zeros(3, int)
+        corners = [corner.copy()]
+        for axis in order:
+            corner[axis] = 1
+            corners.append(corner.copy())
+        sides = [
+            number[tuple(slice(c, c + n) for c, n in zip(at, counts, strict=True))].ravel() for at in corners
+        ]
+        tets.append(np.stack(sides, axis=1))
+    tets = np.concatenate(tets)
+    edges = points[tets[:, 1:]] - points[tets[:, :1]]
+    flip = np.linalg.det(edges) < 0
+    tets[flip] = tets[flip][:, [0, 1, 3, 2]]
+    return points, tets
+
+
+def weights(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
+    """(n,) [N] of the vertices."""
+    edges = points[tets[:, 1:]] - points[tets[:, :1]]
+    mass = DENSITY * np.abs(np.linalg.det(edges)) / 6 / 4
+    return GRAVITY * np.bincount(tets.ravel(), np.repeat(mass, 4), len(points))
+
+
+def lame(young: float) -> tuple[float, float]:
+    return young / (2 * (1 + POISSON)), young * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
+
+
+def with_supple(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str, Any]:
+    import supple
+
+    scene = supple.Scene(gravity=(0, -GRAVITY, 0))
+    material = supple.LogNeoHookean(young=young, poisson=POISSON)
+    body = scene.add_solid(supple.TetMesh(points, tets), material, density=DENSITY)
+    scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
+    model = supple.build_model(scene, quasistatic=True)
+    supple.equilibrium(model)  # compiles
+    began, cpu = time.perf_counter(), time.process_time()
+    result = supple.equilibrium(model)
+    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    end = float(result.positions[points[:, 0] > 2 - 1e-9, 1].mean())
+    return {"wall": wall, "cpu": cpu, "steps": result.report.iterations, "end": end}
+
+
+def with_felupe(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str, Any]:
+    import felupe as fem
+
+    mu, lam = lame(young)
+    field = fem.FieldContainer([fem.Field(fem.RegionTetra(fem.Mesh(points, tets, "tetra")), dim=3)])
+    bounds = {"wall": fem.Boundary(field[0], fx=0.0)}
+    body = fem.SolidBody(fem.NeoHookeCompressible(mu=mu, lmbda=lam), field)
+    force = np.zeros_like(points)
+    force[:, 1] = -weights(points, tets)
+    load = fem.PointLoad(field, np.arange(len(points)), force)
+    free = points[:, 0] > 1e-9
+    tolerance = TOLERANCE * np.linalg.norm(force[free]) / np.linalg.norm(force)
+    began, cpu = time.perf_counter(), time.process_time()
+    result = fem.newtonrhapson(
+        items=[body, load],
+        **_partition(fem, field, bounds),
+        tol=tolerance,
+        maxiter=MOST_STEPS,
+        verbose=0,
+    )
+    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    end = float((points + field[0].values)[points[:, 0] > 2 - 1e-9, 1].mean())
+    return {"wall": wall, "cpu": cpu, "steps": result.iterations, "end": end}
+
+
+def _partition(fem: Any, field: Any, bounds: dict[str, Any]) -> dict[str, Any]:
+    dof0, dof1 = fem.dof.partition(field, bounds)
+    return {"dof0": dof0, "dof1": dof1, "ext0": fem.dof.apply(field, bounds, dof0)}
+
+
+def with_torch_fem(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str, Any]:
+    import torch
+    from torchfem import Solid
+    from torchfem.materials import Hyperelastic3D
+
+    torch.set_default_dtype(torch.float64)
+    mu, lam = lame(young)
+
+    def psi(F: Any, parameters: Any) -> Any:
+        log_J = 0.5 * torch.logdet(F.transpose(-1, -2) @ F)
+        return (
+            0.5 * parameters[0] * ((F * F).sum() - 3) - parameters[0] * log_J + 0.5 * parameters[1] * log_J**2
+        )
+
+    solid = Solid(torch.tensor(points), torch.tensor(tets), Hyperelastic3D(psi, [mu, lam]))
+    solid.forces[:, 1] = -torch.tensor(weights(points, tets))
+    solid.constraints[torch.tensor(points[:, 0] < 1e-9), :] = True
+    began, cpu = time.perf_counter(), time.process_time()
+    solution = solid.solve(increments=torch.tensor([0.0, 1.0]), rtol=TOLERANCE, max_iter=MOST_STEPS)
+    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    u = solution[0]
+    u = u[-1] if u.ndim == 3 else u
+    end = float((torch.tensor(points) + u)[points[:, 0] > 2 - 1e-9, 1].mean())
+    return {"wall": wall, "cpu": cpu, "end": end}
+
+
+PEERS = {"supple": with_supple, "felupe": with_felupe, "torch-fem": with_torch_fem}
+
+
+def main() -> None:
+    peer, cells, young = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    points, tets = bar(cells)
+    try:
+        found = {"outcome": "converged", **PEERS[peer](points, tets, young)}
+    except Exception as error:  # each peer has its own ways to fail
+        found = {"outcome": "error", "error": f"{type(error).__name__}: {error}"[:300]}
+    print(json.dumps(found | {"vertices": len(points)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The inverse of the last level's matrix, block by block by Gauss and Jordan, without pivots."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from supple.kernels import do, each_item, kernel, number, physics, strides
+from supple.linear.inverses import sweep
+
+SHIFT = 1e-9
+"""Part of its diagonal that is added to the last level's, which is singular for bodies that nothing holds."""
+
+
+class Fill(NamedTuple):
+    """A row of 6×6 blocks of a level that begins at row `first`, as six rows of a square matrix."""
+
+    A: Any
+    first: Any
+    square: Any
+
+
+@do.of(Fill)
+def _fill(work, place):
+    A, first, square = work.A, work.first, work.square
+    row = number(place)
+    begin, _ = strides(place)
+    if begin > 0:
+        return
+    for a in range(6):
+        for c in range(len(square)):
+            square[6 * row + a, c] = 0.0
+    for k in range(A.indptr[first + row], A.indptr[first + row + 1]):
+        column = A.indices[k] - first
+        for a in range(6):
+            for b in range(6):
+                square[6 * row + a, 6 * column + b] = A.blocks[k, 6 * a + b]
+    most = 0.0
+    for i in range(6 * row, 6 * row + 6):
+        most = max(most, square[i, i])
+    for i in range(6 * row, 6 * row + 6):
+        square[i, i] += SHIFT * most
+
+
+class Pivot(NamedTuple):
+    """The inverse of the p-th diagonal block, 36 numbers."""
+
+    square: Any
+    p: Any
+    inverse: Any
+    good: Any
+
+
+@do.of(Pivot)
+def _pivot(work, place):
+    begin, _ = strides(place)
+    if begin > 0:
+        return
+    for a in range(6):
+        for b in range(6):
+            work.inverse[6 * a + b] = work.square[6 * work.p + a, 6 * work.p + b]
+    if not sweep(work.inverse, 0, 6):
+        work.good[0] = 0
+
+
+class Eliminate(NamedTuple):
+    """A row of the matrix after the p-th block of unknowns has been eliminated."""
+
+    before: Any
+    p: Any
+    inverse: Any
+    after: Any
+
+
+@physics
+def _factor(work, row, b):
+    """The b-th number of the pivot's row of blocks that this row needs."""
+    first, inverse = 6 * work.p, work.inverse
+    if row // 6 == work.p:
+        return inverse[6 * (row - first) + b]
+    total = 0.0
+    for k in range(6):
+        total -= work.before[row, first + k] * inverse[6 * k + b]
+    return total
+
+
+@do.of(Eliminate)
+def _eliminate(work, place):
+    row, first, before, after = number(place), 6 * work.p, work.before, work.after
+    own = row // 6 == work.p
+    a, b, c = _factor(work, row, 0), _factor(work, row, 1), _factor(work, row, 2)
+    d, e, f = _factor(work, row, 3), _factor(work, row, 4), _factor(work, row, 5)
+    k, step = strides(place)
+    while k < len(before):
+        value = a * before[first, k] + b * before[first + 1, k] + c * before[first + 2, k]
+        value += d * before[first + 3, k] + e * before[first + 4, k] + f * before[first + 5, k]
+        if k // 6 == work.p:
+            value = _factor(work, row, k - first)
+        elif not own:
+            value += before[row, k]
+        after[row, k] = value
+        k += step
+
+
+class Even(NamedTuple):
+    """The symmetric part of a row, in the precision of out."""
+
+    square: Any
+    out: Any
+
+
+@do.of(Even)
+def _even(work, place):
+    row = number(place)
+    k, step = strides(place)
+    while k < len(work.square):
+        work.out[row, k] = 0.5 * (work.square[row, k] + work.square[k, row])
+        k += step
+
+
+def dense_phases(rows: int) -> int:
+    """Of `invert_dense` for a level of so many rows."""
+    return 2 * rows + 2
+
+
+@kernel
+def invert_dense(team, A, first, squares, inverse, good, out):
+    """The inverse of the 6×6 blocks of a level from row `first` on into out (n, n); squares (n, n), two of
+    them, and inverse (36,) are memory."""
+    x, y = squares
+    rows = len(out) // 6
+    each_item(team, 0, 0, rows, Fill(A, first, x))
+    for p in range(rows):
+        each_item(team, 2 * p + 1, 0, 1, Pivot(x, p, inverse, good))
+        each_item(team, 2 * p + 2, 0, len(out), Eliminate(x, p, inverse, y))
+        x, y = y, x
+    each_item(team, 2 * rows + 1, 0, len(out), Even(x, out))

@@ -1,0 +1,131 @@
+"""Between levels: residuals summed up over aggregates, and how rows move with these."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from supple.kernels import (
+    do,
+    generic,
+    pack_like,
+    pack_of_six,
+    pack_of_three,
+    physics,
+    put_vector,
+    range_of,
+    writes,
+)
+from supple.linear.block_rows import Ones, Sixes, Threes, divided, summed, vector_at
+
+
+@physics
+def begin_row(level, row, gain, b):
+    """b, a pack, in a row, and the first step of smoothing from x = 0: x = d = gain D⁻¹ b."""
+    put_vector(level.b, row, b)
+    d = gain * divided(level.A, level.inverse, row, vector_at(level.A, level.b, row))  # rounded
+    put_vector(level.x, row, d)
+    put_vector(level.d, row, d)
+
+
+@generic
+def lifted(A, level, i, r):
+    """What the i-th row of a residual r adds to that of its aggregate, as a pack."""
+
+
+@lifted.of(Ones)
+def _lifted_one(A, level, i, r):
+    return vector_at(A, r, i)
+
+
+@lifted.of(Threes)
+def _lifted_three(A, level, i, r):
+    """Pᵀ r, P = [I | -[o]×]."""
+    o, a, b, c = level.offset, r[i, 0], r[i, 1], r[i, 2]
+    x, y, z = o[i, 0], o[i, 1], o[i, 2]
+    return pack_of_six(a, b, c, y * c - z * b, z * a - x * c, x * b - y * a)
+
+
+@lifted.of(Sixes)
+def _lifted_six(A, level, i, r):
+    """Tᵀ r, T = [[I, -[o]×], [0, s I]]."""
+    o, s, a, b, c = level.offset, level.scale[i], r[i, 0], r[i, 1], r[i, 2]
+    x, y, z = o[i, 0], o[i, 1], o[i, 2]
+    return pack_of_six(
+        a, b, c, y * c - z * b + s * r[i, 3], z * a - x * c + s * r[i, 4], x * b - y * a + s * r[i, 5]
+    )
+
+
+@generic
+def carried(A, level, i, e, parent):
+    """How the i-th row moves with its aggregate, whose motion is e[parent], as a pack."""
+
+
+@carried.of(Ones)
+def _carried_one(A, level, i, e, parent):
+    return vector_at(A, e, parent)
+
+
+@carried.of(Threes)
+def _carried_three(A, level, i, e, k):
+    o = level.offset
+    return pack_of_three(
+        e[k, 0] + e[k, 4] * o[i, 2] - e[k, 5] * o[i, 1],
+        e[k, 1] + e[k, 5] * o[i, 0] - e[k, 3] * o[i, 2],
+        e[k, 2] + e[k, 3] * o[i, 1] - e[k, 4] * o[i, 0],
+    )
+
+
+@carried.of(Sixes)
+def _carried_six(A, level, i, e, k):
+    o, s = level.offset, level.scale[i]
+    return pack_of_six(
+        e[k, 0] + e[k, 4] * o[i, 2] - e[k, 5] * o[i, 1],
+        e[k, 1] + e[k, 5] * o[i, 0] - e[k, 3] * o[i, 2],
+        e[k, 2] + e[k, 3] * o[i, 1] - e[k, 4] * o[i, 0],
+        s * e[k, 3],
+        s * e[k, 4],
+        s * e[k, 5],
+    )
+
+
+class Restrict(NamedTuple):
+    """b of a coarse row: the residuals r of the finer level summed up over the aggregate; and the first step
+    of smoothing there."""
+
+    level: Any
+    r: Any
+    coarse: Any
+    child_start: Any
+    child: Any
+    gain: Any
+
+
+@do.of(Restrict)
+def _restrict(work, at):
+    coarse, level, row = work.coarse, work.level, at.row
+    first, last, step = range_of(work.child_start, at)
+    b = pack_like(0.0, vector_at(coarse.A, coarse.b, row))
+    for k in range(first, last, step):
+        b = b + lifted(level.A, level, work.child[k], work.r)
+    b = summed(coarse.A, at, b)
+    if writes(at):
+        begin_row(coarse, row, work.gain, b)
+
+
+class Prolong(NamedTuple):
+    """y = x + over P e in a row, e the solution on the next coarser level."""
+
+    level: Any
+    e: Any
+    x: Any
+    y: Any
+    over: Any
+
+
+@do.of(Prolong)
+def _prolong(work, row):
+    level = work.level
+    parent, x = level.parent[row], vector_at(level.A, work.x, row)
+    if parent >= 0:
+        x = x + work.over * carried(level.A, level, row, work.e, parent)
+    put_vector(work.y, row, x)
