@@ -49,6 +49,9 @@ from supple.terms import limit_step
 ANDERSON = Anderson()
 """The acceleration that PBNG has unless another is asked for."""
 
+DETECTION = 10
+"""Sweeps after which vertices find anew what they may touch, whoever asks for how many at once."""
+
 FARTHEST = 1e30
 """|u|² [m²] beyond which a vertex is lost: a thousand times the longest length, which is 1e12 m."""
 
@@ -136,6 +139,7 @@ class PBNGRun(Run):
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem, self.options = problem, options
+        self._since = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
@@ -171,16 +175,33 @@ class PBNGRun(Run):
     def advance(self, iterations: int) -> None:
         """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
         to the next."""
-        p = self.problem
-        if p.layout.version != self._version:
+        if self.problem.layout.version != self._version:
             self._see_stencils()
+        if not self.problem.contacts:
+            self._sweep(iterations)
+            return
+        while iterations > 0:
+            count = min(iterations, DETECTION - self._since)
+            self._sweep(count)
+            iterations, self._since = iterations - count, self._since + count
+            if self._since == DETECTION:
+                self._find_planes()
+
+    def _find_planes(self) -> None:
+        """Of obstacles, anew, which may move u."""
+        p, self._since = self.problem, 0
+        p.contacts.detect()
+        for records in self.acceleration.follows:
+            p.device.assign(records, p.u)
+
+    def _sweep(self, iterations: int) -> None:
+        p = self.problem
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         acceleration = self.acceleration.ahead(iterations)
         phases = iterations * (self.colours + acceleration.phases + p.contacts.phases)
         clamps = p.contacts.clamp(*self.acceleration.follows), p.device.records
         work = visit, p.layout.batch_colours, self.links, acceleration, *clamps, iterations
         p.device.step(sweeps, phases, *work, widest=p.layout.widest)
-        p.contacts.detect()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
