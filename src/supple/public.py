@@ -68,6 +68,7 @@ from supple.scene import (
     Box,
     Capsule,
     Cloth,
+    Contact,
     Cylinder,
     Keyframes,
     Obstacle,
@@ -104,8 +105,9 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    register_solver,
 )
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import HingeBending, IsometricBending
+from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric

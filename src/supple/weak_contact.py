@@ -16,6 +16,7 @@ import numpy as np
 from supple.contact.pairs import Meetings, Surfaces
 from supple.model import Model
 from supple.terms import WeakConstraints
+from supple.words import counted
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -61,7 +62,7 @@ class WeakContact:
             vertices=found.vertices.astype(np.int32),
             weights=found.weights,
             target=self.thickness * found.normal,
-            stiffness=self.stiffness * K,
+            stiffness=self.stiffness * found.strength[:, None] * K,
             rest=self.rest,
             capacity=capacity,
         )
@@ -78,14 +79,19 @@ def _alike(old: WeakConstraints, new: WeakConstraints) -> bool:
 
 
 def with_weak_contact(
-    model: Model, triangles: np.ndarray, young: float, thickness: float | None, stiffness: float | None
+    model: Model,
+    triangles: np.ndarray,
+    flat: np.ndarray,
+    young: float,
+    thickness: float | None = None,
+    stiffness: float | None = None,
 ) -> Model:
-    """The model with contact between the triangles (t, 3) of its surfaces; young: the largest modulus E [Pa]
-    of its bodies."""
+    """The model with contact between the triangles (t, 3) of its surfaces; flat (bodies,): those that have no
+    inside; young: the largest modulus E [Pa] of its bodies."""
     body = np.zeros(model.vertices, np.int64)
     for k, (_, own) in enumerate(model.body_vertices):
         body[own] = k
-    surfaces = Surfaces(triangles, body, model.rest, 0.0)
+    surfaces = Surfaces(triangles, body, model.rest, 0.0, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
     reach = max(REACH * edge, thick)
@@ -106,6 +112,9 @@ class MetReport:
     depth: float
     bodies: dict[str, tuple[float, float, float]]
 
+    def __str__(self) -> str:
+        return f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m"
+
 
 def met(problem: Problem) -> MetReport | None:
     """At the problem's present u; None where bodies do not see each other."""
@@ -115,7 +124,7 @@ def met(problem: Problem) -> MetReport | None:
     (contact,) = found
     x = problem.positions
     meetings = contact.meetings(x, problem.device.threads)
-    push = contact.stiffness * (contact.thickness - meetings.distance)
+    push = contact.stiffness * meetings.strength * (contact.thickness - meetings.distance)
     force = np.zeros_like(x)
     each = meetings.weights[:, :, None] * (push[:, None] * meetings.normal)[:, None, :]
     np.add.at(force, meetings.vertices.ravel(), each.reshape(-1, 3))

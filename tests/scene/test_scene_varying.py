@@ -186,9 +186,13 @@ def test_mistakes_in_files_are_named(tmp_path, change, sentence):
 )
 def test_what_cannot_vary_is_refused(parameter, ramp, sentence):
     scene = cantilever(SOFT, cells=2)
-    with pytest.raises(SceneError, match=sentence):
+
+    def build():
         scene.vary(scene.bodies[0], parameter, ramp)
         build_model(scene)
+
+    with pytest.raises(SceneError, match=sentence):
+        build()
 
 
 def test_one_ramp_says_how_and_directions_stay():

@@ -18,12 +18,13 @@ from supple.model import Model
 from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
 from supple.problem.held import corner_normals
+from supple.solvers.element_sweeps import ElementSweep
+from supple.solvers.iterating import iterations
 from supple.solvers.projection import (
     Exerted,
     Places,
     Projection,
     PutBack,
-    element_sweeps,
     make_projections,
     vertex_places,
 )
@@ -196,7 +197,8 @@ class ElementRun(Run):
 
     def _sweep(self, projections: tuple, count: int) -> None:
         p, work = self.problem, self._workplace
-        p.device.step(element_sweeps, count * work.phases, projections, p.u, count, widest=work.widest)
+        sweep = ElementSweep(projections, p.u)
+        p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
 
     def _find_workplace(self) -> Workplace:
         """That of an earlier run of this method on the problem, if it had the same W."""
