@@ -88,9 +88,9 @@ class Material(tuple):
             derive(cls)
 
     def __new__(cls, **given: Any) -> Self:
-        made = cls._built(given)
+        made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
         if cls.__module__.split(".")[0] != "supple":
-            for sentence in made.findings():
+            for sentence in findings(made):
                 warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)
         return made
 
@@ -98,10 +98,6 @@ class Material(tuple):
 
         def __getattr__(self, name: str) -> Any:
             """Its stored parameters."""
-
-    @classmethod
-    def _built(cls, given: dict[str, Any]) -> Self:
-        return cls._kept(cls.store(**cls._checked(cls.parameters, given)))
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
@@ -116,12 +112,7 @@ class Material(tuple):
     @classmethod
     def example(cls, **changes: Any) -> Self:
         """With the examples of its declaration, but for some parameters."""
-        return cls(**(cls.examples() | changes))
-
-    @classmethod
-    def examples(cls) -> dict[str, Any]:
-        """The examples of its declaration."""
-        return {p.name: p.example if p.default is None else p.default for p in cls.parameters}
+        return cls(**(examples_of(cls) | changes))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
@@ -185,14 +176,6 @@ class Material(tuple):
         """Its parameters by name, in the form in which a user gives them."""
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
 
-    def findings(self) -> list[str]:
-        """What is wrong with its energy density, in sentences, where that is all that was written of it."""
-        if not hasattr(type(self), "psi"):
-            return []
-        from supple.materials.checking import findings
-
-        return findings(self)
-
     def _asdict(self) -> dict[str, Any]:
         return dict(zip(self._fields, self, strict=True))
 
@@ -216,6 +199,20 @@ class Material(tuple):
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.given().items())
         return f"{type(self).__name__}({values})"
+
+
+def examples_of(kind: type[Material]) -> dict[str, Any]:
+    """The examples of a declaration."""
+    return {p.name: p.example if p.default is None else p.default for p in kind.parameters}
+
+
+def findings(material: Material) -> list[str]:
+    """What is wrong with an energy density, in sentences, where it is all that was written of a material."""
+    if not hasattr(type(material), "psi"):
+        return []
+    from supple.materials.checking import wrong_with
+
+    return wrong_with(material)
 
 
 def _argument(parameter: Parameter) -> Argument:
