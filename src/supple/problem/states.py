@@ -12,7 +12,7 @@ from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
 from supple.problem.history import Histories
-from supple.problem.records import Coast, Displace, Put
+from supple.problem.records import Coast, Put
 from supple.state import State
 
 
@@ -114,12 +114,6 @@ class States:
         self._vectors(self.u)[copy] = other.vectors(other.u)[0]
         self.device.push(self.u)
 
-    def duplicate(self) -> np.ndarray:
-        """A copy of u, where kernels see it."""
-        copy = self.device.zeros(self.u.shape, self.dtype)
-        self.device.assign(copy, self.u)
-        return copy
-
     def on_device(self, copy: int | None = None) -> Any:
         """An array with the records u of one copy or all, where the kernels' is; None on the CPU."""
         n = self.model.vertices + 1
@@ -142,15 +136,6 @@ class States:
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
-
-    def return_to_anchor(self) -> None:
-        """u = û, but for what is pinned."""
-        self.device.assign(self.u, self.anchor)
-        self.device.on_records(self._put)
-
-    def displace(self, drift: np.ndarray) -> None:
-        """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
-        self.device.on_records(Displace(self.u, drift, int(len(drift) > self.model.vertices + 1)))
 
     @property
     def prescribing(self) -> Put:

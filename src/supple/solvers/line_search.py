@@ -29,9 +29,16 @@ Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
 
 
+def copy_of_u(problem: Problem) -> np.ndarray:
+    """Records, where kernels see them."""
+    copy = problem.zeros(problem.u.shape)
+    problem.device.assign(copy, problem.u)
+    return copy
+
+
 def line(problem: Problem, d: np.ndarray) -> Move:
     """The straight path from the problem's u along records d (n + 1, 4) [m]."""
-    start, nothing = problem.states.duplicate(), problem.zeros(problem.u.shape)
+    start, nothing = copy_of_u(problem), problem.zeros(problem.u.shape)
     return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 
