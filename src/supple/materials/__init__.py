@@ -23,6 +23,7 @@ from supple.materials.material import (
     traction,
     vertex_response,
 )
+from supple.materials.measured import MEASURED, measured, measured_density
 from supple.materials.mooney_rivlin import MooneyRivlin
 from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
@@ -104,6 +105,7 @@ def material_name(material: Material) -> str:
 
 __all__ = [
     "MATERIALS",
+    "MEASURED",
     "MEMBRANES",
     "ArrudaBoyce",
     "Corotated",
@@ -137,6 +139,8 @@ __all__ = [
     "hessian_bound",
     "is_per_element",
     "material_name",
+    "measured",
+    "measured_density",
     "membrane_materials",
     "psi",
     "register_material",

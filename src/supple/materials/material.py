@@ -125,8 +125,15 @@ class Material(tuple):
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
-        """For a mesh: where a parameter is a text, it is the mesh's field of that name."""
-        return cls(**{name: mesh.field(v) if isinstance(v, str) else v for name, v in given.items()})
+        """For a mesh: where a parameter is a text, it is the mesh's field of that name; where it is a
+        function, it is given the centres (m, 3) of all tetrahedra at rest."""
+
+        def value(v: Any) -> Any:
+            if isinstance(v, str):
+                return mesh.field(v)
+            return np.asarray(v(mesh.points[mesh.tets].mean(axis=1))) if callable(v) else v
+
+        return cls(**{name: value(v) for name, v in given.items()})
 
     @classmethod
     def _checked(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,12 @@ class States:
         self._vectors(self.u)[copy] = other.vectors(other.u)[0]
         self.device.push(self.u)
 
+    def duplicate(self) -> np.ndarray:
+        """A copy of u, where kernels see it."""
+        copy = self.device.zeros(self.u.shape, self.dtype)
+        self.device.assign(copy, self.u)
+        return copy
+
     def on_device(self, copy: int | None = None) -> Any:
         """An array with the records u of one copy or all, where the kernels' is; None on the CPU."""
         n = self.model.vertices + 1

@@ -31,8 +31,7 @@ Move = Callable[[float], None]
 
 def line(problem: Problem, d: np.ndarray) -> Move:
     """The straight path from the problem's u along records d (n + 1, 4) [m]."""
-    start, nothing = problem.zeros(problem.u.shape), problem.zeros(problem.u.shape)
-    problem.device.assign(start, problem.u)
+    start, nothing = problem.states.duplicate(), problem.zeros(problem.u.shape)
     return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 
