@@ -34,6 +34,7 @@ KERNEL_MARKS = {
     "physics",
     "passage",
     "kernel",
+    "maker",
     "generic",
     "ordered",
     "chosen_by_type",

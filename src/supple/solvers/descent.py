@@ -24,7 +24,17 @@ from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower, line
+from supple.solvers.line_search import (
+    Move,
+    Reached,
+    Start,
+    backtrack,
+    expand,
+    falls,
+    first_lower,
+    line,
+    present,
+)  # fmt: skip
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
 from supple.solvers.pbng import PBNG
 from supple.solvers.righting import ROUGHLY, Righting
@@ -213,7 +223,7 @@ class NewtonPCG:
             return self._leave_balance(balance)
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
-        begin, start = self.problem.states.duplicate(), Start.of(self.problem, balance.residual)
+        begin, start = present(self.problem), Start.of(self.problem, balance.residual)
         accuracy, floor = self._accuracy(balance), 0.3 * self.tolerance * balance.smallest_scale
         if self.linear.quadratic:
             accuracy, floor = min(WHOLE, self.tolerance), 0.0
@@ -244,7 +254,7 @@ class NewtonPCG:
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
-        begin, slope = self.problem.states.duplicate(), direction.slope
+        begin, slope = present(self.problem), direction.slope
         move, turn = self._path(direction.d)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
         reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
@@ -263,13 +273,13 @@ class NewtonPCG:
     ) -> Reached | None:  # fmt: skip
         """Along the convex part's d from where the step began, if that goes deeper; then sweeps."""
         self._rescues += 1
-        here = self.problem.states.duplicate()
+        here = present(self.problem)
         if not direction.filtered:
             self._put(begin)
             self.problem.balance()
             deeper, _ = self._go(self.linear.convex(accuracy, floor), start)
             if deeper is not None and (reached is None or deeper.energy < reached.energy):
-                here, reached = self.problem.states.duplicate(), deeper
+                here, reached = present(self.problem), deeper
         self._put(here)
         PBNG().begin(self.problem).advance(RESCUE_SWEEPS)
         swept = Reached(math.nan, self.problem.energy())
@@ -287,7 +297,7 @@ class NewtonPCG:
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
         """Also down along ±p, from where the step has led."""
-        here, energy = self.problem.states.duplicate(), start.energy if reached is None else reached.energy
+        here, energy = present(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
         states = self.problem.states
         downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0

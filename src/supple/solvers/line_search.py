@@ -30,9 +30,16 @@ Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
 
 
+def present(problem: Problem) -> np.ndarray:
+    """A copy of u, where kernels see it."""
+    copy = problem.zeros(problem.u.shape)
+    problem.device.assign(copy, problem.u)
+    return copy
+
+
 def line(problem: Problem, d: np.ndarray) -> Move:
     """The straight path from the problem's u along records d (n + 1, 4) [m]."""
-    start, nothing = problem.states.duplicate(), problem.zeros(problem.u.shape)
+    start, nothing = present(problem), problem.zeros(problem.u.shape)
     return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 

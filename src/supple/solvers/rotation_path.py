@@ -22,6 +22,7 @@ from supple.linear.pattern import sort_corners
 from supple.problem import Problem
 from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace
+from supple.solvers.line_search import present
 from supple.solvers.turning import PARTS, gather_pulls, measure_pulls, measure_spins, measure_turns
 from supple.terms.elastic import Elastic
 from supple.terms.term import Elements, Term
@@ -76,7 +77,7 @@ class RotationPath:
 
     def along(self, d: np.ndarray) -> Path:
         """The path from the problem's u in a direction d, records (n + 1, 4) [m] where kernels see them."""
-        start = self.problem.states.duplicate()
+        start = present(self.problem)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
             self._device.run(measure_spins, 1, rows, own, start, d, turning.spins)
