@@ -22,7 +22,7 @@ from supple.linear.pattern import sort_corners
 from supple.problem import Problem
 from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace
-from supple.solvers.line_search import present
+from supple.solvers.moves import present
 from supple.solvers.turning import PARTS, gather_pulls, measure_pulls, measure_spins, measure_turns
 from supple.terms.elastic import Elastic
 from supple.terms.term import Elements, Term
