@@ -25,8 +25,33 @@ from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
 from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower
+from supple.solvers.linearisation import PROBED, Direction, Linearisation
+from supple.solvers.moves import line, present
+from supple.solvers.pbng import PBNG
+from supple.solvers.righting import ROUGHLY, Righting
+from supple.solvers.rotation_path import RotationPath
+from supple.solvers.solver import Run, Solver
+from supple.solvers.twin import bring_back, exact_twin
+from supple.words import counted
+
+LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
+
+STIFF_MODEL = 1.4, 4.0
+"""Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
+
+POOR = 0.1
+"""A step below this part of the first one tried calls for rescue."""
+
+RESCUE_SWEEPS, NEWTON_SWEEPS = 10, 100
+"""Sweeps that rescue a step; and, about, those in the time of the first one: a budget that has less left is
+swept to its end."""
+
+CURVATURE_TURN = 1.0
+"""How far elements turn [rad] in the first step that is tried along negative curvature."""
 
 
+@dataclass(frozen=True)
 class Descent(Solver):
     """Descent to a local minimum of the energy: sweeps while they pay, then Newton steps.
 
