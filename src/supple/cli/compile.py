@@ -14,7 +14,7 @@ def compile_kernels(
     materials: Annotated[
         str,
         typer.Option(
-            help="Names of `supple list materials`, separated by commas; those with derivatives written by hand "
+            help="Names of `supple list materials`, separated by commas; those with hand-written derivatives "
             "unless given."
         ),
     ] = "",
