@@ -12,7 +12,11 @@ from supple.words import say_seconds
 
 def compile_kernels(
     materials: Annotated[
-        str, typer.Option(help="Names of `supple list materials`, separated by commas; all unless given.")
+        str,
+        typer.Option(
+            help="Names of `supple list materials`, separated by commas; those with hand-written derivatives "
+            "unless given."
+        ),
     ] = "",
     solvers: Annotated[
         str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
@@ -34,7 +38,8 @@ def compile_kernels(
         from supple.precompile import precompile
         from supple.solver_text import parse_solver, words
 
-        names = _words(materials) or list(MATERIALS)
+        common = [name for name, kind in MATERIALS.items() if not hasattr(kind, "psi")]
+        names = _words(materials) or common
         for name in names:
             if name not in MATERIALS:
                 raise ValueError(f"there is no material {name!r}; {closest(name, MATERIALS)}")
