@@ -10,6 +10,7 @@ import supple
 from supple.scene.loads import Wind
 
 MEMBRANE = supple.PlaneStressStVK(young=1e5, poisson=0.0)
+SOFT = supple.PlaneStressStVK(young=1e5, poisson=0.3)  # of one kind, as kernels are compiled for each
 
 
 def strip(cells=(2, 8), size=(0.2, 1.0), gravity=(0, -9.81, 0), quasistatic=True, **options):
@@ -52,13 +53,6 @@ def test_a_heavy_strip_hangs_as_a_catenary():
     np.testing.assert_allclose(y, a * np.cosh((x - span / 2) / a) - a - sag, atol=0.01 * sag)
 
 
-def patterned(rest, **options):
-    mesh = supple.sheet(3, pattern="equilateral")
-    scene = supple.Scene(gravity=(0, 0, 0))
-    scene.add_cloth(mesh, supple.PlaneStressNeoHookean(young=1e5, poisson=0.3), rest=rest, **options)
-    return mesh, supple.build_model(scene)
-
-
 @pytest.mark.parametrize("bending", [None, supple.HingeBending(stiffness=1e-3)], ids=["membrane", "hinges"])
 def test_a_rest_shape_counts_wherever_cloth_starts(bending):
     """Energies and forces are those of cloth that starts there, also where the pattern is turned."""
@@ -66,11 +60,10 @@ def test_a_rest_shape_counts_wherever_cloth_starts(bending):
     moved = mesh.points * [1.3, 0.8, 1] + 0.05 * np.sin(3 * mesh.points[:, [1, 2, 0]])
     turned = mesh.rotated((1, 2, 3), 1.0)
     scenes = [supple.Scene(gravity=(0, 0, 0)) for _ in range(3)]
-    material = supple.PlaneStressNeoHookean(young=1e5, poisson=0.3)
-    scenes[0].add_cloth(mesh, material, bending)
+    scenes[0].add_cloth(mesh, SOFT, bending)
     start = supple.TriMesh(moved, mesh.triangles, mesh.uv)
-    scenes[1].add_cloth(start, material, bending, rest=turned)
-    scenes[2].add_cloth(start, material, bending, rest="uv")
+    scenes[1].add_cloth(start, SOFT, bending, rest=turned)
+    scenes[2].add_cloth(start, SOFT, bending, rest="uv")
     x = moved + np.random.default_rng(0).normal(0, 0.02, moved.shape)
     plain, *others = (supple.evaluate(scene, x) for scene in scenes)
     for found in others:
@@ -85,7 +78,7 @@ def test_a_rest_shape_counts_wherever_cloth_starts(bending):
 def test_stretched_cloth_goes_back_to_its_rest_shape():
     mesh = supple.sheet(3)
     scene = supple.Scene(gravity=(0, 0, 0))
-    cloth = scene.add_cloth(mesh, supple.PlaneStressNeoHookean(young=1e5, poisson=0.3), rest=0.7 * mesh.uv)
+    cloth = scene.add_cloth(mesh, SOFT, rest=0.7 * mesh.uv)
     scene.pin(cloth, axes="z")
     scene.pin(cloth.where([0]))
     scene.pin(cloth.where([1]), axes="x")
@@ -95,24 +88,23 @@ def test_stretched_cloth_goes_back_to_its_rest_shape():
 
 def test_a_rolled_pattern_is_flat_at_rest():
     """A tube cut from a sheet: without bending at rest where it is a tube, with it where the pattern is."""
-    tube = supple.tube(0.2, 0.5, (12, 4))
-    material = supple.PlaneStressNeoHookean(young=1e5, poisson=0.3)
+    tube = supple.tube(0.2, 0.363, 24)  # equilateral
     energies = []
     for options in ({}, {"rest": "uv"}, {"bending": supple.HingeBending(1e-3)}):
         scene = supple.Scene(gravity=(0, 0, 0))
-        scene.add_cloth(tube, material, **options)
+        scene.add_cloth(tube, SOFT, **options)
         energies.append(supple.evaluate(scene, tube.points).stored_energy)
-    assert energies[0] == energies[2] == 0
+    np.testing.assert_allclose((energies[0], energies[2]), 0, atol=1e-20)
     scene = supple.Scene(gravity=(0, 0, 0))
-    scene.add_cloth(tube, material, supple.HingeBending(1e-3), rest="uv")
+    scene.add_cloth(tube, SOFT, supple.HingeBending(1e-3), rest="uv")
     plate = 0.5 * 1e-3 / 0.2**2 * tube.area
     bent = supple.evaluate(scene, tube.points).stored_energy - energies[1]
-    assert bent == pytest.approx(plate, rel=0.1)
+    assert bent == pytest.approx(plate, rel=0.03)
 
 
 def balloon(pressure, resolution=4, radius=0.5, thickness=1e-3, ramp=None):
     scene = supple.Scene(gravity=(0, 0, 0))
-    material = supple.PlaneStressNeoHookean(young=1e6, poisson=0.3)
+    material = supple.PlaneStressStVK(young=1e6, poisson=0.3)
     cloth = scene.add_cloth(supple.sphere(radius, resolution), material, thickness=thickness)
     scene.add_pressure(cloth, pressure, ramp)
     ends = [int(np.argmax(cloth.points @ d)) for d in np.eye(3)]
@@ -121,7 +113,7 @@ def balloon(pressure, resolution=4, radius=0.5, thickness=1e-3, ramp=None):
     return scene, cloth
 
 
-def test_an_inflated_sphere_is_a_neo_hookean_balloon():
+def test_an_inflated_sphere_is_a_balloon():
     """p = h ψ'(λ)/(R λ²) with the energy ψ of equal stretches λ."""
     R, h, p = 0.5, 1e-3, 500.0
     scene, cloth = balloon(p)
@@ -191,12 +183,13 @@ def test_wind_pushes_a_plate_by_its_drag_and_lift():
 
 def test_a_falling_sheet_reaches_its_terminal_velocity():
     scene = supple.Scene(quasistatic=False, dt=1 / 30)
-    cloth = scene.add_cloth(supple.sheet(2, plane="xz"), MEMBRANE, density=0.2)
+    one = supple.TriMesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])  # a sheet would fold as it falls
+    cloth = scene.add_cloth(one, MEMBRANE, density=0.2)
     scene.add_wind((0, 0, 0), drag=1.0, lift=0.0)
-    *_, frame = supple.simulate(scene, supple.PBNG(iterations=2), frames=40)
+    *_, frame = supple.simulate(scene, "pbng", frames=40, tolerance=1e-8)
     expected = np.sqrt(2 * 0.2 * 9.81 / 1.2)
     np.testing.assert_allclose(frame.velocities[:, 1], -expected, rtol=1e-2)
-    assert cloth.masses.sum() == pytest.approx(0.2)
+    assert cloth.masses.sum() == pytest.approx(0.1)
 
 
 def test_wind_has_no_equilibrium():
@@ -222,7 +215,9 @@ def test_pieces_are_sewn_together_by_distance():
 def test_cloth_hangs_from_a_solid():
     """In one scene: cells of both kinds are counted, evaluated and pictured together."""
     scene = supple.Scene()
-    block = scene.add_solid(supple.block(2, (0.2, 0.2, 0.2), (0, 0.5, -0.1)), supple.Corotated(1e5, 0.3))
+    block = scene.add_solid(
+        supple.block(2, (0.2, 0.2, 0.2), (0, 0.5, -0.1)), supple.Corotated(young=1e5, poisson=0.3)
+    )
     cloth = scene.add_cloth(supple.sheet((2, 4), (0.2, 0.5)), MEMBRANE, name="curtain")
     scene.attach(cloth.where(lambda X: X[:, 1] >= 0.5), block, stiffness=1e3)
     scene.pin(block.where(lambda X: X[:, 1] >= 0.7), name="ceiling")

@@ -22,6 +22,7 @@ from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
 from supple.scene.support import refuse_falling
+from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
 
@@ -95,7 +96,7 @@ def assembled(scene: Scene) -> Model:
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations) + further_terms(scene),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
@@ -246,7 +247,7 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
     """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
     groups: dict[Any, list[Body]] = {}
     for body in bodies:
-        groups.setdefault((type(body), type(body.material)), []).append(body)
+        groups.setdefault(body.group, []).append(body)
     return list(groups.values())
 
 
