@@ -2,6 +2,7 @@
 
 A quarter of the block is solved, with cells that are finer towards the point of contact. Its sides are free
 and its bottom is held, which the theory of half-spaces does not know: the force is larger by about 0.6 a/L.
+Linear tetrahedra are too stiff by a part that falls as 1/cells; `extrapolated` is without it.
 """
 
 from __future__ import annotations
@@ -58,9 +59,16 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
     }
 
 
+def extrapolated(rows: list[dict]) -> float:
+    """The ratio of the force to Hertz's without what falls as 1/cells, from the last two runs."""
+    coarse, fine = rows[-2:]
+    change = fine["cells"] * fine["ratio"] - coarse["cells"] * coarse["ratio"]
+    return change / (fine["cells"] - coarse["cells"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", default="6,8,12,16", help="along an edge, one run each")
+    parser.add_argument("--cells", default="8,12,16", help="along an edge, one run each")
     parser.add_argument("--depth", type=float, default=0.02)
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "contact.json")
     given = parser.parse_args()
@@ -68,7 +76,12 @@ def main() -> None:
     for cells in map(int, given.cells.split(",")):
         rows.append(indent(cells, given.depth))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    given.to.write_text(json.dumps({"hertz": rows}, indent=2) + "\n")
+    figures = {
+        "hertz": rows,
+        "extrapolated": extrapolated(rows),
+        "half_space": 1 + 0.6 * rows[-1]["radius"] / 2,
+    }
+    given.to.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,10 @@ class WithObstacles:
         closed surface, such as `load_surface("mannequin.obj")`.
 
         It rests where it is, or is moved by a motion such as `Translate(...)`, as pins are; that must not
-        deform it. friction: Coulomb's coefficient μ, 0 for none; what sticks does so for ever. The name is
-        that of its forces in reports; without one it is "obstacle0", "obstacle1", ...
+        deform it. Where it moves further in a step of time, or of the `steps` of an equilibrium, than it is
+        thick, it leaves behind what it should push. friction: Coulomb's coefficient μ, 0 for none; what
+        sticks does so for ever. The name is that of its forces in reports; without one it is "obstacle0",
+        "obstacle1", ...
         """
         if isinstance(shape, TriMesh):
             shape = SurfaceShape(shape)
