@@ -37,6 +37,8 @@ from supple.materials import (
     TransverseStVK,
     WovenStVK,
     Yeoh,
+    measured,
+    measured_density,
     register_material,
 )
 from supple.meshes import (
@@ -47,6 +49,7 @@ from supple.meshes import (
     bar,
     block,
     disc,
+    fibres_between,
     load_mesh,
     load_surface,
     merge_meshes,

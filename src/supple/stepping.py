@@ -77,7 +77,7 @@ class Stepping:
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
-        self._history, self._watch, self._began = history, watch, began
+        self._keeps_history, self._watch, self._began = history, watch, began
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_budget is not None
@@ -126,7 +126,7 @@ class Stepping:
             reports.append(self._iterate(steps[: self._unseen], forces))
         for time, aim in steps[self._unseen :]:
             self._begin_step(time, aim, forces)
-            limits = self._history, self._watch, self._take_began()
+            limits = self._keeps_history, self._watch, self._take_began()
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False

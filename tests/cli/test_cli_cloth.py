@@ -100,7 +100,7 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
     said = supple("inspect", write_scene(tmp_path, text))
     assert "must have either stiffness, or young and poisson; it has young" in said.output
     said = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "stiffness = 0")))
-    assert "there is no body 'sail'; the scene has 'flag'" in said.output
+    assert "pin[0].cloth: there is no cloth 'sail'; the scene has 'flag'" in said.output
     assert "none.obj" in said.output
 
 

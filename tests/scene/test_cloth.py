@@ -88,18 +88,18 @@ def test_stretched_cloth_goes_back_to_its_rest_shape():
 
 def test_a_rolled_pattern_is_flat_at_rest():
     """A tube cut from a sheet: without bending at rest where it is a tube, with it where the pattern is."""
-    tube = supple.tube(0.2, 0.5, (12, 4))
+    tube = supple.tube(0.2, 0.363, 24)  # equilateral
     energies = []
     for options in ({}, {"rest": "uv"}, {"bending": supple.HingeBending(1e-3)}):
         scene = supple.Scene(gravity=(0, 0, 0))
         scene.add_cloth(tube, SOFT, **options)
         energies.append(supple.evaluate(scene, tube.points).stored_energy)
-    assert energies[0] == energies[2] == 0
+    np.testing.assert_allclose((energies[0], energies[2]), 0, atol=1e-20)
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_cloth(tube, SOFT, supple.HingeBending(1e-3), rest="uv")
     plate = 0.5 * 1e-3 / 0.2**2 * tube.area
     bent = supple.evaluate(scene, tube.points).stored_energy - energies[1]
-    assert bent == pytest.approx(plate, rel=0.1)
+    assert bent == pytest.approx(plate, rel=0.03)
 
 
 def balloon(pressure, resolution=4, radius=0.5, thickness=1e-3, ramp=None):
@@ -183,12 +183,13 @@ def test_wind_pushes_a_plate_by_its_drag_and_lift():
 
 def test_a_falling_sheet_reaches_its_terminal_velocity():
     scene = supple.Scene(quasistatic=False, dt=1 / 30)
-    cloth = scene.add_cloth(supple.sheet(2, plane="xz"), MEMBRANE, density=0.2)
+    one = supple.TriMesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])  # a sheet would fold as it falls
+    cloth = scene.add_cloth(one, MEMBRANE, density=0.2)
     scene.add_wind((0, 0, 0), drag=1.0, lift=0.0)
-    *_, frame = supple.simulate(scene, supple.PBNG(iterations=2), frames=40)
+    *_, frame = supple.simulate(scene, "pbng", frames=40, tolerance=1e-8)
     expected = np.sqrt(2 * 0.2 * 9.81 / 1.2)
     np.testing.assert_allclose(frame.velocities[:, 1], -expected, rtol=1e-2)
-    assert cloth.masses.sum() == pytest.approx(0.2)
+    assert cloth.masses.sum() == pytest.approx(0.1)
 
 
 def test_wind_has_no_equilibrium():
@@ -214,7 +215,9 @@ def test_pieces_are_sewn_together_by_distance():
 def test_cloth_hangs_from_a_solid():
     """In one scene: cells of both kinds are counted, evaluated and pictured together."""
     scene = supple.Scene()
-    block = scene.add_solid(supple.block(2, (0.2, 0.2, 0.2), (0, 0.5, -0.1)), supple.Corotated(1e5, 0.3))
+    block = scene.add_solid(
+        supple.block(2, (0.2, 0.2, 0.2), (0, 0.5, -0.1)), supple.Corotated(young=1e5, poisson=0.3)
+    )
     cloth = scene.add_cloth(supple.sheet((2, 4), (0.2, 0.5)), MEMBRANE, name="curtain")
     scene.attach(cloth.where(lambda X: X[:, 1] >= 0.5), block, stiffness=1e3)
     scene.pin(block.where(lambda X: X[:, 1] >= 0.7), name="ceiling")

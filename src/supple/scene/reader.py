@@ -28,7 +28,6 @@ from supple.scene.schema import (
     Target,
     Traction,
     Vary,
-    Where,
     Wind,
 )
 from supple.scene.tables import Table
@@ -133,7 +132,7 @@ class Reader:
         return self.mistakes.attempt(f"{field}.render", lambda: render.make(self.folder, solid.mesh))
 
     def _pin(self, field: str, pin: Pin) -> None:
-        vertices = self._vertices(field, pin.body, pin.where)
+        vertices = self._vertices(field, pin)
         motions = self._motions(field, pin.motion)
         if vertices is not None and motions is not None:
             motion = Compose(motions) if motions else None
@@ -158,7 +157,7 @@ class Reader:
             )
 
     def _wind(self, field: str, entry: Wind) -> None:
-        chosen = [self._body(f"{field}.bodies", name) for name in entry.bodies]
+        chosen = [self._body(field, name, "bodies") for name in entry.bodies]
         bodies = [body for body in chosen if body is not None]
         ramp = self._ramp(f"{field}.ramp", entry.ramp)
         options = entry.model_dump(include={"drag", "lift", "density"})
@@ -170,7 +169,7 @@ class Reader:
         self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
     ) -> None:
         vertices, ramp = (
-            self._vertices(field, entry.body, entry.where),
+            self._vertices(field, entry),
             self._ramp(f"{field}.ramp", entry.ramp),
         )
         if vertices is not None:
@@ -190,7 +189,7 @@ class Reader:
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry.body, entry.where)
+        a = self._vertices(field, entry)
         b: Any = None
         if entry.to is not None:
             b = entry.to.points
@@ -201,41 +200,41 @@ class Reader:
         self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
 
     def _spring(self, field: str, entry: Spring) -> None:
-        a = self._vertices(field, entry.body, entry.where)
+        a = self._vertices(field, entry)
         b: Any = entry.to.points
         if b is None:
-            b = self._vertices(f"{field}.to", entry.to.body, entry.to.where)
+            b = self._vertices(f"{field}.to", entry.to)
         if a is not None and b is not None:
             options = entry.model_dump(include={"stiffness", "rest_length"})
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
     def _vary(self, field: str, entry: Vary) -> None:
-        body, ramp = self._body(field, entry.body), self._ramp(f"{field}.ramp", entry.ramp)
+        body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
         if body is not None and ramp is not None:
             self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:
-            return self._body(field, to.body)
-        return self._vertices(field, to.body, to.where)
+            return self._body(field, to.body, to.key)
+        return self._vertices(field, to)
 
-    def _vertices(self, field: str, solid: str | None, where: Where | None) -> VertexSet | None:
-        body = self._body(field, solid)
+    def _vertices(self, field: str, entry: Any) -> VertexSet | None:
+        """The vertices that an entry chooses by the name of a body and `where`."""
+        body, where = self._body(field, entry.body, entry.key), entry.where
         if body is None:
             return None
         if where is None:
             return body.all
         return self.mistakes.attempt(f"{field}.where", lambda: body.where(where.selection()))
 
-    def _body(self, field: str, name: str | None) -> Body | None:
+    def _body(self, field: str, name: str | None, key: str) -> Body | None:
+        """The body of a name, or the only one; key: what the entry calls it."""
         if name is None and len(self.bodies) == 1:
             (name,) = self.bodies
         if name is None:
-            self.mistakes.add(f"{field}.solid", f"is missing. Name one of {listed(self.bodies)}.")
+            self.mistakes.add(f"{field}.{key}", f"is missing. Name one of {listed(self.bodies)}.")
             return None
         if name not in self.bodies:
-            self.mistakes.add(
-                f"{field}.solid",
-                f"there is no body {name!r}; the scene has {listed(self.bodies) or 'none'}.",
-            )
+            known = listed(self.bodies) or "none"
+            self.mistakes.add(f"{field}.{key}", f"there is no {key} {name!r}; the scene has {known}.")
         return self.bodies.get(name)

@@ -11,26 +11,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
-from supple.scene import adding, loads
-from supple.scene.attachments import Attachment, attachment
+from supple.scene import adding
+from supple.scene.attachments import Attachment
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.checks import Vector, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.loading import Loaded
 from supple.scene.loads import Inflation, Load, Wind
 from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
 from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
-from supple.scene.springs import SpringSet, spring_set
+from supple.scene.springs import SpringSet
 from supple.scene.terms import TermMaker
+from supple.scene.ties import WithTies
 from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene(WithObstacles):
+class Scene(Loaded, WithObstacles, WithTies):
     """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
@@ -171,105 +173,6 @@ class Scene(WithObstacles):
             raise SceneError(f"There is already a pin named {name!r}; names must differ.")
         self.pins.append(Pin(chosen, motion, directions, name))
 
-    def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
-        """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.
-
-        ramp: what part of it acts at a time, `Ramp(times=(0, 1), fractions=(0, 1))` or any function of the
-        time [s]; all of it, always, unless given. An equilibrium has what acts in the end.
-        """
-        chosen = self._vertices(vertices)
-        newtons = array(force, "force [N]").copy()
-        if newtons.shape == (3,):
-            newtons = np.tile(newtons / len(chosen), (len(chosen), 1))
-        if newtons.shape != (len(chosen), 3):
-            raise SceneError(
-                f"force must be a total (3,) or one for each of the {len(chosen)} vertices, "
-                f"({len(chosen)}, 3); got shape {newtons.shape}."
-            )
-        self.loads.append(Load(chosen, newtons, check_ramp(ramp)))
-
-    def add_traction(
-        self, vertices: VertexSet | Body, traction: ArrayLike, ramp: AnyRamp | None = None
-    ) -> None:
-        """A traction (3,) [Pa] on all surface triangles whose three vertices are chosen; ramp as in
-        `add_force`.
-
-        A dead load: its direction and its total, traction × area at rest, do not change as the body deforms.
-        """
-        chosen = self._vertices(vertices)
-        pascals = np.array(vector(traction, "traction [Pa]"))
-        self.loads.append(Load(chosen, loads.tractions(chosen, pascals), check_ramp(ramp)))
-
-    def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
-        """A pressure [Pa] that pushes outwards on all surface triangles whose three vertices are chosen,
-        wherever they turn, as air inside does: the energy -p V; ramp as in `add_force`.
-
-        The surface must be closed, such as that of a `sphere`, a `pillow` or a solid, or pinned along its
-        edges; what is outside is told by the order of vertices, counter-clockwise seen from there.
-        """
-        self.inflations.append(loads.inflation(self._vertices(vertices), pressure, ramp))
-
-    def add_wind(
-        self,
-        velocity: Vector,
-        *bodies: Body,
-        drag: float = 1.0,
-        lift: float = 0.5,
-        density: float = 1.2,
-        ramp: AnyRamp | None = None,
-    ) -> None:
-        """Air that moves with a velocity (3,) [m/s] and pulls at the surfaces of bodies, all of those that
-        there are unless given: f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, where w is the
-        wind relative to it and n its normal on the lee side. drag, lift: C_D and C_L; density: ρ of the air
-        [kg/m³]. For dynamic scenes: it is taken where a step begins and stays until its end.
-        """
-        chosen = [self._vertices(body).body for body in bodies] or self.bodies
-        self.winds.append(loads.wind(chosen, velocity, drag, lift, density, ramp))
-
-    def attach(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike | None = None,
-        *,
-        stiffness: float,
-        normal: ArrayLike | None = None,
-        tangent_stiffness: float | None = None,
-        keep_offset: bool = False,
-        within: float | None = None,
-    ) -> None:
-        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
-
-        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
-        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
-        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
-        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
-        of the vertices b in place of the one in order, no farther away at rest.
-        """
-        if isinstance(b, VertexSet | Body):
-            self._vertices(b)
-        self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
-        )
-
-    def add_springs(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike,
-        *,
-        stiffness: ArrayLike,
-        rest_length: ArrayLike | None = None,
-    ) -> None:
-        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
-
-        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
-        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
-        at rest.
-        """
-        if isinstance(b, VertexSet | Body):
-            b = self._vertices(b)
-        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
-
     def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
         """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
         the material has, `scene.vary(muscle, "activation", Ramp(times=(0, 1), fractions=(0, 1)))`.
@@ -281,13 +184,6 @@ class Scene(WithObstacles):
         if any(each.body is body and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
         self.varied.append(varied(body, parameter, ramp))
-
-    def add_term(self, make: TermMaker) -> None:
-        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
-        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
-        if not callable(make):
-            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
-        self.further.append(make)
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

@@ -287,7 +287,24 @@ def composed(tables: list[Motion]) -> motions.Motion:
     return motions.Compose(tuple(table.make() for table in tables))
 
 
-class _OfBody(Table):
+class _Naming:
+    """What names a solid or cloth."""
+
+    solid: str | None
+    cloth: str | None
+
+    @property
+    def key(self) -> str:
+        """The key that names it."""
+        return "cloth" if self.cloth is not None else "solid"
+
+    @property
+    def body(self) -> str | None:
+        """Its name, None where it is left out."""
+        return self.solid if self.cloth is None else self.cloth
+
+
+class _OfBody(_Naming, Table):
     solid: StrictStr | None = Field(
         None, description="Name of the solid; may be left out where there is only one body."
     )
@@ -298,11 +315,6 @@ class _OfBody(Table):
         if self.solid is not None and self.cloth is not None:
             raise ValueError("must name a solid or cloth, not both.")
         return self
-
-    @property
-    def body(self) -> str | None:
-        """Of either kind."""
-        return self.cloth if self.solid is None else self.solid
 
 
 class _OnBody(_OfBody):
@@ -397,7 +409,7 @@ class Wind(Table):
     ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
 
 
-class Target(Choice):
+class Target(_Naming, Choice):
     """What vertices are attached to."""
 
     further = ("where",)
@@ -407,11 +419,6 @@ class Target(Choice):
     cloth: StrictStr | None = Field(None, description="Other cloth, in place of a solid.")
     points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
     where: Where | None = Field(None, description="Vertices of the body, paired in order with the others.")
-
-    @property
-    def body(self) -> str | None:
-        """Of either kind."""
-        return self.cloth if self.solid is None else self.solid
 
 
 class Attach(_OnBody):
@@ -459,7 +466,7 @@ class Obstacle(Table):
     motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
 
 
-class SpringEnd(Choice):
+class SpringEnd(_Naming, Choice):
     """What springs lead to."""
 
     further = ("where",)
@@ -469,11 +476,6 @@ class SpringEnd(Choice):
     cloth: StrictStr | None = Field(None, description="Cloth, in place of a solid.")
     points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
     where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
-
-    @property
-    def body(self) -> str | None:
-        """Of either kind."""
-        return self.cloth if self.solid is None else self.solid
 
 
 class Spring(_OnBody):

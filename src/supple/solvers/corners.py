@@ -15,11 +15,11 @@ from supple.terms.constraint import constraint_of_corners
 from supple.terms.elastic import (
     corner_count,
     corners,
-    from_start,
     material_at,
     rest_volume,
     shape_gradients,
 )
+from supple.terms.straining import from_start
 
 spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
 """M gᵢ for all corners: how a derivative M = ∂C/∂F acts on them, ∂C/∂xᵢ = M gᵢ."""

@@ -22,6 +22,9 @@ anything."""
 NEWTON_SWEEPS = 100
 """Sweeps in the time of the first Newton step, about."""
 
+ON_DEVICES = 4
+"""How many times as many sweeps a Newton step takes the time of on a device."""
+
 
 class Forecast:
     """The rate of log(imbalance) over the latest looks, carried on to an aim."""

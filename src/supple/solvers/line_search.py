@@ -22,18 +22,23 @@ WORTHWHILE = 1.3
 LONGEST = 64.0
 """Largest t of a step that is doubled."""
 
-QUARTERINGS = 12
-"""Steps that are tried along a direction of negative curvature, each a quarter of the last. The first suits
-waves as long as a body, the last ones an element alone."""
+QUARTERINGS = 8
+"""Steps that are tried along a direction of negative curvature, each a quarter of the last."""
 
 Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
 
 
+def copy_of_u(problem: Problem) -> np.ndarray:
+    """Records, where kernels see them."""
+    copy = problem.zeros(problem.u.shape)
+    problem.device.assign(copy, problem.u)
+    return copy
+
+
 def line(problem: Problem, d: np.ndarray) -> Move:
     """The straight path from the problem's u along records d (n + 1, 4) [m]."""
-    start, nothing = problem.zeros(problem.u.shape), problem.zeros(problem.u.shape)
-    problem.device.assign(start, problem.u)
+    start, nothing = copy_of_u(problem), problem.zeros(problem.u.shape)
     return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 

@@ -38,6 +38,9 @@ from supple.terms import limit_step
 ANDERSON = Anderson()
 """The acceleration that PBNG has unless another is asked for."""
 
+DETECTION = 10
+"""Sweeps after which vertices find anew what they may touch, whoever asks for how many at once."""
+
 
 class Visit(NamedTuple):
     """Move the vertices of a batch: xᵢ += ω t Aᵢ⁻¹ fᵢ, t ≤ 1 such that no energy becomes infinite."""
@@ -123,6 +126,7 @@ class PBNGRun(Run):
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem, self.options = problem, options
+        self._since = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
@@ -158,16 +162,33 @@ class PBNGRun(Run):
     def advance(self, count: int) -> None:
         """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
         to the next."""
-        p = self.problem
-        if p.layout.version != self._version:
+        if self.problem.layout.version != self._version:
             self._see_stencils()
+        if not self.problem.contacts:
+            self._sweep(count)
+            return
+        while count > 0:
+            some = min(count, DETECTION - self._since)
+            self._sweep(some)
+            count, self._since = count - some, self._since + some
+            if self._since == DETECTION:
+                self._find_planes()
+
+    def _find_planes(self) -> None:
+        """Of obstacles, anew, which may move u."""
+        p, self._since = self.problem, 0
+        p.contacts.detect()
+        for records in self.acceleration.follows:
+            p.device.assign(records, p.u)
+
+    def _sweep(self, count: int) -> None:
+        p = self.problem
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         bounds, clamps = colour_bounds(colours, 0), p.contacts.clamp(*self.acceleration.follows)
         sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
         phases = count * (self.colours + acceleration.phases + p.contacts.phases)
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
-        p.contacts.detect()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -1,7 +1,6 @@
 """Elements made of a material: Σ V ψ(F), with a deformation gradient F that is constant in each of them.
 
-What they are, tetrahedra or triangles, is told by how many corners they have and by their `measure` of
-deformation; the rest is the same for all.
+What they are, tetrahedra or triangles, is told by their corners and their `measure` of deformation.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from supple.kernels import (
     unrolled,
 )
 from supple.materials import (
+    by_element,
     hessian_bound,
     psi,
     step_limit,
@@ -38,6 +38,7 @@ from supple.materials import (
     vertex_response,
 )
 from supple.terms.parameters import packed, placed
+from supple.terms.straining import from_rest, rest_gradient
 from supple.terms.term import (
     Elemental,
     Elements,
@@ -74,12 +75,7 @@ class Elastic(Elemental):
     """What kernels get."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "material", self.material.by_element(len(self.vertices)))
-
-    def deformations(self, displacements: np.ndarray) -> np.ndarray:
-        """F (m, 3, 3) at displacements (n, 3) [m] of all vertices."""
-        moved = displacements[self.vertices]
-        return np.eye(3) + np.einsum("eai,eaj->eij", moved - moved[:, :1], self.gradients)
+        object.__setattr__(self, "material", by_element(self.material, len(self.vertices)))
 
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
         element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
@@ -152,11 +148,6 @@ displacement_gradient = unrolled(
 """Σ xₐ gₐᵀ, a 9-tuple, of what the corners have: without rounding that grows with the distance from 0."""
 
 
-@generic
-def rest_gradient(rows, g):
-    """Σ Xₐ gₐᵀ of the rest positions, a 9-tuple: what `displacement_gradient` changes."""
-
-
 @rest_gradient.of(ElasticRows)
 def _identity(rows, g):
     zero = 0.0 * g[0][0]
@@ -174,27 +165,6 @@ def shape_gradients(rows, row):
 def corner_vectors(rows, row, u, ui):
     """The vectors of all corners, the visiting one's first."""
     return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
-
-
-@generic
-def from_rest(rows, row, x):
-    """Displacements of the corners of elements from where these are undeformed, given those from where the
-    vertices have none, but for a translation: the same, unless elements are strained where bodies start."""
-
-
-@generic
-def from_start(rows, row, x):
-    """The reverse of `from_rest`."""
-
-
-@from_rest.of(tuple)
-def _from_rest(rows, row, x):
-    return x
-
-
-@from_start.of(tuple)
-def _from_start(rows, row, x):
-    return x
 
 
 @physics

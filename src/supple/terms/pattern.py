@@ -9,8 +9,9 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, sub
 from supple.kernels import physics, stream
-from supple.terms.elastic import ElasticRows, from_rest, from_start
+from supple.terms.elastic import ElasticRows
 from supple.terms.frames import flattened, pattern_frames, pattern_gradients
+from supple.terms.straining import from_rest, from_start
 from supple.terms.term import Visits, others_first
 from supple.terms.triangle import TriangleElasticity, TriangleRows, in_plane, refuse_unsuited
 

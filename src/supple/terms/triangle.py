@@ -17,7 +17,8 @@ from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer,
 from supple.kernels import physics
 from supple.materials import suits_sheets, table_of
 from supple.terms.constraint import positive_part
-from supple.terms.elastic import Elastic, ElasticRows, measure, rest_gradient
+from supple.terms.elastic import Elastic, ElasticRows, measure
+from supple.terms.straining import rest_gradient
 from supple.terms.term import Elements
 
 
