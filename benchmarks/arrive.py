@@ -51,6 +51,9 @@ PEER_CASES = {"bar 9K": (20, 7, 1e8), "cube 9K": (1, 20, 1e6), "bar 40K": (20, 1
 SHORTER = 0.4
 """Part of the limit that is allowed to sweeps alone: where they do not arrive soon, they do not for long."""
 
+AT_REST = 1e-9
+"""Energies [J] below which a body is at rest."""
+
 SCALING = "bar 4K", "bar 40K", "bar 300K"
 """Solved by the default once more, each in a process of its own, for what they take per vertex."""
 
@@ -162,7 +165,8 @@ def arrived(found: dict[str, Any], mine: dict[str, Any]) -> bool:
     """Whether a solve ended well, and no higher than the default by a thousandth."""
     if found.get("outcome") != "converged":
         return False
-    return found["energy"] <= mine["energy"] + 1e-3 * max(abs(mine["energy"]), abs(found["energy"]))
+    size = max(abs(mine["energy"]), abs(found["energy"]), AT_REST)
+    return found["energy"] <= mine["energy"] + 1e-3 * size
 
 
 def table(figures: dict[str, Any]) -> str:
@@ -189,7 +193,32 @@ def table(figures: dict[str, Any]) -> str:
     ratio = mean_ratio(figures)
     if ratio is not None:
         lines += ["", f"Geometric mean of the better of the two before, over the default: {ratio:.1f}."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *scaling_table(figures), "", *peer_table(figures)])
+
+
+def scaling_table(figures: dict[str, Any]) -> list[str]:
+    """What a bar takes per vertex; linear iterations are in the notes."""
+    lines = [
+        "| bar 20:1:1 | steps | CPU ms per vertex | memory per vertex |",
+        "|---|---|---|---|",
+    ]
+    for found in figures["scaling"].values():
+        n = found["vertices"]
+        per = f"{1e3 * found['cpu'] / n:.2g} | {found['memory'] / n / 1024:.0f} KiB"
+        lines.append(f"| {n:,} vertices | {found['notes'][0]} | {per} |")
+    return lines
+
+
+def peer_table(figures: dict[str, Any]) -> list[str]:
+    """CPU seconds of supple and its peers; > and wall seconds where a limit ended them."""
+    lines = ["| log_neo_hookean | vertices | supple | FElupe | torch-fem |", "|---|---|---|---|---|"]
+    for case, found in figures["peers"].items():
+        told = [
+            f"{f['cpu']:.2g}" if "cpu" in f else f">{f['wall']:.0f} (wall)" if "wall" in f else "–"
+            for f in (found.get(peer, {}) for peer in ("supple", "felupe", "torch-fem"))
+        ]
+        lines.append(f"| {case} | {found['supple']['vertices']:,} | {' | '.join(told)} |")
+    return lines
 
 
 def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
@@ -197,15 +226,17 @@ def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
     if not exact or not newton or not {exact["outcome"], newton["outcome"]} <= {"converged", "precision"}:
         return "–"
     size = max(abs(newton["energy"]), abs(exact["energy"]))
-    return "0" if size < 1e-9 else f"{(exact['energy'] - newton['energy']) / size:+.0e}"
+    return "0" if size < AT_REST else f"{(exact['energy'] - newton['energy']) / size:+.0e}"
 
 
 def mean_ratio(figures: dict[str, Any]) -> float | None:
-    """Where neither arrived, the longer of what they spent counts, so that the true ratio is higher."""
+    """Where neither arrived, the longer of what they spent counts, so that the true ratio is higher; where
+    they failed, nothing."""
     logarithms = []
     for found in figures["cases"].values():
         mine = found.get("default 1e-4", {})
-        before = [found[name] for name in ("newton before", "default before") if "cpu" in found.get(name, {})]
+        before = [found[name] for name in ("newton before", "default before") if name in found]
+        before = [other for other in before if other["outcome"] not in ("error", "failed")]
         if not before or mine.get("outcome") != "converged":
             continue
         there = [other["cpu"] for other in before if arrived(other, mine)]

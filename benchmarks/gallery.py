@@ -29,6 +29,7 @@ from supple.asking import method_of
 from supple.runs.saved import SavedRun, open_run
 from supple.runs.text import solver_name
 from supple.view import Shape, film, picture
+from supple.words import say_cells
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCENES, RESULTS = REPOSITORY / "scenes", REPOSITORY / "results" / "gallery"
@@ -144,6 +145,7 @@ def figures_of(run: SavedRun) -> dict[str, Any]:
         "title": run.title,
         "vertices": account["scene"]["vertices"],
         "tets": account["scene"]["tets"],
+        "triangles": account["scene"].get("triangles", 0),
         "solver": solver_name(account),
         "frames": len(frames),
         "iterations": sum(frame["iterations"] for frame in frames),
@@ -178,7 +180,7 @@ def cell(name: str, entry: dict[str, Any]) -> str:
     return f"""<td width="50%" valign="top">
 <img src="{entry["file"]}" alt="{entry["title"]}" width="100%"><br>
 <b>{entry["title"]}</b>, <a href="../../scenes/{name}.toml">{name}.toml</a><br>
-{entry["vertices"]:,} vertices, {entry["tets"]:,} tetrahedra · {frames}{entry["solver"]},
+{entry["vertices"]:,} vertices, {say_cells(entry)} · {frames}{entry["solver"]},
 {entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {entry["seconds"]:.2g} s
 </td>
 """

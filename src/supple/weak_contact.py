@@ -28,6 +28,9 @@ body a vertex is found [e]; the stiffness in parts of E e, E being the largest Y
 SAME = 1e-3
 """Constraints whose weights and normals differ by less than this stay as they are."""
 
+FULL = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
+"""Where the numbers xx yy zz xy xz yz of a symmetric matrix are in it."""
+
 EVERY = 10
 """Iterations after which contacts are found anew."""
 
@@ -118,18 +121,20 @@ class MetReport:
 
 def met(problem: Problem) -> MetReport | None:
     """At the problem's present u; None where bodies do not see each other."""
-    found = [follower for _, follower in problem.model.followers if isinstance(follower, WeakContact)]
+    model = problem.model
+    found = [(k, follower) for k, follower in model.followers if isinstance(follower, WeakContact)]
     if not found:
         return None
-    (contact,) = found
+    ((index, contact),) = found
+    term: Any = model.terms[index]
     x = problem.positions
-    meetings = contact.meetings(x, problem.device.threads)
-    push = contact.stiffness * meetings.strength * (contact.thickness - meetings.distance)
+    C = np.einsum("mk,mki->mi", term.weights, x[term.vertices]) - term.target
+    each = -term.weights[:, :, None] * np.einsum("mij,mj->mi", term.stiffness[:, FULL], C)[:, None, :]
     force = np.zeros_like(x)
-    each = meetings.weights[:, :, None] * (push[:, None] * meetings.normal)[:, None, :]
-    np.add.at(force, meetings.vertices.ravel(), each.reshape(-1, 3))
+    np.add.at(force, term.vertices.ravel(), each.reshape(-1, 3))
     bodies = {}
     for name, own in problem.model.body_vertices:
         fx, fy, fz = map(float, force[own].sum(axis=0))
         bodies[name] = fx, fy, fz
-    return MetReport(len(push), float(max(0.0, -meetings.distance.min(initial=0.0))), bodies)
+    meetings = contact.meetings(x, problem.device.threads)
+    return MetReport(len(C), float(max(0.0, -meetings.distance.min(initial=0.0))), bodies)

@@ -61,13 +61,13 @@ class Levels:
     def sizes(self) -> list[int]:
         return np.diff(self.start).tolist()
 
-    def last_sums(self, values: np.ndarray) -> np.ndarray:
-        """Of values (f,) of the fine rows over all that are in each row of the last level."""
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """(rows,) of values (f,) of the fine rows, over all that are in each coarse row."""
         kept = self.fine_parent >= 0
         sums = np.bincount(self.fine_parent[kept], values[kept], self.rows)
         for first, last in pairwise(self.start[:-1]):
             sums += np.bincount(self.parent[first:last], sums[first:last], self.rows)
-        return sums[self.start[-2] :]
+        return sums
 
 
 def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:

@@ -7,14 +7,10 @@ from typing import Any, NamedTuple
 from supple.kernels import do, each_item, kernel, number, physics, strides
 from supple.linear.inverses import sweep
 
-SHIFT = 1e-9
-"""Part of the stiffness of all its vertices that is added to the diagonal of each row of the last level,
-which is singular for bodies that nothing holds."""
-
 
 class Fill(NamedTuple):
     """A row of 6×6 blocks of a level that begins at row `first`, as six rows of a square matrix; shift
-    (rows,): what is added to the diagonal."""
+    (rows,), of all coarse rows: what is added to the diagonal."""
 
     A: Any
     first: Any
@@ -38,7 +34,7 @@ def _fill(work, place):
             for b in range(6):
                 square[6 * row + a, 6 * column + b] = A.blocks[k, 6 * a + b]
     for i in range(6 * row, 6 * row + 6):
-        square[i, i] += work.shift[row]
+        square[i, i] += work.shift[first + row]
 
 
 class Pivot(NamedTuple):

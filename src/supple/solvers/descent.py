@@ -24,18 +24,9 @@ from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.line_search import (
-    Move,
-    Reached,
-    Start,
-    backtrack,
-    copy_of_u,
-    expand,
-    falls,
-    first_lower,
-    line,
-)
+from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
+from supple.solvers.moves import line, present
 from supple.solvers.pbng import PBNG
 from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.rotation_path import RotationPath
@@ -222,7 +213,7 @@ class NewtonPCG:
             return self._leave_balance(balance)
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
-        begin, start = copy_of_u(self.problem), Start.of(self.problem, balance.residual)
+        begin, start = present(self.problem), Start.of(self.problem, balance.residual)
         floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
         accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
         direction = self.linear.direction(accuracy, floor)
@@ -246,7 +237,7 @@ class NewtonPCG:
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
-        begin, slope = copy_of_u(self.problem), direction.slope
+        begin, slope = present(self.problem), direction.slope
         move, turn, _ = self._path(direction.d)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
         reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
@@ -265,13 +256,13 @@ class NewtonPCG:
     ) -> Reached | None:  # fmt: skip
         """Along the convex part's d from where the step began, if that goes deeper; then sweeps."""
         self._rescues += 1
-        here = copy_of_u(self.problem)
+        here = present(self.problem)
         if not direction.filtered:
             self._put(begin)
             self.problem.balance()
             deeper, _ = self._go(self.linear.convex(accuracy, floor), start)
             if deeper is not None and (reached is None or deeper.energy < reached.energy):
-                here, reached = copy_of_u(self.problem), deeper
+                here, reached = present(self.problem), deeper
         self._put(here)
         PBNG().begin(self.problem).advance(RESCUE_SWEEPS)
         swept = Reached(math.nan, self.problem.energy())
@@ -289,7 +280,7 @@ class NewtonPCG:
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
         """Also down along ±p, from where the step has led."""
-        here, energy = copy_of_u(self.problem), start.energy if reached is None else reached.energy
+        here, energy = present(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
         states = self.problem.states
         downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from supple.problem import Problem
-from supple.problem.records import Follow
 
 ARMIJO = 1e-4
 """Part of the decrease that the slope promises which a step must have."""
@@ -27,19 +24,6 @@ QUARTERINGS = 8
 
 Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
-
-
-def copy_of_u(problem: Problem) -> np.ndarray:
-    """Records, where kernels see them."""
-    copy = problem.zeros(problem.u.shape)
-    problem.device.assign(copy, problem.u)
-    return copy
-
-
-def line(problem: Problem, d: np.ndarray) -> Move:
-    """The straight path from the problem's u along records d (n + 1, 4) [m]."""
-    start, nothing = copy_of_u(problem), problem.zeros(problem.u.shape)
-    return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 
 class Start(NamedTuple):

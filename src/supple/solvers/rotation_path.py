@@ -22,7 +22,7 @@ from supple.linear.pattern import sort_corners
 from supple.problem import Problem
 from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace
-from supple.solvers.line_search import copy_of_u
+from supple.solvers.moves import present
 from supple.solvers.turning import PARTS, gather_pulls, measure_pulls, measure_spins, measure_turns
 from supple.terms.elastic import Elastic
 from supple.terms.term import Elements, Term
@@ -77,7 +77,7 @@ class RotationPath:
 
     def along(self, d: np.ndarray) -> Path:
         """The path from the problem's u in a direction d, records (n + 1, 4) [m] where kernels see them."""
-        start = copy_of_u(self.problem)
+        start = present(self.problem)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
             self._device.run(measure_spins, 1, rows, own, start, d, turning.spins)
