@@ -22,6 +22,11 @@ from supple.materials.parameters import (
 )
 
 
+def _by_name(material: Any) -> dict[str, Any]:
+    """The stored numbers of a material."""
+    return dict(zip(material._fields, material, strict=True))
+
+
 class Material(tuple):
     """An energy density ψ(F). A subclass declares its `parameters`; each is one value for a whole body, or an
     array with one for each element.
@@ -164,9 +169,10 @@ class Material(tuple):
         """Its parameters by name, in the form in which a user gives them."""
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
 
+    _asdict = _by_name  # by which Numba tells named tuples from others
+
     def _replace(self, **changes: Any) -> Self:
-        stored = dict(zip(self._fields, self, strict=True))
-        return self._make((stored | changes).values())
+        return self._make((self._asdict() | changes).values())
 
     def __eq__(self, other: object) -> bool:
         """Whether energy and parameters are the same: the class counts, which a tuple's equality would
