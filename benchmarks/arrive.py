@@ -45,14 +45,17 @@ SOLVES = {
 }
 """Who solves a case, with which solver, to which imbalance. The first one compiles what the third needs."""
 
-PEER_CASES = {"bar 9K": (7, 1e8), "bar 40K": (12, 1e8)}
-"""Bars of 20:1:1 that peers can solve: cells across, Young's modulus [Pa]."""
+PEER_CASES = {"bar 9K": (20, 7, 1e8), "cube 9K": (1, 20, 1e6), "bar 40K": (20, 12, 1e8)}
+"""Bodies that peers can solve: how slender they are, cells across, Young's modulus [Pa]."""
 
 SHORTER = 0.4
 """Part of the limit that is allowed to sweeps alone: where they do not arrive soon, they do not for long."""
 
-LARGE = "bar 300K"
-"""Solved by the default only, to 1e-4."""
+AT_REST = 1e-9
+"""Energies [J] below which a body is at rest."""
+
+SCALING = "bar 4K", "bar 40K", "bar 300K"
+"""Solved by the default once more, each in a process of its own, for what they take per vertex."""
 
 
 class Worker:
@@ -79,25 +82,23 @@ class Worker:
 def wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Cases and solves, in turns."""
     for case in available():
-        if arguments.only and not any(word in case for word in arguments.only):
+        if case == SCALING[-1] or (arguments.only and not any(word in case for word in arguments.only)):
             continue
         for solve, (who, _, _) in SOLVES.items():
-            if (arguments.before or who == "present") and (case != LARGE or solve == "default 1e-4"):
+            if arguments.before or who == "present":
                 yield case, solve
 
 
 def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
     workers: dict[str, Worker] = {}
     left = [pair for pair in wanted(arguments) if pair[1] not in figures["cases"].get(pair[0], {})]
-    most = 3 * arguments.longest  # about: most solves take a small part of what is allowed
     print(f"{len(left)} solves, at most {say_seconds(len(left) * arguments.longest)}", flush=True)
     began = time.monotonic()
     for done, (case, solve) in enumerate(left):
         who, solver, tolerance = SOLVES[solve]
         if who not in workers:
             workers[who] = Worker(arguments.before if who == "before" else None)
-        limit = most if case == LARGE else arguments.longest
-        limit *= SHORTER if solve == "default before" else 1
+        limit = arguments.longest * (SHORTER if solve == "default before" else 1)
         found = workers[who].solve(case=case, solver=solver, tolerance=tolerance, limit=limit)
         figures["cases"].setdefault(case, {})[solve] = found | {"limit": limit}
         save(figures)
@@ -106,14 +107,25 @@ def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
         print(f"{case}, {solve}: {found['outcome']}, {cpu}; about {say_seconds(ahead)} left", flush=True)
 
 
+def measure_scaling(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
+    """What a bar of more and more vertices takes."""
+    for case in SCALING:
+        if case not in figures["scaling"]:
+            limit = 20 * arguments.longest
+            found = Worker(None).solve(case=case, solver="default", tolerance=1e-4, limit=limit)
+            figures["scaling"][case] = found | {"limit": limit}
+            save(figures)
+            print(f"{case}: {found}", flush=True)
+
+
 def measure_peers(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
     """FElupe's and torch-fem's Newton on bars of the same energy, and the default on the same bars."""
-    for case, (cells, young) in PEER_CASES.items():
+    for case, shape in PEER_CASES.items():
         for peer in ("supple", "felupe", "torch-fem"):
             if peer in figures["peers"].get(case, {}):
                 continue
             interpreter = sys.executable if peer == "supple" else arguments.peers
-            command = [interpreter, str(HERE / "arrive_peers.py"), peer, str(cells), str(young)]
+            command = [interpreter, str(HERE / "arrive_peers.py"), peer, *map(str, shape)]
             try:
                 output = subprocess.run(
                     command, capture_output=True, text=True, timeout=arguments.longest_peer, check=False
@@ -153,7 +165,8 @@ def arrived(found: dict[str, Any], mine: dict[str, Any]) -> bool:
     """Whether a solve ended well, and no higher than the default by a thousandth."""
     if found.get("outcome") != "converged":
         return False
-    return found["energy"] <= mine["energy"] + 1e-3 * max(abs(mine["energy"]), abs(found["energy"]))
+    size = max(abs(mine["energy"]), abs(found["energy"]), AT_REST)
+    return found["energy"] <= mine["energy"] + 1e-3 * size
 
 
 def table(figures: dict[str, Any]) -> str:
@@ -180,7 +193,32 @@ def table(figures: dict[str, Any]) -> str:
     ratio = mean_ratio(figures)
     if ratio is not None:
         lines += ["", f"Geometric mean of the better of the two before, over the default: {ratio:.1f}."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *scaling_table(figures), "", *peer_table(figures)])
+
+
+def scaling_table(figures: dict[str, Any]) -> list[str]:
+    """What a bar takes per vertex; linear iterations are in the notes."""
+    lines = [
+        "| bar 20:1:1 | steps | CPU ms per vertex | memory per vertex |",
+        "|---|---|---|---|",
+    ]
+    for found in figures["scaling"].values():
+        n = found["vertices"]
+        per = f"{1e3 * found['cpu'] / n:.2g} | {found['memory'] / n / 1024:.0f} KiB"
+        lines.append(f"| {n:,} vertices | {found['notes'][0]} | {per} |")
+    return lines
+
+
+def peer_table(figures: dict[str, Any]) -> list[str]:
+    """CPU seconds of supple and its peers; > and wall seconds where a limit ended them."""
+    lines = ["| log_neo_hookean | vertices | supple | FElupe | torch-fem |", "|---|---|---|---|---|"]
+    for case, found in figures["peers"].items():
+        told = [
+            f"{f['cpu']:.2g}" if "cpu" in f else f">{f['wall']:.0f} (wall)" if "wall" in f else "–"
+            for f in (found.get(peer, {}) for peer in ("supple", "felupe", "torch-fem"))
+        ]
+        lines.append(f"| {case} | {found['supple']['vertices']:,} | {' | '.join(told)} |")
+    return lines
 
 
 def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
@@ -188,15 +226,17 @@ def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
     if not exact or not newton or not {exact["outcome"], newton["outcome"]} <= {"converged", "precision"}:
         return "–"
     size = max(abs(newton["energy"]), abs(exact["energy"]))
-    return "0" if size < 1e-9 else f"{(exact['energy'] - newton['energy']) / size:+.0e}"
+    return "0" if size < AT_REST else f"{(exact['energy'] - newton['energy']) / size:+.0e}"
 
 
 def mean_ratio(figures: dict[str, Any]) -> float | None:
-    """Where neither arrived, the longer of what they spent counts, so that the true ratio is higher."""
+    """Where neither arrived, the longer of what they spent counts, so that the true ratio is higher; where
+    they failed, nothing."""
     logarithms = []
     for found in figures["cases"].values():
         mine = found.get("default 1e-4", {})
-        before = [found[name] for name in ("newton before", "default before") if "cpu" in found.get(name, {})]
+        before = [found[name] for name in ("newton before", "default before") if name in found]
+        before = [other for other in before if other["outcome"] not in ("error", "failed")]
         if not before or mine.get("outcome") != "converged":
             continue
         there = [other["cpu"] for other in before if arrived(other, mine)]
@@ -217,13 +257,15 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget what was measured")
     parser.add_argument("--table", action="store_true", help="print the table and solve nothing")
     arguments = parser.parse_args()
-    figures: dict[str, Any] = {"cases": {}, "peers": {}}
+    figures: dict[str, Any] = {"cases": {}, "scaling": {}, "peers": {}}
     if RESULTS.is_file() and not arguments.fresh:
         figures |= json.loads(RESULTS.read_text(encoding="utf-8"))
     if not arguments.table:
         date = datetime.now(UTC).isoformat(timespec="seconds")
         figures |= {"date": date, "limit": arguments.longest, "machine": machine(), "versions": versions()}
         measure(arguments, figures)
+        if not arguments.only:
+            measure_scaling(arguments, figures)
         if arguments.peers:
             measure_peers(arguments, figures)
     print(table(figures))

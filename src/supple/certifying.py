@@ -20,9 +20,9 @@ class Certifying:
 
     def __init__(self, problem: Problem, stop: Stop) -> None:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
-        self._able = problem.copies == 1 and not problem.contacts
+        self._able = problem.copies == 1
         self._timed = stop.time_budget is not None
-        if self._able and self._wanted is not None and not self._timed:
+        if self._able and self._wanted is not None and not self._timed and not problem.contacts:
             prepare(problem)
         self._below = math.inf
         self._saddle: Balance | None = None
@@ -86,8 +86,6 @@ class Certifying:
             ]
         if self._able:
             return self._too_far()
-        if self._problem.contacts:
-            return ["the distance to the equilibrium was not computed: that is for scenes without obstacles"]
         return ["the distance to the equilibrium was not computed: that is for single solves"]
 
     def _too_far(self) -> list[str]:

@@ -212,9 +212,10 @@ class Step:
 class Conditions:
     """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices
     [m]; external forces (n, 3) [N]; one material for each elasticity term, or None for the model's; where to
-    start, (n, 3) [m], or None for the rest positions."""
+    start, (n, 3) [m], or None for the rest positions; time [s]: when it is, for obstacles that move."""
 
     pinned: np.ndarray
     force: np.ndarray
     materials: tuple[Any, ...] | None = None
     start: np.ndarray | None = None
+    time: float = np.inf

@@ -37,6 +37,8 @@ from supple.materials import (
     TransverseStVK,
     WovenStVK,
     Yeoh,
+    measured,
+    measured_density,
     register_material,
 )
 from supple.meshes import (
@@ -47,6 +49,7 @@ from supple.meshes import (
     bar,
     block,
     disc,
+    fibres_between,
     load_mesh,
     load_surface,
     merge_meshes,
@@ -65,6 +68,7 @@ from supple.scene import (
     Box,
     Capsule,
     Cloth,
+    Contact,
     Cylinder,
     Keyframes,
     Obstacle,
@@ -101,8 +105,9 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    register_solver,
 )
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import HingeBending, IsometricBending
+from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric

@@ -205,7 +205,8 @@ def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, M
 def _shape(result: Result) -> Shape:
     from supple.view.picture import Shape
 
-    return Shape(np.asarray(result.positions, float), _caption(result), result.step)
+    when = getattr(result, "time", np.inf)
+    return Shape(np.asarray(result.positions, float), _caption(result), result.step, time=when)
 
 
 def _caption(result: Result) -> str:

@@ -131,7 +131,7 @@ def equilibrium(
     time_budget [s] and distance (of every body to the equilibrium, relative to its size) one by one; then
     tolerance and distance are 1e-4 unless given, also beside the others, and None for none. A scene file says
     all of these where the call does not. compute: a `Compute`, or its device, precision and threads one by
-    one. history: record residual and energy after every iteration. watch: called with iteration, imbalance
+    one. history: keep residual and energy after every iteration. watch: called with iteration, imbalance
     and seconds whenever the solve looks."""
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)

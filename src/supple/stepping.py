@@ -62,8 +62,8 @@ def total_damping(solver: Solver, damping: float) -> float:
 class Stepping:
     """A problem on its way from frame to frame; index: frames that are done.
 
-    Everything here is for all copies of the problem's state at once. What is recorded and watched is the
-    first.
+    Everything here is for all copies of the problem's state at once. What is watched, and has its history
+    kept, is the first.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class Stepping:
         solver: Solver,
         stop: Stop,
         pace: Pace,
-        record: bool = False,
+        history: bool = False,
         watch: Watcher | None = None,
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
-        self._record, self._watch, self._began = record, watch, began
+        self._keeps_history, self._watch, self._began = history, watch, began
         self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_budget is not None
-        looks = limited or record or watch is not None
+        looks = limited or history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
         if not pace.quasistatic:
             refuse_beyond(problem.model, str(problem.dtype), pace.step)
@@ -116,7 +116,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
-        self._history = problem.histories.take()
+        self._remembered = problem.histories.take()
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -126,7 +126,7 @@ class Stepping:
             reports.append(self._iterate(steps[: self._unseen], forces))
         for time, aim in steps[self._unseen :]:
             self._begin_step(time, aim, forces)
-            limits = self._record, self._watch, self._take_began()
+            limits = self._keeps_history, self._watch, self._take_began()
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
@@ -253,7 +253,7 @@ class Stepping:
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
         now = p.histories.take()
-        p.histories.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
+        p.histories.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

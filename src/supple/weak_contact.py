@@ -16,6 +16,7 @@ import numpy as np
 from supple.contact.pairs import Meetings, Surfaces
 from supple.model import Model
 from supple.terms import WeakConstraints
+from supple.words import counted
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -26,6 +27,9 @@ body a vertex is found [e]; the stiffness in parts of E e, E being the largest Y
 
 SAME = 1e-3
 """Constraints whose weights and normals differ by less than this stay as they are."""
+
+FULL = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
+"""Where the numbers xx yy zz xy xz yz of a symmetric matrix are in it."""
 
 EVERY = 10
 """Iterations after which contacts are found anew."""
@@ -61,7 +65,7 @@ class WeakContact:
             vertices=found.vertices.astype(np.int32),
             weights=found.weights,
             target=self.thickness * found.normal,
-            stiffness=self.stiffness * K,
+            stiffness=self.stiffness * found.strength[:, None] * K,
             rest=self.rest,
             capacity=capacity,
         )
@@ -78,14 +82,19 @@ def _alike(old: WeakConstraints, new: WeakConstraints) -> bool:
 
 
 def with_weak_contact(
-    model: Model, triangles: np.ndarray, young: float, thickness: float | None, stiffness: float | None
+    model: Model,
+    triangles: np.ndarray,
+    flat: np.ndarray,
+    young: float,
+    thickness: float | None = None,
+    stiffness: float | None = None,
 ) -> Model:
-    """The model with contact between the triangles (t, 3) of its surfaces; young: the largest modulus E [Pa]
-    of its bodies."""
+    """The model with contact between the triangles (t, 3) of its surfaces; flat (bodies,): those that have no
+    inside; young: the largest modulus E [Pa] of its bodies."""
     body = np.zeros(model.vertices, np.int64)
     for k, (_, own) in enumerate(model.body_vertices):
         body[own] = k
-    surfaces = Surfaces(triangles, body, model.rest, 0.0)
+    surfaces = Surfaces(triangles, body, model.rest, 0.0, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
     reach = max(REACH * edge, thick)
@@ -106,21 +115,26 @@ class MetReport:
     depth: float
     bodies: dict[str, tuple[float, float, float]]
 
+    def __str__(self) -> str:
+        return f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m"
+
 
 def met(problem: Problem) -> MetReport | None:
     """At the problem's present u; None where bodies do not see each other."""
-    found = [follower for _, follower in problem.model.followers if isinstance(follower, WeakContact)]
+    model = problem.model
+    found = [(k, follower) for k, follower in model.followers if isinstance(follower, WeakContact)]
     if not found:
         return None
-    (contact,) = found
+    ((index, contact),) = found
+    term: Any = model.terms[index]
     x = problem.positions
-    meetings = contact.meetings(x, problem.device.threads)
-    push = contact.stiffness * (contact.thickness - meetings.distance)
+    C = np.einsum("mk,mki->mi", term.weights, x[term.vertices]) - term.target
+    each = -term.weights[:, :, None] * np.einsum("mij,mj->mi", term.stiffness[:, FULL], C)[:, None, :]
     force = np.zeros_like(x)
-    each = meetings.weights[:, :, None] * (push[:, None] * meetings.normal)[:, None, :]
-    np.add.at(force, meetings.vertices.ravel(), each.reshape(-1, 3))
+    np.add.at(force, term.vertices.ravel(), each.reshape(-1, 3))
     bodies = {}
     for name, own in problem.model.body_vertices:
         fx, fy, fz = map(float, force[own].sum(axis=0))
         bodies[name] = fx, fy, fz
-    return MetReport(len(push), float(max(0.0, -meetings.distance.min(initial=0.0))), bodies)
+    meetings = contact.meetings(x, problem.device.threads)
+    return MetReport(len(C), float(max(0.0, -meetings.distance.min(initial=0.0))), bodies)

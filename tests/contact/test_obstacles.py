@@ -174,6 +174,34 @@ def test_plates_that_close_squeeze_what_is_between_them():
     np.testing.assert_allclose(forces["below"], (0, -0.1 * YOUNG, 0), rtol=1e-5, atol=1)
 
 
+def test_variations_see_obstacles_where_they_are_at_their_times():
+    scene = supple.Scene(gravity=(0, 0, 0))
+    mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
+    body = scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.0), density=DENSITY)
+    scene.pin(body.where(lambda X: X[:, 1] <= 0))
+    top = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
+    scene.add_obstacle(top, supple.Translate((0, -0.2, 0)))
+    variations = [supple.Variation(time=time) for time in (0.5, 1.0, 0.0)]
+    heights = [r.positions[:, 1].max() for r in supple.equilibria(scene, variations, supple.PBNG())]
+    np.testing.assert_allclose(heights, [0.9, 0.8, 1.0], atol=1e-12)
+
+
+def test_recording_changes_nothing():
+    """With friction, and with an obstacle that is not flat."""
+    scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
+    scene.add_obstacle(supple.Sphere(radius=1, centre=(0.4, -1, 0.5)), friction=0.3)
+    plain, recorded = (
+        list(
+            supple.simulate(
+                scene, supple.PBNG(), frames=3, max_iterations=25, tolerance=1e-9, history=history
+            )
+        )
+        for history in (False, True)
+    )
+    for one, other in zip(plain, recorded, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+
+
 def test_results_do_not_depend_on_threads():
     scene, _ = block_on_plane(6, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Plane(), friction=0.3)

@@ -8,6 +8,7 @@ from scipy.sparse import bsr_matrix, eye
 from supple.linear import solvers
 from supple.linear.assembly import Assembly
 from supple.linear.conjugate_gradients import BURST, conjugate_gradients
+from supple.linear.multilevel import as_matrix, as_records
 from supple.linear.solvers import Automatic
 from supple.problem import Problem
 from supple.scene import build_model
@@ -55,8 +56,8 @@ def test_automatic_hands_hard_systems_over(system, monkeypatch):
     assembly, H, b = system
     monkeypatch.setattr(solvers, "PATIENCE", 5)
     automatic = Automatic(assembly)
-    automatic.solve(H, b, 1e-1)
+    automatic.solve(as_matrix(H), as_records(b), 1e-1)
     assert automatic.name == "multilevel CG"
-    x = automatic.solve(H, b, 1e-10)
+    x = automatic.solve(as_matrix(H), as_records(b), 1e-10)[:, :3].ravel()
     assert ", then " in automatic.name
     np.testing.assert_allclose(H @ x, b, atol=1e-9 * np.linalg.norm(b))

@@ -8,7 +8,7 @@ from live_scenes import scene_file
 from test_live_controls import Gui
 
 import supple
-from supple.live.choices import MaterialFolder
+from supple.live.choices import MaterialFolder, ParameterControl
 from supple.live.saving import scene_table
 from supple.live.settings import as_given, file_settings
 from supple.live.simulation import Simulation
@@ -62,3 +62,19 @@ def test_such_a_material_is_saved_as_a_scene_file_has_it(file, tmp_path):
     saved = scene_table(simulation, tmp_path)["solid"][0]["material"]
     assert saved == {"fibres": {**made.given(), "fibre": [0.0, 0.6, 0.8]}}
     assert as_given(made) == made.given()
+
+
+@pytest.mark.parametrize("name", MATERIALS)
+def test_sliders_begin_within_their_range(name):
+    """The page would not open: a slider whose value is out of its range is refused."""
+
+    class Strict:
+        def add_text(self, *given, hint):
+            return given
+
+        def add_slider(self, label, low, high, step, first, hint):
+            assert low <= first <= high, label
+            assert step > 0
+
+    for parameter in MATERIALS[name].parameters:
+        ParameterControl(Strict(), parameter)

@@ -106,6 +106,23 @@ def responses_by_packs(material, F, g, dtype):
     return out.transpose(0, 2, 1).reshape(len(F), 13)
 
 
+@njit(error_model="numpy")
+def _stresses_on_packs(material, F, out):
+    for row in range(len(F)):
+        P = stress(material, _nine_packs(F, row))
+        for i in range(9):
+            store(out, row, i, P[i])
+
+
+def stresses_by_packs(material, F, dtype):
+    """(n, 9) P of any number of F."""
+    lanes = lanes_of(dtype)
+    padded = np.vstack([F, np.repeat(F[-1:], -len(F) % lanes, axis=0)])
+    out = np.empty((len(padded) // lanes, 9, lanes), dtype)
+    _stresses_on_packs(material, _in_packs(padded, dtype), out)
+    return out.transpose(0, 2, 1).reshape(-1, 9)[: len(F)]
+
+
 def _in_packs(x, dtype):
     return np.ascontiguousarray(x.reshape(-1, lanes_of(dtype), x.shape[1]).transpose(0, 2, 1), dtype)
 

@@ -151,3 +151,11 @@ def test_wrong_values_of_each_kind_are_refused(given, sentence):
 def test_a_wrong_declaration_is_refused(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         Parameter(**({"name": "a", "meaning": "something"} | wrong))
+
+
+@pytest.mark.parametrize("name", MATERIALS)
+def test_declarations_can_be_compared_and_hashed(name):
+    """The live page has one control for what several materials declare alike."""
+    parameters = MATERIALS[name].parameters
+    assert len({*parameters}) == len(parameters)
+    assert all(parameters.count(p) == 1 for p in parameters)

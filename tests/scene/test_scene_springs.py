@@ -153,7 +153,7 @@ def test_files_have_them_too(tmp_path):
         (("stiffness = 30\n", ""), r"spring\[1\].stiffness.*missing"),
         (
             ('solid = "lower", where', 'solid = "low", where'),
-            r"spring\[1\].to.solid: there is no solid 'low'",
+            r"spring\[1\].to.solid: there is no body 'low'",
         ),
         (("[2, 3] }", "[2, 3, 4] }"), r"spring\[1\]: .*2 of 'upper' and 3 of 'lower'"),
         (("points = [[0, 3, 0]]", "points = []"), r"spring\[0\]: .*to one point"),

@@ -162,7 +162,7 @@ def test_files_have_them_too(tmp_path):
         (('"young"', '"yung"'), r"vary\[0\]: Corotated of 'solid0' has no parameter 'yung'; .*young"),
         (("fractions = [1, 5]", "fractions = [1, 0]"), "0 times the young of 'solid0', at t = 0.1 s"),
         (("fractions = [1, 5]", "fractions = [1]"), r"vary\[0\].ramp"),
-        (('parameter = "young"', 'parameter = "young"\nsolid = "arm"'), "there is no solid 'arm'"),
+        (('parameter = "young"', 'parameter = "young"\nsolid = "arm"'), "there is no body 'arm'"),
     ],
 )
 def test_mistakes_in_files_are_named(tmp_path, change, sentence):
@@ -186,9 +186,13 @@ def test_mistakes_in_files_are_named(tmp_path, change, sentence):
 )
 def test_what_cannot_vary_is_refused(parameter, ramp, sentence):
     scene = cantilever(SOFT, cells=2)
-    with pytest.raises(SceneError, match=sentence):
+
+    def build():
         scene.vary(scene.bodies[0], parameter, ramp)
         build_model(scene)
+
+    with pytest.raises(SceneError, match=sentence):
+        build()
 
 
 def test_one_ramp_says_how_and_directions_stay():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from lanewise import lanewise_problem
-from problems import HAND_WRITTEN, membrane, net
+from problems import HAND_WRITTEN, membrane, net, plate
 
 import supple
 from supple.kernels.device import check_device
@@ -112,6 +112,58 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
 
 
 @on_a_card
+@pytest.mark.parametrize("block", [falling_block, rolling_block])
+@pytest.mark.parametrize("solver", [supple.Descent(ahead=0), supple.Newton()], ids=str)
+def test_newton_steps_agree_with_the_cpu(solver, block):
+    """The same states, certified alike, and the same bits when it is done again."""
+    found = [
+        supple.equilibrium(block("neo_hookean"), solver, tolerance=1e-9, device=device)
+        for device in ("cpu", "cuda", "cuda")
+    ]
+    assert all(result.report.ok for result in found)
+    np.testing.assert_allclose(found[1].positions, found[0].positions, atol=1e-8)
+    np.testing.assert_array_equal(found[1].positions, found[2].positions)
+    assert all(result.report.certificate.stable for result in found)
+
+
+@on_a_card
+@pytest.mark.parametrize("material", HAND_WRITTEN)
+def test_newton_steps_of_materials_agree_with_the_cpu(material):
+    found = [
+        supple.equilibrium(falling_block(material), supple.Descent(ahead=0), tolerance=1e-8, device=device)
+        for device in ("cpu", "cuda")
+    ]
+    assert all(result.report.ok for result in found)
+    np.testing.assert_allclose(found[1].positions, found[0].positions, atol=1e-7)
+
+
+@on_a_card
+@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
+    found = [
+        supple.equilibrium(make(), supple.Descent(ahead=0), tolerance=1e-8, device=device)
+        for device in ("cpu", "cuda")
+    ]
+    assert all(result.report.ok for result in found)
+    np.testing.assert_allclose(found[1].positions, found[0].positions, atol=1e-7)
+
+
+@on_a_card
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_slender_bodies_arrive_on_a_card(precision):
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kind = supple.Corotated(young=1e6, poisson=0.4)
+    body = scene.add_solid(supple.block((60, 3, 3), (2, 0.1, 0.1)), kind, density=1000)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    here = supple.equilibrium(scene)
+    there = supple.equilibrium(scene, device="cuda", precision=precision)
+    assert there.report.ok
+    assert any("Newton step" in note for note in there.report.notes)
+    assert there.report.certificate.worst.of_size <= 1e-4
+    assert np.abs(here.positions - there.positions).max() < 1e-3
+
+
+@on_a_card
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_materials_agree_with_the_cpu(material):
     scene = falling_block(material)
@@ -123,10 +175,10 @@ def test_materials_agree_with_the_cpu(material):
 
 
 @on_a_card
-@pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
+@pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 @pytest.mark.parametrize("solver", METHODS, ids=str)
 def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
-    if (solver.name, make) == ("fpxpbd", net):
+    if solver.name == "fpxpbd" and make in (net, plate):
         pytest.skip("fpxpbd has no springs")
     found = []
     for device in ("cpu", "cuda"):

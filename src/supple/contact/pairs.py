@@ -25,26 +25,26 @@ PARALLEL = 1e-3
 class Meetings:
     """vertices (m, 4) and signed weights (m, 4) of the points that meet, positive for the first of them;
     normal (m, 3): from the second to the first outside of it; distance (m,) [m] along it, negative where they
-    have passed each other."""
+    have passed each other; strength (m,), from 0 to 1: how much it counts, which fades where edges end."""
 
     vertices: np.ndarray
     weights: np.ndarray
     normal: np.ndarray
     distance: np.ndarray
+    strength: np.ndarray
 
     @staticmethod
     def none() -> Meetings:
-        return Meetings(np.empty((0, 4), np.int64), np.empty((0, 4)), np.empty((0, 3)), np.empty(0))
+        nothing = np.empty(0)
+        return Meetings(np.empty((0, 4), np.int64), np.empty((0, 4)), np.empty((0, 3)), nothing, nothing)
 
     @staticmethod
     def of(several: list[Meetings]) -> Meetings:
-        names = ("vertices", "weights", "normal", "distance")
-        return Meetings(*(np.concatenate([getattr(each, name) for each in several]) for name in names))
+        names = vars(several[0])
+        return Meetings(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
 
     def where(self, chosen: np.ndarray) -> Meetings:
-        return Meetings(
-            self.vertices[chosen], self.weights[chosen], self.normal[chosen], self.distance[chosen]
-        )
+        return Meetings(*(values[chosen] for values in vars(self).values()))
 
 
 @kernel
@@ -79,9 +79,13 @@ def _pairs(start: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray
 class Surfaces:
     """The surfaces of all bodies: triangles (t, 3) that are counter-clockwise seen from outside, of vertices
     that belong to bodies (n,), and rest positions (n, 3) [m]. What is nearer than `clear` [m] at rest within
-    a body never meets."""
+    a body never meets. flat (bodies,): those that have no inside, as cloth; nobody knows there who has
+    passed."""
 
-    def __init__(self, triangles: np.ndarray, body: np.ndarray, rest: np.ndarray, clear: float) -> None:
+    def __init__(
+        self, triangles: np.ndarray, body: np.ndarray, rest: np.ndarray, clear: float, flat: np.ndarray
+    ) -> None:
+        self.flat = flat
         self.triangles, self.body = np.ascontiguousarray(triangles, np.int64), body
         self.rest, self.clear = np.ascontiguousarray(rest, float), clear
         self.vertices = np.unique(self.triangles)[:, None]
@@ -123,6 +127,7 @@ class Surfaces:
         least = distance[first][group]
         height = np.where(distance <= least * (1 + EQUALLY_NEAR), (gap * normal[triangle]).sum(axis=1), 0.0)
         side = np.where(np.bincount(group, height, len(first)) < 0, -1.0, 1.0)
+        side[self.flat[self.body[stencils[first, 1]]]] = 1.0
         gap, distance, stencils, weights = (each[first] for each in (gap, distance, stencils, weights))
         apart = distance > 1e-12 * max(thickness, reach)
         n = np.where(
@@ -133,7 +138,8 @@ class Surfaces:
         signed = side * distance
         own = self.body[stencils[:, 0]] == self.body[stencils[:, 1]]
         deepest = np.where(own, thickness, reach)
-        return Meetings(stencils, weights, n, signed).where((signed < thickness) & (signed > -deepest))
+        found = Meetings(stencils, weights, n, signed, np.ones(len(signed)))
+        return found.where((signed < thickness) & (signed > -deepest))
 
     def _of_edges(self, x: np.ndarray, normal: np.ndarray, thickness: float, threads: int) -> Meetings:
         one, other = _pairs(*near(x, self.edges, self.edges, thickness, threads))
@@ -146,12 +152,17 @@ class Surfaces:
         crossing = (
             (np.abs(weights) > 1e-9).all(axis=1) & (sine > PARALLEL) & self._clear(stencils, _weigh_edges)
         )
-        one, other, stencils, weights, n = (each[crossing] for each in (one, other, stencils, weights, n))
+        pairs = one, other, stencils, weights, n, sine
+        one, other, stencils, weights, n, sine = (each[crossing] for each in pairs)
         n /= np.maximum(_length(n), 1e-300)[:, None]
         outward = self._edge_normals(normal)
         n *= np.where((n * (outward[other] - outward[one])).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-        signed = (n * _gaps(x, stencils, weights)).sum(axis=1)
-        return Meetings(stencils, weights, n, signed).where(np.abs(signed) < thickness)
+        gap = (n * _gaps(x, stencils, weights)).sum(axis=1)
+        flat = self.flat[self.body[stencils[:, 0]]] | self.flat[self.body[stencils[:, 2]]]
+        side = np.where(flat & (gap < 0), -1.0, 1.0)
+        strength = 16 * np.abs(np.prod(weights, axis=1)) * sine**2
+        found = Meetings(stencils, weights, side[:, None] * n, side * gap, strength)
+        return found.where(np.abs(gap) < thickness)
 
     def _edge_normals(self, normal: np.ndarray) -> np.ndarray:
         """(edges, 3) sums of the normals of the triangles at each edge."""

@@ -20,12 +20,13 @@ class Friction(NamedTuple):
 
 class Planes(NamedTuple):
     """What every vertex may touch at once, records (planes, copies (n + 1), 4): the unit normal n, 0 where
-    there is no obstacle; the foot on the plane as a displacement [m]; the force [N] that was found last;
-    friction: `Friction`, or () where there is none."""
+    there is no obstacle; the foot on the plane as a displacement [m]; the force [N] with which visits go on;
+    the reaction [N] that was measured last; friction: `Friction`, or () where there is none."""
 
     normal: Any
     foot: Any
     force: Any
+    reaction: Any
     friction: Any = ()
 
 

@@ -76,8 +76,9 @@ def let_choose(
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
-def generic(declaration: Callable) -> Any:
-    """A function whose implementation is chosen by the class of its first argument, a NamedTuple.
+def generic(declaration: Callable, leads_on: bool = False) -> Any:
+    """A function whose implementation is chosen by the class of its first argument, a NamedTuple. leads_on:
+    whether the implementations are a `passage` each.
 
     In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
     added with `@declaration.of(SomeNamedTuple)`, or by `declaration.write(SomeNamedTuple, writer)`: then the
@@ -110,7 +111,7 @@ def generic(declaration: Callable) -> Any:
         return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
 
     choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    let_choose(call, choose)
+    let_choose(call, choose, compiler=PassageCompiler if leads_on else IngredientCompiler)
 
     def of(cls: type) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:
@@ -125,6 +126,11 @@ def generic(declaration: Callable) -> Any:
     call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
     call.owner = lambda cls: next(base for base in cls.__mro__ if base in table)  # type: ignore[attr-defined]
     return call
+
+
+def generic_passage(declaration: Callable) -> Any:
+    """A `generic` function whose implementations are a `passage` each."""
+    return generic(declaration, leads_on=True)
 
 
 def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:

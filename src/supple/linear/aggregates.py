@@ -7,6 +7,7 @@ levels have of a kind.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -59,6 +60,14 @@ class Levels:
     @property
     def sizes(self) -> list[int]:
         return np.diff(self.start).tolist()
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """(rows,) of values (f,) of the fine rows, over all that are in each coarse row."""
+        kept = self.fine_parent >= 0
+        sums = np.bincount(self.fine_parent[kept], values[kept], self.rows)
+        for first, last in pairwise(self.start[:-1]):
+            sums += np.bincount(self.parent[first:last], sums[first:last], self.rows)
+        return sums
 
 
 def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:

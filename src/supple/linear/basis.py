@@ -61,7 +61,7 @@ class Basis:
         return self._sum(self._up, y, 4, self._device.zeros(y.shape, np.dtype(float)))
 
     def _sum(self, sums: Sums, source: np.ndarray, width: int, out: np.ndarray) -> np.ndarray:
-        self._device.run(sum_rows, 1, SumRows(*sums, source, width, 0, out))  # type: ignore[call-arg]
+        self._device.run(sum_rows, 1, SumRows(*sums, source, width, 0, out))
         return out
 
 

@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 from supple.kernels import do, each_item, kernel, number, physics, strides
 from supple.linear.inverses import sweep
 
-SHIFT = 1e-9
-"""Part of its diagonal that is added to the last level's, which is singular for bodies that nothing holds."""
-
 
 class Fill(NamedTuple):
-    """A row of 6×6 blocks of a level that begins at row `first`, as six rows of a square matrix."""
+    """A row of 6×6 blocks of a level that begins at row `first`, as six rows of a square matrix; shift
+    (rows,), of all coarse rows: what is added to the diagonal."""
 
     A: Any
     first: Any
+    shift: Any
     square: Any
 
 
@@ -34,11 +33,8 @@ def _fill(work, place):
         for a in range(6):
             for b in range(6):
                 square[6 * row + a, 6 * column + b] = A.blocks[k, 6 * a + b]
-    most = 0.0
     for i in range(6 * row, 6 * row + 6):
-        most = max(most, square[i, i])
-    for i in range(6 * row, 6 * row + 6):
-        square[i, i] += SHIFT * most
+        square[i, i] += work.shift[first + row]
 
 
 class Pivot(NamedTuple):
@@ -123,12 +119,12 @@ def dense_phases(rows: int) -> int:
 
 
 @kernel
-def invert_dense(team, A, first, squares, inverse, good, out):
+def invert_dense(team, A, first, shift, squares, inverse, good, out):
     """The inverse of the 6×6 blocks of a level from row `first` on into out (n, n); squares (n, n), two of
     them, and inverse (36,) are memory."""
     x, y = squares
     rows = len(out) // 6
-    each_item(team, 0, 0, rows, Fill(A, first, x))
+    each_item(team, 0, 0, rows, Fill(A, first, shift, x))
     for p in range(rows):
         each_item(team, 2 * p + 1, 0, 1, Pivot(x, p, inverse, good))
         each_item(team, 2 * p + 2, 0, len(out), Eliminate(x, p, inverse, y))

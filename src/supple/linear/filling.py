@@ -120,7 +120,7 @@ class TermBlocks:
         device.pull(u)
         blocks[:] = self._term.hessian_blocks(self._elements, u, kind, device.threads)
         device.push(blocks)
-        device.run(sum_rows, 1, SumRows(*self._sums, blocks, 9, 1, data))  # type: ignore[call-arg]
+        device.run(sum_rows, 1, SumRows(*self._sums, blocks, 9, 1, data))
 
 
 def host_elements(problem: Problem, index: int) -> Elements:

@@ -11,6 +11,10 @@ from supple.kernels import do, kernel, physics
 from supple.linear.rigid import FLAT
 from supple.linear.tiles import each_row
 
+SHIFT = 1e-9
+"""Part of the stiffness of all its vertices that is added to the diagonal of a coarse row: what is a whole
+body that nothing holds moves without resistance."""
+
 
 @njit(error_model="numpy")
 def sweep(A, first, n):
@@ -100,11 +104,12 @@ def _brace(moment, weight, radius, row, stiffness, out, first):
 
 
 class InvertCoarse(NamedTuple):
-    """The inverse of a diagonal block of a coarse matrix."""
+    """The inverse of a diagonal block of a coarse matrix, to which shift (rows,) is added."""
 
     diagonal: Any
     A: Any
     bodies: Any
+    shift: Any
     out: Any
     good: Any
 
@@ -115,14 +120,16 @@ def _invert_coarse(work, row):
     k, first = work.diagonal[row], 36 * row
     for c in range(36):
         out[first + c] = A[k, c]
-    stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0
+    for c in range(6):
+        out[first + 7 * c] += work.shift[row]
+    stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0 + work.shift[row]
     _brace(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
     if not sweep(out, first, 6):
         work.good[0] = 0
 
 
 @kernel
-def invert_coarse(team, diagonal, A, bodies, out, good):
+def invert_coarse(team, diagonal, A, bodies, shift, out, good):
     """The inverses, 36 numbers each, of the diagonal blocks of coarse matrices, with turns that move nothing
     held."""
-    each_row(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, out, good))
+    each_row(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, shift, out, good))

@@ -20,7 +20,7 @@ from supple.linear.basis import stiff_basis
 from supple.linear.block_rows import Sixes, Threes, with_room
 from supple.linear.cycle import Cycle, Level, apply_cycle, chebyshev_start, cycle_phases
 from supple.linear.dense import dense_phases, invert_dense
-from supple.linear.inverses import invert_blocks, invert_coarse
+from supple.linear.inverses import SHIFT, invert_blocks, invert_coarse
 from supple.linear.krylov import vectors_of
 from supple.linear.radius import POWER_PHASES, raise_powers
 from supple.linear.rigid import Bodies, Products, multiply_levels, place_bodies
@@ -73,6 +73,7 @@ class Multilevel:
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
         self.memory = Memory(self, self.levels)
+        self.shift = SHIFT * self.levels.sums(own)
 
     def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
         """The preconditioner for a matrix of this pattern, with free vertices at positions (f, 3) [m]: in the
@@ -145,12 +146,12 @@ class Preconditioner:
         run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
         run(multiply_levels, 2 * count, memory.products, bodies, A, memory.blocks)
         run(invert_blocks, 1, hierarchy.pattern.diagonal, A, memory.part, memory.cycle.fine.inverse, good)
-        run(invert_coarse, 1, levels.diagonal, memory.blocks, bodies, memory.inverses, good)
+        run(invert_coarse, 1, levels.diagonal, memory.blocks, bodies, hierarchy.shift, memory.inverses, good)
         dense = memory.cycle.dense
         if len(dense):
             exact = Sixes(levels.indptr, levels.indices, memory.blocks)
-            scratch = memory.squares, memory.pivot, good
-            run(invert_dense, dense_phases(len(dense) // 6), exact, levels.start[-2], *scratch, dense)
+            where, scratch = (levels.start[-2], hierarchy.shift), (memory.squares, memory.pivot, good)
+            run(invert_dense, dense_phases(len(dense) // 6), exact, *where, *scratch, dense)
         self.cycle = self._rounded(memory, A)
         self.phases = 1 + cycle_phases(count, DEGREE, len(dense) > 0)
         run(raise_powers, POWER_PHASES, self.cycle, *memory.squared)

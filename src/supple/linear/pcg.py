@@ -18,14 +18,13 @@ WIDENINGS = 5
 class Solution(NamedTuple):
     """x ≈ H⁻¹ b; iterations; negative: a direction p with p·Hp ≤ 0 on which they ended, with what had been
     found before as x, or None; ritz: approximations from inside of the eigenvalues of M H, ascending, of
-    which the first is the smallest curvature that the iterations have seen; gain = b·x. Of vectors that are
-    given and found as records (f, 4), kernels have the numbers."""
+    which the first is the smallest curvature that the iterations have seen. Of vectors that are given and
+    found as records (f, 4), kernels have the numbers."""
 
     x: np.ndarray
     iterations: int
     negative: np.ndarray | None
     ritz: np.ndarray
-    gain: float
 
 
 def pcg(
@@ -37,7 +36,7 @@ def pcg(
     max_iterations: int = 1000,
 ) -> Solution:
     """Solve H x = b (3 f,) until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
-    found = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
+    found, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
 
     def here(records: np.ndarray) -> np.ndarray:
         M.device.pull(records)
@@ -49,8 +48,8 @@ def pcg(
 
 def solve(
     H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
-) -> Solution:
-    """The same where kernels see H and the records b (f, 4)."""
+) -> tuple[Solution, float]:
+    """The same where kernels see H and the records b (f, 4); and b·x."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
     for _ in range(WIDENINGS):
@@ -60,7 +59,7 @@ def solve(
             break
         M.widen()
     negative = M.moves(vectors.p) if found.negative else None
-    return Solution(M.moves(vectors.x), found.iterations, negative, found.ritz, found.gain)
+    return Solution(M.moves(vectors.x), found.iterations, negative, found.ritz), found.gain
 
 
 def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:

@@ -94,7 +94,7 @@ class MultilevelGradients:
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         M = self._hierarchy.at(H, self._assembly.positions)
-        solution = solve(H, b, M, accuracy, 0.0, self._patience)
+        solution, _ = solve(H, b, M, accuracy, 0.0, self._patience)
         if solution.negative is not None:
             raise NotPositive
         self.slow = solution.iterations == self._patience

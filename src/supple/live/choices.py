@@ -134,8 +134,9 @@ class ParameterControl:
         else:
             low, high = parameter.slider
             step = 10 ** math.floor(math.log10((high - low) / 500))
-            middle = parameter.example if parameter.default is None else parameter.default
-            self.control = gui.add_slider(parameter.label, low, high, step, middle, hint=hint)
+            first = parameter.example if parameter.default is None else parameter.default
+            low, high = min(low, first), max(high, first)
+            self.control = gui.add_slider(parameter.label, low, high, step, first, hint=hint)
 
     def show(self, material: Material, given: dict[str, Any]) -> None:
         self.control.visible = self.parameter in material.parameters

@@ -13,7 +13,11 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    by_element,
     constraint_pair,
+    evolving,
+    examples_of,
+    findings,
     hessian_bound,
     psi,
     shear_modulus,
@@ -23,6 +27,7 @@ from supple.materials.material import (
     traction,
     vertex_response,
 )
+from supple.materials.measured import MEASURED, measured, measured_density
 from supple.materials.mooney_rivlin import MooneyRivlin
 from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
@@ -104,6 +109,7 @@ def material_name(material: Material) -> str:
 
 __all__ = [
     "MATERIALS",
+    "MEASURED",
     "MEMBRANES",
     "ArrudaBoyce",
     "Corotated",
@@ -133,10 +139,16 @@ __all__ = [
     "WovenStVK",
     "Yeoh",
     "bound_coefficients",
+    "by_element",
     "constraint_pair",
+    "evolving",
+    "examples_of",
+    "findings",
     "hessian_bound",
     "is_per_element",
     "material_name",
+    "measured",
+    "measured_density",
     "membrane_materials",
     "psi",
     "register_material",

@@ -20,6 +20,13 @@ SIX = (0, 4, 8, 1, 2, 5)
 _NINE = {9: list(range(9)), 6: [0, 3, 4, 3, 1, 5, 4, 5, 2]}
 
 
+def _frozen(value: Any) -> Any:
+    """Numbers of any shape as tuples, which can be compared and hashed."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a material.
@@ -56,9 +63,11 @@ class Parameter:
         bounded = any(b is not None for b in (self.above, self.at_least, self.below, self.at_most))
         if bounded and self.kind != "scalar":
             raise ValueError(f"only scalars have bounds, and {self.name} is a {self.kind}")
-        for value in (self.default, self.example):
+        for name in ("default", "example"):
+            value = getattr(self, name)
             if value is not None:
                 self.checked(value)
+                object.__setattr__(self, name, _frozen(value))
 
     @property
     def label(self) -> str:
@@ -98,8 +107,9 @@ class Parameter:
 
     @property
     def may_vary(self) -> bool:
-        """Whether it may vary in time, by factors: there is no part of a direction or a tensor."""
-        return self.kind == "scalar"
+        """Whether it may vary in time, by factors: there is no part of a direction or a tensor, and what
+        evolves by itself is not told how."""
+        return self.kind == "scalar" and not self.evolves
 
     @property
     def size(self) -> int:

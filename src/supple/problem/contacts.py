@@ -7,9 +7,12 @@ Kernels see () where a model has no obstacles, and compile it to nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from supple.contact import Friction, Planes
+from supple.contact.shapes import FRICTION
 from supple.kernels import RECORD
 from supple.model import Model
 from supple.problem.contact_records import Clamp, Detect, Remember
@@ -61,7 +64,7 @@ class Contacts:
         self._start = np.zeros(shape[1:] if rough else (1, RECORD), self.dtype)
         self._which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
-        self.planes = Planes(records(), records(), records(), friction)
+        self.planes = Planes(records(), records(), records(), records(), friction)
 
     @property
     def phases(self) -> int:
@@ -82,11 +85,15 @@ class Contacts:
         3) each, and the numbers (planes, n) of the shapes, -1 for none."""
         n = self.model.vertices + 1
         own = slice(copy * n, (copy + 1) * n - 1)
-        arrays = [getattr(self.planes, name) for name in ("normal", "foot", "force")]
+        arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
         for array in (*arrays, self._which):
             self.device.pull(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self._which[own, : len(normals)].T
+
+    def friction_of(self, which: np.ndarray) -> np.ndarray:
+        """μ of shapes by their numbers, 0 for none."""
+        return np.where(which >= 0, self.shapes.rows[which, FRICTION], 0.0)
 
     def begin_step(self, time: float) -> None:
         """Know where vertices are before a step begins, and bring obstacles to where they are in the end [s]
@@ -97,6 +104,18 @@ class Contacts:
             self.device.on_records(Remember(self.states.u, self._start))
         self.obstacles.advance(self.shapes, time)
         self.device.push(self.shapes.rows)
+
+    def begin_anew(self, times: Sequence[float]) -> None:
+        """Begin equilibria at times [s], one for each copy of the state, which must be the same."""
+        if self.obstacles is None:
+            return
+        if len(set(times)) > 1:
+            raise ValueError(
+                "obstacles are where they are at one time for all variations that are solved together; solve "
+                "those of different times one after the other"
+            )
+        self.begin_step(times[0])
+        self.detect()
 
     def detect(self) -> None:
         """Find the planes at the present u."""

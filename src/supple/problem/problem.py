@@ -135,6 +135,7 @@ class Problem:
         self.states.positions = x
         if self.model.held is not None:
             self.states.aim(np.stack([c.pinned for c in conditions]))
+        self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
         self.following.begin_step(math.inf)
         return True

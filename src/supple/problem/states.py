@@ -12,7 +12,7 @@ from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
 from supple.problem.history import Histories
-from supple.problem.records import Coast, Displace, Put
+from supple.problem.records import Coast, Put
 from supple.state import State
 
 
@@ -99,21 +99,6 @@ class States:
         """û = anchor - rest, positions (n, 3) or (copies, n, 3) [m]."""
         self._set(self.anchor, anchor - self.model.rest)
 
-    def copy(self, other: States, copy: int) -> None:
-        """Have u, û, and what is prescribed, of one copy of another problem's state."""
-        pairs = [(self.u, other.u), (self.anchor, other.anchor)]
-        if self._normals:
-            pairs.append((self.held_at, other.held_at))
-        for own, theirs in pairs:
-            if own is not self.u or theirs is other.u:
-                self._set(own, other.vectors(theirs)[copy])
-
-    def move(self, copy: int, other: States) -> None:
-        """Let u of one copy be that of the only one of another problem, rounded."""
-        self.device.pull(self.u)
-        self._vectors(self.u)[copy] = other.vectors(other.u)[0]
-        self.device.push(self.u)
-
     def on_device(self, copy: int | None = None) -> Any:
         """An array with the records u of one copy or all, where the kernels' is; None on the CPU."""
         n = self.model.vertices + 1
@@ -136,15 +121,6 @@ class States:
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
-
-    def return_to_anchor(self) -> None:
-        """u = û, but for what is pinned."""
-        self.device.assign(self.u, self.anchor)
-        self.device.on_records(self._put)
-
-    def displace(self, drift: np.ndarray) -> None:
-        """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
-        self.device.on_records(Displace(self.u, drift, int(len(drift) > self.model.vertices + 1)))
 
     @property
     def prescribing(self) -> Put:

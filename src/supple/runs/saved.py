@@ -98,6 +98,13 @@ class SavedRun:
             parts.append(frame["outcome"].replace("_", " "))
         return " · ".join(parts)
 
+    def time(self, index: int) -> float:
+        """Of the frame with this number [s]: 0 for the start; an equilibrium is at the end of everything."""
+        if index == 0:
+            return 0.0
+        single = self.account["solver"].get("single_equilibrium", False)
+        return np.inf if single else float(self.account["frames"][index - 1]["time"])
+
     def evaluate(self, index: int) -> Evaluation:
         """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
         return evaluation_of(self.model, np.asarray(self.frame(index).positions, float), self.step(index))
@@ -157,7 +164,8 @@ class SavedShapes(_Saved[Shape]):
 
     def _read(self, index: int) -> Shape:
         positions = np.asarray(self.run.frame(index).positions, float)
-        return Shape(positions, self.run.caption(index), self.run.step(index), index > 0)
+        captions = self.run.caption(index), self.run.step(index), index > 0
+        return Shape(positions, *captions, self.run.time(index))
 
 
 class SavedFrames(_Saved[Frame]):

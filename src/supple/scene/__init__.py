@@ -3,6 +3,7 @@
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
+from supple.scene.contact import Contact
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
@@ -18,6 +19,7 @@ __all__ = [
     "Box",
     "Capsule",
     "Cloth",
+    "Contact",
     "Cylinder",
     "Keyframes",
     "Motion",

@@ -16,7 +16,7 @@ from supple.scene.bodies import Body
 from supple.scene.checks import Vector, number, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
-from supple.terms import Bending
+from supple.terms import Bending, Fabric, FabricMembrane
 from supple.terms.triangle import refuse_unsuited
 
 
@@ -50,6 +50,9 @@ def cloth(
     """What `Scene.add_cloth` adds to bodies. All that is wrong is said at once."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(f"add_cloth needs a TriMesh, for example supple.sheet(...); got {shown(mesh)}.")
+    fabric = membrane if isinstance(membrane, Fabric) else None
+    membrane = FabricMembrane() if fabric else membrane
+    density = (fabric.density if fabric else 0.2) if density is None else density
     _check_material("add_cloth", membrane)
     wrong = [*problems(mesh)]
     corners: np.ndarray | None = None
@@ -73,6 +76,8 @@ def cloth(
         )
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
+    if fabric:
+        wrong += _not_woven(bending, mesh.points[mesh.triangles] if rest is None else corners)
     if wrong:
         raise SceneError(" ".join(_sentence(line) for line in wrong))
     place = _place(bodies, "cloth", name)
@@ -86,7 +91,22 @@ def cloth(
         found["thickness"],
         bending,
         corners,
+        fabric,
     )
+
+
+def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
+    """What is wrong with cloth of a fabric, at rest with its triangles at corners (m, 3, 3) [m]."""
+    wrong = []
+    if bending is not None:
+        wrong.append("a fabric resists bending by itself; leave bending out.")
+    if corners is not None and np.abs(corners[:, :, 2]).max() > 1e-9 * np.ptp(corners):
+        wrong.append("a fabric is flat at rest, with its threads along x and y; give rest, such as 'uv'.")
+    elif corners is not None:
+        (x, y), (z, w) = np.moveaxis((corners[:, 1:, :2] - corners[:, :1, :2]), 0, 2)
+        if not (x * w > y * z).all():
+            wrong.append("triangles of a fabric must be counter-clockwise in its plane; turn the mesh over.")
+    return wrong
 
 
 def check_parameters(material: Any, mesh: Mesh) -> None:

@@ -12,6 +12,7 @@ from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.model import Model
 from supple.scene.bodies import Body
+from supple.scene.contact import contact_of, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
@@ -21,6 +22,7 @@ from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
 from supple.scene.support import refuse_falling
+from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
 
@@ -88,13 +90,13 @@ def assembled(scene: Scene) -> Model:
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
     terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
     terms += spring_terms(scene.springs, rest)
-    return Model(
+    model = Model(
         rest=rest,
         mass=mass,
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations) + further_terms(scene),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
@@ -107,6 +109,7 @@ def assembled(scene: Scene) -> Model:
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
     )
+    return with_contact(scene, model)
 
 
 def _duration(scene: Scene) -> float:
@@ -153,7 +156,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     refuse_inside(scene, pinned)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
-        if scene.obstacles:  # which may hold what falls
+        if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
@@ -244,7 +247,7 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
     """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
     groups: dict[Any, list[Body]] = {}
     for body in bodies:
-        groups.setdefault((type(body), type(body.material)), []).append(body)
+        groups.setdefault(body.group, []).append(body)
     return list(groups.values())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from supple.meshes.measures import areas
 from supple.meshes.mesh import lumped
 from supple.scene.bodies import Body
-from supple.terms import PatternElasticity, Term, TriangleElasticity, hinges_of
+from supple.terms import Fabric, FabricElasticity, PatternElasticity, Term, TriangleElasticity, hinges_of
 from supple.terms.bending import HingesOfMesh
 
 
@@ -21,12 +21,14 @@ class Cloth(Body):
     `Scene.add_cloth`.
 
     bending: what resists folds, None for nothing. rest (m, 3, 3) [m]: the corners of every triangle where
-    nothing is stretched, None where that is so in the mesh, which says where the cloth starts.
+    nothing is stretched, None where that is so in the mesh, which says where the cloth starts. fabric: whose
+    energy it has instead of a membrane's.
     """
 
     thickness: float = 1e-3
     bending: Any = None
     rest: np.ndarray | None = None
+    fabric: Fabric | None = None
 
     kind: ClassVar[str] = "cloth"
 
@@ -49,10 +51,17 @@ class Cloth(Body):
     def elasticity(bodies: Sequence[Cloth], rest: np.ndarray, material: Any) -> Term:
         thickness = np.repeat([body.thickness for body in bodies], [body.mesh.n_cells for body in bodies])
         triangles = np.concatenate([body.cells for body in bodies])
+        if bodies[0].fabric is not None:
+            uv = np.concatenate([body.rest_corners[:, :, :2] for body in bodies])
+            return FabricElasticity.from_mesh(uv, triangles, bodies[0].fabric, rest, material)
         if all(body.rest is None for body in bodies):
             return TriangleElasticity.from_mesh(rest, triangles, material, thickness)
         corners = np.concatenate([body.rest_corners for body in bodies])
         return PatternElasticity.from_pattern(rest, triangles, material, thickness, corners)
+
+    @property
+    def group(self) -> Any:
+        return *super().group, self.fabric
 
     @property
     def rest_corners(self) -> np.ndarray:

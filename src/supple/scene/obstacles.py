@@ -127,6 +127,7 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
     obstacles = obstacles_of(scene)
     if obstacles is None:
         return
+    obstacles.poses(np.inf)  # which refuses motions that deform
     shapes: Shapes = obstacles.shapes(0.0)
     for body in scene.bodies:
         depth, _, which = distances_to(shapes, body.points)

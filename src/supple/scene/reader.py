@@ -61,6 +61,7 @@ class Reader:
             table.substeps,
             table.damping,
             self._ramp("gravity_ramp", table.gravity_ramp),
+            "none" if table.contact is None else table.contact.make(),
         )
         self._refuse_idle("substeps", "damping")
 

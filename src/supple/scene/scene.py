@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
 from supple.scene import adding
-from supple.scene.attachments import Attachment, attachment
+from supple.scene.attachments import Attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
+from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.loading import Loaded
@@ -24,18 +25,21 @@ from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
 from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
-from supple.scene.springs import SpringSet, spring_set
+from supple.scene.springs import SpringSet
+from supple.scene.terms import TermMaker
+from supple.scene.ties import WithTies
 from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene(Loaded, WithObstacles):
+class Scene(Loaded, WithObstacles, WithTies):
     """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
-    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time.
+    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
+    contact: how bodies see each other and themselves, "none", "weak" or a `Contact` with its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -45,6 +49,7 @@ class Scene(Loaded, WithObstacles):
     substeps: int = 1
     damping: float = 0.0
     gravity_ramp: AnyRamp | None = None
+    contact: Contact | Method = "none"
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
@@ -54,6 +59,7 @@ class Scene(Loaded, WithObstacles):
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
+    further: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -68,9 +74,12 @@ class Scene(Loaded, WithObstacles):
         self.substeps = count(self.substeps, "substeps")
         self.damping = part(self.damping, "damping")
         self.gravity_ramp = check_ramp(self.gravity_ramp)
+        self.contact = contact_of(self.contact)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"gravity_ramp": picklable(self.gravity_ramp, "gravity", "ramp")}
+        further = [picklable(make, "a term of one's own", "function") for make in self.further]
+        ramp = picklable(self.gravity_ramp, "gravity", "ramp")
+        return self.__dict__ | {"gravity_ramp": ramp, "further": further}
 
     def add_solid(
         self,
@@ -100,7 +109,7 @@ class Scene(Loaded, WithObstacles):
         membrane: Any,
         bending: Any = None,
         *,
-        density: float = 0.2,
+        density: float | None = None,
         thickness: float = 1e-3,
         name: str | None = None,
         rest: Any = None,
@@ -109,7 +118,9 @@ class Scene(Loaded, WithObstacles):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
     ) -> Cloth:
         """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
-        with a density [kg/m²] and a thickness [m], by which the material's energy is multiplied.
+        with a density [kg/m²], 0.2 unless given, and a thickness [m], by which the material's energy is
+        multiplied; or of a fabric, e.g. `load_fabric("basket1")`, which has a density and resists bending by
+        itself, and whose threads lie along x and y of the rest shape.
 
         The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
         `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
@@ -161,50 +172,6 @@ class Scene(Loaded, WithObstacles):
         if name in (pin.name for pin in self.pins):
             raise SceneError(f"There is already a pin named {name!r}; names must differ.")
         self.pins.append(Pin(chosen, motion, directions, name))
-
-    def attach(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike | None = None,
-        *,
-        stiffness: float,
-        normal: ArrayLike | None = None,
-        tangent_stiffness: float | None = None,
-        keep_offset: bool = False,
-        within: float | None = None,
-    ) -> None:
-        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
-
-        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
-        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
-        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
-        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
-        of the vertices b in place of the one in order, no farther away at rest.
-        """
-        if isinstance(b, VertexSet | Body):
-            self._vertices(b)
-        self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
-        )
-
-    def add_springs(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike,
-        *,
-        stiffness: ArrayLike,
-        rest_length: ArrayLike | None = None,
-    ) -> None:
-        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
-
-        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
-        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
-        at rest.
-        """
-        if isinstance(b, VertexSet | Body):
-            b = self._vertices(b)
-        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
 
     def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
         """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that

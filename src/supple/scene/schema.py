@@ -29,7 +29,7 @@ from supple.materials import MATERIALS, Material, membrane_materials
 from supple.memory import refuse_too_many
 from supple.meshes.generators import SIZES
 from supple.model import Model
-from supple.scene import motions, ramps, selections
+from supple.scene import contact, motions, ramps, selections
 from supple.scene.cloth_tables import BendingChoice, Rest, Surface
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
@@ -440,6 +440,21 @@ class Attach(_OnBody):
     )
 
 
+class Contact(Table):
+    """How solids see each other and themselves."""
+
+    method: Literal["weak", "none"] = Field("weak", description="How contact is treated.")
+    thickness: Length | None = Field(
+        None, description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given."
+    )
+    stiffness: Positive | None = Field(
+        None, description="Of each contact [N/m]; ten times Young's modulus times the edge unless given."
+    )
+
+    def make(self) -> contact.Contact:
+        return contact.Contact(**self.given())
+
+
 class Obstacle(Table):
     """Something rigid that solids cannot enter."""
 
@@ -675,6 +690,7 @@ class SceneTable(Table):
     obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
     spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
     vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
+    contact: Contact | None = Field(None, description="Contact between solids, under [contact].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")

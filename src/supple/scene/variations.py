@@ -60,13 +60,14 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
-    if variation.forces or variation.gravity is not None:
+    if (variation.forces or variation.gravity is not None) and not scene.obstacles:
         refuse_falling(scene, model.pinned, model.held, force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
         _materials(scene, variation),
         _start(model, variation),
+        float(variation.time),
     )
 
 

@@ -23,9 +23,10 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
-from supple.solvers.forecast import Allowance, Forecast
-from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower, line
+from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
+from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
+from supple.solvers.moves import line, present
 from supple.solvers.pbng import PBNG
 from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.rotation_path import RotationPath
@@ -33,30 +34,26 @@ from supple.solvers.solver import Run, Solver
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
-LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
-"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
-
 STIFF_MODEL = 1.4, 4.0
 """Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
 
 POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
-RESCUE_SWEEPS, NEWTON_SWEEPS = 10, 100
-"""Sweeps that rescue a step; and, about, those in the time of the first one: a budget that has less left is
-swept to its end."""
+RESCUE_SWEEPS = 10
 
 CURVATURE_TURN = 1.0
-"""How far elements turn [rad] in the first step that is tried along negative curvature."""
+"""How far the element that turns most does so [rad] in the first step tried along negative curvature."""
 
 
 @dataclass(frozen=True)
 class Descent(Solver):
     """Descent to a local minimum of the energy: sweeps while they pay, then Newton steps.
 
-    ahead: sweeps end when more than so many further ones are predicted; 0 begins with Newton. turn: how far
-    nearly all elements may turn in one Newton step [rad]. path: "rotation" follows turning elements,
-    "straight" the line. iterations: sweeps and Newton steps per time step when a call sets no other limit.
+    ahead: sweeps end when more than so many further ones are predicted, four times as many on a device; 0
+    begins with Newton. turn: how far nearly all elements may turn in one Newton step [rad]. path: "rotation"
+    follows turning elements, "straight" the line. iterations: sweeps and Newton steps per time step when a
+    call sets no other limit.
     """
 
     name: ClassVar[str] = "descent"
@@ -95,6 +92,7 @@ class DescentRun(Run):
         self.check_every, self.patience = self._sweeping.check_every, self._sweeping.patience
         self._forecast, self._allowance = Forecast(1e-4), Allowance(None)
         self._righting = Righting(problem)
+        self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
         self._newton: NewtonPCG | None = None
         self._sweeps_only = True
@@ -141,20 +139,23 @@ class DescentRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         if self._righting.open:
-            self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
-        with self._allowance.spending(iterations):
-            self._advance(iterations)
-
-    def _advance(self, iterations: int) -> None:
+            self._right()
         if self._newton is None:
-            self._sweeping.advance(iterations)
+            with self._allowance.sweeping(iterations):
+                self._sweeping.advance(iterations)
             self._sweeps += iterations
-        elif self._allowance.last > self._allowance.left:  # what is left is too short for a Newton step
-            PBNG().begin(self.problem).advance(iterations)
+        elif self._allowance.allows_step:
+            with self._allowance.stepping(iterations):
+                for _ in range(iterations):
+                    self._newton.step()
+                bring_back(self._newton.problem, self.problem)
         else:
-            for _ in range(iterations):
-                self._newton.step()
-            bring_back(self._newton.problem, self.problem)
+            PBNG().begin(self.problem).advance(iterations)
+
+    def _right(self) -> None:
+        self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
+        if self._newton is not None:
+            self._turn_to_newton()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Sweep on as long as that promises to arrive soon."""
@@ -162,8 +163,8 @@ class DescentRun(Run):
             return False
         moved = self._sweeping.observe(balance, copy)
         self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
-        slow = self._forecast.remaining > self.options.ahead
-        if slow and not self._sweeps_only and self._allowance.allows(NEWTON_SWEEPS):
+        slow = self._forecast.remaining > self._ahead
+        if slow and not self._sweeps_only and self._allowance.allows_newton:
             self._turn_to_newton()
         return moved
 
@@ -212,10 +213,9 @@ class NewtonPCG:
             return self._leave_balance(balance)
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
-        begin, start = self._present(), Start.of(self.problem, balance.residual)
-        accuracy, floor = self._accuracy(balance), 0.3 * self.tolerance * balance.smallest_scale
-        if self.linear.quadratic:
-            accuracy, floor = min(WHOLE, self.tolerance), 0.0
+        begin, start = present(self.problem), Start.of(self.problem, balance.residual)
+        floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
+        accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
         if reached is None or reached.t < POOR * whole:
@@ -225,32 +225,20 @@ class NewtonPCG:
         self._steps += 1
         self._residual, self._stuck = balance.residual, reached is None
 
-    def _accuracy(self, balance: Balance) -> float:
-        """Of the linear solve, to suit how fast the forces vanish [Eisenstat and Walker 1996]."""
-        if self._residual is None:
-            return LOOSEST
-        return min(LOOSEST, max(0.9 * (balance.residual / self._residual) ** 2, TIGHTEST))
-
     def _put(self, u: np.ndarray) -> None:
         self.problem.device.assign(self.problem.u, u)
 
-    def _present(self) -> np.ndarray:
-        """A copy of u, where kernels see it."""
-        copy = self.problem.zeros(self.problem.u.shape)
-        self.problem.device.assign(copy, self.problem.u)
-        return copy
-
-    def _path(self, d: np.ndarray) -> tuple[Move, float]:
-        """Moves along d from the problem's u, and how far elements turn by t = 1 [rad]."""
+    def _path(self, d: np.ndarray) -> tuple[Move, float, float]:
+        """Moves along d from the problem's u; how far nearly all elements, and any, turn by t = 1 [rad]."""
         if self._paths is None:
-            return line(self.problem, d), 0.0
+            return line(self.problem, d), 0.0, 0.0
         path = self._paths.along(d)
-        return path.go, path.turn
+        return path.go, path.turn, path.most
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
-        begin, slope = self._present(), direction.slope
-        move, turn = self._path(direction.d)
+        begin, slope = present(self.problem), direction.slope
+        move, turn, _ = self._path(direction.d)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
         reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
         if reached is None:
@@ -268,13 +256,13 @@ class NewtonPCG:
     ) -> Reached | None:  # fmt: skip
         """Along the convex part's d from where the step began, if that goes deeper; then sweeps."""
         self._rescues += 1
-        here = self._present()
+        here = present(self.problem)
         if not direction.filtered:
             self._put(begin)
             self.problem.balance()
             deeper, _ = self._go(self.linear.convex(accuracy, floor), start)
             if deeper is not None and (reached is None or deeper.energy < reached.energy):
-                here, reached = self._present(), deeper
+                here, reached = present(self.problem), deeper
         self._put(here)
         PBNG().begin(self.problem).advance(RESCUE_SWEEPS)
         swept = Reached(math.nan, self.problem.energy())
@@ -292,14 +280,12 @@ class NewtonPCG:
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
         """Also down along ±p, from where the step has led."""
-        here, energy = self._present(), start.energy if reached is None else reached.energy
+        here, energy = present(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
-        net = self.problem.states.net
-        for array in (p, net):
-            self.problem.device.pull(array)
-        downhill = 1.0 if float((net * p).sum()) >= 0 else -1.0
-        move, turn = self._path(downhill * self._edge / np.abs(p).max() * p)
-        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / turn if turn > 0 else 1.0)
+        states = self.problem.states
+        downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0
+        move, _, most = self._path(downhill * self._edge / np.abs(p).max() * p)
+        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / most if most > 0 else 1.0)
         if lower is None:
             self._put(here)
         return lower or reached

@@ -53,7 +53,7 @@ class Laplace:
 
         def level(A: Ones, diagonal: np.ndarray, parent: np.ndarray) -> Level:
             vectors = (self._device.zeros((len(parent), 4), np.dtype(float)) for _ in range(4))
-            return Level(A, 1 / A.blocks[diagonal], parent, (), (), *vectors)  # type: ignore[call-arg]
+            return Level(A, 1 / A.blocks[diagonal], parent, (), (), *vectors)
 
         fine = level(self._A, pattern.diagonal, levels.fine_parent)
         coarse = level(Ones(levels.indptr, levels.indices, blocks), levels.diagonal, levels.parent)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from supple.problem import Problem
-from supple.problem.records import Follow
 
 ARMIJO = 1e-4
 """Part of the decrease that the slope promises which a step must have."""
@@ -22,19 +19,11 @@ WORTHWHILE = 1.3
 LONGEST = 64.0
 """Largest t of a step that is doubled."""
 
-QUARTERINGS = 12
-"""Steps that are tried along a direction of negative curvature, each a quarter of the last. The first suits
-waves as long as a body, the last ones an element alone."""
+QUARTERINGS = 8
+"""Steps that are tried along a direction of negative curvature, each a quarter of the last."""
 
 Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""
-
-
-def line(problem: Problem, d: np.ndarray) -> Move:
-    """The straight path from the problem's u along records d (n + 1, 4) [m]."""
-    start, nothing = problem.zeros(problem.u.shape), problem.zeros(problem.u.shape)
-    problem.device.assign(start, problem.u)
-    return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
 
 
 class Start(NamedTuple):

@@ -6,12 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from supple.linear import Assembly, Multilevel, NotPositive, curvature_along, solve
+from supple.linear import Assembly, Multilevel, NotPositive, Preconditioner, curvature_along, solve
+from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
 from supple.problem import Problem
 
 LINEAR_ITERATIONS = 1000
 """Allowed to one linear solve."""
+
+LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
 
 PROBED = 1e-2
 """How far a random right-hand side is followed to find negative curvature."""
@@ -44,6 +48,15 @@ class Linearisation:
         """Whether H is the same everywhere, so that one step is all there is to do."""
         self.iterations = self.filtered = 0
         self._known: tuple[tuple, float, Direction] | None = None
+
+    def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
+        """Of a linear solve, to suit how fast the forces vanish, from `before` to `residual` in the last step
+        [N] [Eisenstat and Walker 1996]."""
+        if self.quadratic:
+            return min(WHOLE, tolerance)
+        if before is None:
+            return LOOSEST
+        return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
 
     def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
         """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
@@ -88,7 +101,7 @@ class Linearisation:
             except NotPositive:
                 continue
             H = self.assembly.matrix("exact", apart=True)
-            p = solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+            p = self._probe(H, M)
             return (None, None) if p is None else (self.assembly.spread(p), curvature_along(H, p, M))
         return None, None
 
@@ -109,14 +122,18 @@ class Linearisation:
         assembly = self.assembly
         H = assembly.matrix(kind)
         M = self._hierarchy.at(H, assembly.positions)
-        found = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
+        found, slope = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
         self.iterations += found.iterations
         concave = found.negative
         if probe and concave is None:
-            concave = solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS).negative
+            concave = self._probe(H, M)
         curvature = curvature_along(H, found.x if concave is None else concave, M) if probe else None
         p = None if concave is None else assembly.spread(concave)
-        return Direction(assembly.spread(found.x), False, p, found.gain, curvature)
+        return Direction(assembly.spread(found.x), False, p, slope, curvature)
+
+    def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
+        """A direction of negative curvature, records (f, 4), if one shows."""
+        return solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
 
 
 def _noise(rows: int) -> np.ndarray:

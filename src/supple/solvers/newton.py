@@ -13,7 +13,8 @@ from supple.linear import Assembly, NotPositive
 from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
-from supple.solvers.line_search import Start, backtrack, line
+from supple.solvers.line_search import Start, backtrack
+from supple.solvers.moves import line
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 

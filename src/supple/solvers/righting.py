@@ -17,6 +17,7 @@ import numpy as np
 from supple.materials import StableNeoHookean, material_name
 from supple.problem import Problem
 from supple.problem.materials import materials_of, with_materials
+from supple.solvers.twin import follow
 from supple.terms import TetElasticity
 from supple.words import counted
 
@@ -82,7 +83,7 @@ class Righting:
         materials = tuple(_finite_one(material, poisson) for material in materials_of(model))
         device = self.problem.device.alike(np.dtype(float))
         surrogate = Problem(with_materials(model, materials), "float64", device=device)
-        surrogate.states.copy(self.problem.states, 0)
+        follow(surrogate, self.problem)
         surrogate.loads.set(np.zeros_like(model.force))
         return surrogate
 

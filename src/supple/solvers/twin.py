@@ -14,8 +14,19 @@ def exact_twin(problem: Problem, copy: int = 0) -> Problem:
         return problem
     twin: Problem = problem.shared("float64 twin", lambda: _make(problem))
     twin.loads.copy(problem.loads, copy)
-    twin.states.copy(problem.states, copy)
+    follow(twin, problem, copy)
     return twin
+
+
+def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
+    """Put a problem of the same vertices where a copy of another one's state is, held at the same places."""
+    own, other = twin.states, problem.states
+    pairs = [(own.u, other.u), (own.anchor, other.anchor)]
+    if problem.model.held is not None:
+        pairs.append((own.held_at, other.held_at))
+    for records, copied in pairs:
+        records[:-1, :3] = other.vectors(copied)[copy]
+        twin.device.push(records)
 
 
 def _make(problem: Problem) -> Problem:
@@ -25,4 +36,6 @@ def _make(problem: Problem) -> Problem:
 def bring_back(twin: Problem, problem: Problem, copy: int = 0) -> None:
     """Give a copy of the problem's state the u of its twin, rounded."""
     if twin is not problem:
-        problem.states.move(copy, twin.states)
+        states = problem.states
+        states.vectors(states.u)[copy] = twin.states.vectors(twin.u)[0]
+        problem.device.push(states.u)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from supple.materials.derived.differentiation import PAIRS, AlongVertex, expansions
-from supple.materials.derived.graph import Node, depending, reachable
+from supple.materials.derived.graph import Node
+from supple.materials.derived.walking import depending, reachable
 
 KEPT = 0.1
 """Part of a positive number that a step leaves at least."""
@@ -26,7 +27,7 @@ def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node
     involved = depending([psi], F)
     found: dict[Node, None] = {}
     for node in reachable([psi]):
-        if node.op in ("log", "inv", "sqrt") and node in involved:
+        if node.op in ("log", "inv", "sqrt", "inverse_cube_root") and node in involved:
             inner, op = node.args[0], node.op
             if not (signs[inner] == 2 or (op == "sqrt" and signs[inner] >= 1)):
                 found[_unwrapped(inner)] = None
@@ -55,7 +56,7 @@ def _signs(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
             sign = 2
         elif node.op == "abs":
             sign = 2 if args[0] == 2 else 1
-        elif node.op in ("sqrt", "inv"):
+        elif node.op in ("sqrt", "inv", "inverse_cube_root"):
             sign = args[0]
         elif node.op == "add":
             sign = max(args) if min(args) >= 1 else 0
@@ -76,6 +77,18 @@ def _sign_of(parameter: Any) -> int:
     if not bounds or max(bounds) < 0:
         return 0
     return 2 if parameter.above is not None or max(bounds) > 0 else 1
+
+
+def room_after(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
+    """How far the least of all numbers is above a tenth of itself after the whole step."""
+    graph = step[0].graph
+    moved = {F: F + step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
+    least, *others = (
+        there - KEPT * number for number, there in zip(numbers, graph.rebuilt(numbers, moved), strict=True)
+    )
+    for other in others:
+        least = graph.smallest(least, other)
+    return least
 
 
 def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:

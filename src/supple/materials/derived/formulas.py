@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from supple.kernels import physics
+from supple.kernels import all_lanes, physics, select
 from supple.materials.derived.bounds import lifted
-from supple.materials.derived.differentiation import AlongVertex, along_vertex, differential, gradient
-from supple.materials.derived.domains import barriers, step_fraction
-from supple.materials.derived.graph import ROUNDING, Node, depending
+from supple.materials.derived.differentiation import AlongVertex, along_vertex, differential
+from supple.materials.derived.domains import barriers, room_after, step_fraction
+from supple.materials.derived.graph import ROUNDING, Node
+from supple.materials.derived.rules import gradient
 from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced
+from supple.materials.derived.walking import depending
 from supple.materials.derived.writing import written
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -145,7 +147,8 @@ def write_shear_modulus(cls: Any) -> Callable:
 
 
 def write_step_limit(cls: Any) -> Callable:
-    """How far a vertex may go; for stretches that is as far as J stays positive."""
+    """How far a vertex may go; for stretches that is as far as J stays positive. Nearly all steps may be
+    taken whole, which is looked at first."""
     trace = trace_of(cls)
     graph = trace.psi.graph
     F = _inputs(trace, "F", 9)
@@ -153,8 +156,21 @@ def write_step_limit(cls: Any) -> Callable:
     if len(trace.variables) == 3:
         numbers = [graph.det(F)]
     along = AlongVertex(F, _inputs(trace, "g", 3))
-    fraction = step_fraction(numbers, along, _inputs(trace, "step", 3))
-    return written("step_limit", "material, F, g, step", [fraction], cls.__module__)
+    step, arguments = _inputs(trace, "step", 3), "material, F, g, step"
+    body = (
+        "room = whole(material, F, g, step)\n"
+        "    one = 0.0 * room + 1.0\n"
+        "    if all_lanes(room >= 0.0):\n"
+        "        return one\n"
+        "    return select(room >= 0.0, one, part(material, F, g, step))"
+    )
+    names = {
+        "whole": physics(written("whole", arguments, [room_after(numbers, along, step)], cls.__module__)),
+        "part": physics(written("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)),
+        "all_lanes": all_lanes,
+        "select": select,
+    }
+    return _defined("step_limit", arguments, body, cls, **names)
 
 
 def _defined(name: str, arguments: str, body: str, cls: Any, **names: Any) -> Callable:

@@ -12,6 +12,8 @@ from typing import Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.checks import shown
+from supple.kernels import inverse_cube_root
+from supple.materials.derived.walking import reachable
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
@@ -20,6 +22,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "abs": abs,
     "neg": lambda x: -x,
     "inv": lambda x: 1.0 / x,
+    "inverse_cube_root": inverse_cube_root,
 }
 """Operations on one number."""
 
@@ -184,6 +187,8 @@ class Graph:
                 return self.mul(-x.value, y.args[0])
             if y.op == "mul" and y.args[0].op == "number":
                 return self.mul(x.value * y.args[0].value, y.args[1])
+            if y.op == "select" and any(arg.op == "number" for arg in y.args[1:]):
+                return self.choose(y.args[0], x * y.args[1], x * y.args[2])
             return self.make("mul", x, y)
         if x.op == "neg" or y.op == "neg":
             signs = (x.op == "neg") + (y.op == "neg")
@@ -194,6 +199,9 @@ class Graph:
                 return self.mul(one.args[0].value, self.mul(one.args[1], other))
             if one.op == "inv" and one.args[0] is other:
                 return self.number(1.0)
+            if one.op == "select" and all(arg.op == "number" for arg in one.args[1:]):
+                condition, yes, no = one.args
+                return self.choose(condition, yes * other, no * other)
         return self.make("mul", x, y)
 
     def power(self, base: Any, exponent: Any) -> Node:
@@ -207,6 +215,11 @@ class Graph:
             return self._whole_power(x, int(n.value))
         if n.value * 2 == int(n.value * 2) and n.value <= 64:
             return self._whole_power(x, int(n.value)) * self.apply("sqrt", x)
+        thirds = round(3 * n.value)
+        if abs(3 * n.value - thirds) < 1e-12 and abs(thirds) <= 64:
+            whole = max(-(-thirds // 3), 0)
+            root = self._whole_power(self.apply("inverse_cube_root", x), 3 * whole - thirds)
+            return self._whole_power(x, whole) * root
         return self.apply("exp", n * self.apply("log", x))
 
     def _whole_power(self, x: Node, n: int) -> Node:
@@ -284,24 +297,3 @@ def _folded(function: Callable[[float], float], value: float) -> float:
         return function(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         return math.nan
-
-
-def reachable(nodes: Iterable[Node]) -> list[Node]:
-    """All nodes that some are made of, and these, each after its args."""
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(node.args)
-    return sorted(found, key=lambda node: node.place)
-
-
-def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
-    """Those of all that `nodes` are made of that depend on some inputs, and these."""
-    found = set(on)
-    for node in reachable(nodes):
-        if any(arg in found for arg in node.args):
-            found.add(node)
-    return found

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from supple.algebra.rotation import stretch_trace
-from supple.kernels import rounding, select
-from supple.materials.derived.graph import COMPARISONS, Node, reachable
+from supple.kernels import inverse_cube_root, rounding, select
+from supple.materials.derived.graph import COMPARISONS, Node
+from supple.materials.derived.walking import reachable
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", **COMPARISONS, "and": "&"}
 
@@ -25,7 +26,7 @@ def written(name: str, arguments: str, nodes: Sequence[Node], module: str, examp
     """
     text = source(name, arguments, nodes, example)
     names: dict[str, Any] = {"__name__": module, "math": math, "select": select, "rounding": rounding}
-    names["stretch_trace"] = stretch_trace
+    names |= {"stretch_trace": stretch_trace, "inverse_cube_root": inverse_cube_root}
     exec(compile(text, f"<{name} of {module}>", "exec"), names)
     return names[name]
 
@@ -50,6 +51,9 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
             texts[node] = f"/ {texts[node.args[0]]}"
             continue
         text = _text(node, texts)
+        if node.op == "select" and not _varies(node.args[1:]):
+            condition, yes, no = (texts[arg] for arg in node.args)
+            text = f"select({condition}, 0.0 * {example} + {yes}, {no})"
         if node.op != "input" and (uses[node] > 1 or len(text) > LONGEST):
             lines.append(f"    x{len(lines)} = {text}")
             text = f"x{len(lines) - 1}"
@@ -57,6 +61,11 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
     results = [f"0.0 * {example} + {texts[n]}" if n.op == "number" else texts[n] for n in nodes]
     lines.append(f"    return {results[0]}" if len(nodes) == 1 else f"    return ({', '.join(results)})")
     return "\n".join(lines)
+
+
+def _varies(nodes: Sequence[Node]) -> bool:
+    """Whether some of them are more than constants and parameters, so that they are packs in kernels."""
+    return any(n.op == "input" and not n.value.startswith("material") for n in reachable(nodes))
 
 
 def _read(node: Node) -> tuple[Node, ...]:
@@ -77,6 +86,6 @@ def _text(node: Node, texts: dict[Node, str]) -> str:
         return f"1.0 / {args[0]}"
     if node.op == "det":
         return f"{args[0]} * {args[3]} + {args[1]} * {args[4]} + {args[2]} * {args[5]}"
-    if node.op in ("min", "max", "abs", "select", "stretch_trace"):
+    if node.op in ("min", "max", "abs", "select", "stretch_trace", "inverse_cube_root"):
         return f"{node.op}({', '.join(args)})"
     return f"math.{node.op}({', '.join(args)})"

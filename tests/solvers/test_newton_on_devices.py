@@ -1,0 +1,72 @@
+"""Newton steps where the numbers are: on a device that is the CPU they are those of the CPU."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from problems import cantilever, face, material, membrane, tied_blocks
+
+import supple
+from supple import Descent, Newton, Outcome
+from supple.solvers.descent import NewtonPCG
+from supple.solving import make_problem
+
+pytestmark = pytest.mark.usefixtures("fake_device")
+
+
+def rolling():
+    """A block on an oblique plane, and with an edge on a rail."""
+    scene = cantilever(material("corotated"), gravity=5)
+    body = scene.bodies[0]
+    scene.pin(body.where(face(1, 0)), normal=(1, 2, -3))
+    scene.pin(body.where(lambda X: (X[:, 1] >= 1) & (X[:, 2] <= 0)), along=(3, 1, 1))
+    return scene
+
+
+SCENES = {
+    "block": lambda: cantilever(material("neo_hookean"), gravity=20),
+    "rolling": rolling,
+    "tied": lambda: tied_blocks(material("corotated"), material("corotated"), stiffness=1e8),
+    "membrane": membrane,
+}
+
+
+CASES = [(Descent(ahead=0), name) for name in SCENES] + [(Newton(), name) for name in ("block", "rolling")]
+
+
+@pytest.mark.parametrize(("solver", "name"), CASES, ids=str)
+def test_steps_are_those_of_the_cpu(solver, name):
+    scene = SCENES[name]()
+    here, there = (
+        supple.equilibrium(scene, solver, tolerance=1e-8, device=device) for device in ("cpu", "cuda")
+    )
+    assert here.report.outcome is there.report.outcome is Outcome.CONVERGED
+    assert there.report.iterations == here.report.iterations
+    np.testing.assert_allclose(there.positions, here.positions, atol=1e-9)
+    certified = [result.report.certificate for result in (here, there)]
+    assert certified[0].stable == certified[1].stable
+    assert certified[1].worst.position <= 1e-8
+
+
+def test_states_in_float32_are_certified_and_brought_back():
+    scene = SCENES["block"]()
+    exact = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-10)
+    found = supple.equilibrium(scene, Descent(ahead=0), tolerance=1e-4, device="cuda", precision="float32")
+    assert found.report.outcome is Outcome.CONVERGED
+    assert found.report.certificate.stable
+    off = np.abs(found.positions - exact.positions).max()
+    assert found.report.certificate.worst.position == pytest.approx(off, rel=1.0, abs=1e-5)
+
+
+def test_numbers_stay_on_the_device(fake_device):  # noqa: F811
+    """A Newton step moves sums and samples, no vectors and no matrices."""
+    scene = cantilever(material("corotated"), cells=4)
+    problem = make_problem(scene, True, supple.Compute("cuda"))
+    problem.begin_step(np.inf)
+    newton = NewtonPCG(Descent(), problem, 1e-8)
+    newton.step()
+    problem.device.wait()
+    before = fake_device.moved
+    newton.step()
+    moved = fake_device.moved - before
+    assert newton.linear.iterations > 1
+    assert moved < 0.2 * newton.linear.assembly.matrix("exact").blocks.nbytes
