@@ -177,11 +177,12 @@ along some directions only, orange lines are attachments.
 
 def cell(name: str, entry: dict[str, Any]) -> str:
     frames = f"{entry['frames']} frames, " if entry["frames"] > 1 else ""
+    busy = " on a busy machine" if entry.get("busy") else ""
     return f"""<td width="50%" valign="top">
 <img src="{entry["file"]}" alt="{entry["title"]}" width="100%"><br>
 <b>{entry["title"]}</b>, <a href="../../scenes/{name}.toml">{name}.toml</a><br>
 {entry["vertices"]:,} vertices, {say_cells(entry)} · {frames}{entry["solver"]},
-{entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {entry["seconds"]:.2g} s
+{entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {entry["seconds"]:.2g} s{busy}
 </td>
 """
 

@@ -113,6 +113,10 @@ class Material(tuple):
     @classmethod
     def of_stored(cls, **given: Any) -> Self:
         """From the numbers that kernels see."""
+        matrices = {p.name: p for p in cls.stored if p.size >= 6}
+        for name in matrices.keys() & given.keys():
+            if np.shape(given[name])[-1:] == (matrices[name].size,):
+                given[name] = matrices[name].as_given(given[name])
         return cls._kept(cls._checked(cls.stored, given))
 
     @classmethod
