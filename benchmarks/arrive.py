@@ -45,11 +45,14 @@ SOLVES = {
 }
 """Who solves a case, with which solver, to which imbalance. The first one compiles what the third needs."""
 
-PEER_CASES = {"bar 9K": (7, 1e8), "bar 40K": (12, 1e8)}
-"""Bars of 20:1:1 that peers can solve: cells across, Young's modulus [Pa]."""
+PEER_CASES = {"bar 9K": (20, 7, 1e8), "cube 9K": (1, 20, 1e6), "bar 40K": (20, 12, 1e8)}
+"""Bodies that peers can solve: how slender they are, cells across, Young's modulus [Pa]."""
 
-LARGE = "bar 300K"
-"""Solved by the default only, to 1e-4."""
+SHORTER = 0.4
+"""Part of the limit that is allowed to sweeps alone: where they do not arrive soon, they do not for long."""
+
+SCALING = "bar 4K", "bar 40K", "bar 300K"
+"""Solved by the default once more, each in a process of its own, for what they take per vertex."""
 
 
 class Worker:
@@ -76,40 +79,50 @@ class Worker:
 def wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Cases and solves, in turns."""
     for case in available():
-        if arguments.only and not any(word in case for word in arguments.only):
+        if case == SCALING[-1] or (arguments.only and not any(word in case for word in arguments.only)):
             continue
         for solve, (who, _, _) in SOLVES.items():
-            if (arguments.before or who == "present") and (case != LARGE or solve == "default 1e-4"):
+            if arguments.before or who == "present":
                 yield case, solve
 
 
 def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
     workers: dict[str, Worker] = {}
     left = [pair for pair in wanted(arguments) if pair[1] not in figures["cases"].get(pair[0], {})]
-    most = 3 * arguments.longest  # about: most solves take a small part of what is allowed
     print(f"{len(left)} solves, at most {say_seconds(len(left) * arguments.longest)}", flush=True)
     began = time.monotonic()
     for done, (case, solve) in enumerate(left):
         who, solver, tolerance = SOLVES[solve]
         if who not in workers:
             workers[who] = Worker(arguments.before if who == "before" else None)
-        limit = most if case == LARGE else arguments.longest
+        limit = arguments.longest * (SHORTER if solve == "default before" else 1)
         found = workers[who].solve(case=case, solver=solver, tolerance=tolerance, limit=limit)
-        figures["cases"].setdefault(case, {})[solve] = found
+        figures["cases"].setdefault(case, {})[solve] = found | {"limit": limit}
         save(figures)
         ahead = (time.monotonic() - began) / (done + 1) * (len(left) - done - 1)
         cpu = f"{found['cpu']:.3g} s of CPU" if "cpu" in found else found["error"]
         print(f"{case}, {solve}: {found['outcome']}, {cpu}; about {say_seconds(ahead)} left", flush=True)
 
 
+def measure_scaling(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
+    """What a bar of more and more vertices takes."""
+    for case in SCALING:
+        if case not in figures["scaling"]:
+            limit = 20 * arguments.longest
+            found = Worker(None).solve(case=case, solver="default", tolerance=1e-4, limit=limit)
+            figures["scaling"][case] = found | {"limit": limit}
+            save(figures)
+            print(f"{case}: {found}", flush=True)
+
+
 def measure_peers(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
     """FElupe's and torch-fem's Newton on bars of the same energy, and the default on the same bars."""
-    for case, (cells, young) in PEER_CASES.items():
+    for case, shape in PEER_CASES.items():
         for peer in ("supple", "felupe", "torch-fem"):
             if peer in figures["peers"].get(case, {}):
                 continue
             interpreter = sys.executable if peer == "supple" else arguments.peers
-            command = [interpreter, str(HERE / "arrive_peers.py"), peer, str(cells), str(young)]
+            command = [interpreter, str(HERE / "arrive_peers.py"), peer, *map(str, shape)]
             try:
                 output = subprocess.run(
                     command, capture_output=True, text=True, timeout=arguments.longest_peer, check=False
@@ -213,13 +226,15 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget what was measured")
     parser.add_argument("--table", action="store_true", help="print the table and solve nothing")
     arguments = parser.parse_args()
-    figures: dict[str, Any] = {"cases": {}, "peers": {}}
+    figures: dict[str, Any] = {"cases": {}, "scaling": {}, "peers": {}}
     if RESULTS.is_file() and not arguments.fresh:
         figures |= json.loads(RESULTS.read_text(encoding="utf-8"))
     if not arguments.table:
         date = datetime.now(UTC).isoformat(timespec="seconds")
         figures |= {"date": date, "limit": arguments.longest, "machine": machine(), "versions": versions()}
         measure(arguments, figures)
+        if not arguments.only:
+            measure_scaling(arguments, figures)
         if arguments.peers:
             measure_peers(arguments, figures)
     print(table(figures))

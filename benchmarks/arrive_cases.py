@@ -6,7 +6,9 @@ Written for any version of supple that has scenes, so that an older one can be c
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ import supple
 from supple.materials import MATERIALS
 
 DATA = os.environ.get("SUPPLE_DATA")
+
+CENTRE = "centre" if "centre" in signature(supple.Rotate).parameters else "center"
+"""How this version of supple spells it."""
 
 ISOTROPIC = "corotated", "neo_hookean", "stable_neo_hookean", "log_neo_hookean", "stvk", "linear_elastic"
 
@@ -79,9 +84,9 @@ def wrung(angle: float, name: str = "corotated") -> Case:
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((30, 6, 6), (1, 0.2, 0.2)), of(name, 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=angle)
+    turn = supple.Rotate(axis=(1, 0, 0), angle=angle, **{CENTRE: (1, 0.1, 0.1)})
     scene.pin(body.where(lambda X: X[:, 0] > 1 - 1e-9), motion=turn)
-    twist = supple.Twist(axis=(1, 0, 0), centre=(0, 0.1, 0.1), angle=angle)
+    twist = supple.Twist(axis=(1, 0, 0), angle=angle, **{CENTRE: (0, 0.1, 0.1)})
     return scene, lambda scene: twist(np.array(body.points), np.inf)
 
 
@@ -125,7 +130,11 @@ def tangled(flat: bool, name: str = "corotated") -> Case:
 
 def shipped(name: str) -> Case:
     """A scene of the gallery."""
-    return supple.load_scene(Path(__file__).parent.parent / "scenes" / f"{name}.toml").scene, None
+    file = Path(__file__).parent.parent / "scenes" / f"{name}.toml"
+    with tempfile.TemporaryDirectory() as folder:
+        spelt = Path(folder) / file.name
+        spelt.write_text(file.read_text(encoding="utf-8").replace("centre", CENTRE), encoding="utf-8")
+        return supple.load_scene(spelt).scene, None
 
 
 CASES: dict[str, Callable[[], Case]] = {

@@ -1,10 +1,10 @@
-"""A bar of 20:1:1 under gravity, log_neo_hookean, solved by supple or by a peer with the same ψ, tetrahedra and
-loads, to an imbalance of 1e-4.
+"""A bar of 20:1:1, or a cube, of 2 m under gravity, log_neo_hookean, solved by supple or by a peer with the
+same ψ, tetrahedra and loads, to an imbalance of 1e-4.
 
-    python benchmarks/arrive_peers.py felupe 7 1e8      cells across, Young's modulus [Pa]
+    python benchmarks/arrive_peers.py felupe 20 7 1e8      how slender, cells across, Young's modulus [Pa]
 
-One line of JSON comes out. The imbalance is that of supple: |net forces| over |sums of force magnitudes|, here
-of the weights, which is stricter, since forces inside the bar are larger. Set-up is left out for all of them.
+One line of JSON comes out. The imbalance of the peers is |net forces| over |weights|, that of supple
+over the sums of force magnitudes. Set-up is left out for all but supple.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 POISSON, DENSITY, GRAVITY, TOLERANCE, MOST_STEPS = 0.3, 1000.0, 9.8, 1e-4, 60
 
 
-def bar(cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, 3) [m] and tetrahedra (m, 4) of a bar of 2 m, six to a cell."""
-    counts = np.array([20 * cells, cells, cells])
+def bar(slender: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 3) [m] and tetrahedra (m, 4), six to a cell, of a bar so many times as long as wide."""
+    counts = np.array([slender * cells, cells, cells])
     grid = np.stack(np.meshgrid(*(np.arange(c + 1) for c in counts), indexing="ij"), axis=-1)
     number = np.arange(grid[..., 0].size).reshape(grid.shape[:3])
-    points = grid.reshape(-1, 3) * (np.array([2, 0.1, 0.1]) / counts)
+    points = grid.reshape(-1, 3) * (2 / counts[0])
     tets = []
     for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
         corner = np.zeros(3, int)
@@ -83,7 +83,7 @@ def with_felupe(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str,
     free = points[:, 0] > 1e-9
     tolerance = TOLERANCE * np.linalg.norm(force[free]) / np.linalg.norm(force)
     began, cpu = time.perf_counter(), time.process_time()
-    result = fem.newtonrhapson(
+    result = fem.newtonraphson(
         items=[body, load],
         **_partition(fem, field, bounds),
         tol=tolerance,
@@ -130,8 +130,8 @@ PEERS = {"supple": with_supple, "felupe": with_felupe, "torch-fem": with_torch_f
 
 
 def main() -> None:
-    peer, cells, young = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    points, tets = bar(cells)
+    peer, slender, cells, young = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    points, tets = bar(slender, cells)
     try:
         found = {"outcome": "converged", **PEERS[peer](points, tets, young)}
     except Exception as error:  # each peer has its own ways to fail

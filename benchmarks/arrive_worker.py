@@ -3,6 +3,7 @@ lines of JSON."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -16,6 +17,7 @@ from supple.solvers import SOLVERS
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Solve a case; what this version of supple cannot do is said."""
+    before = peak()
     scene, start = CASES[request["case"]]()
     begin = None if start is None else start(scene)
     solver = None if request["solver"] == "default" else SOLVERS[request["solver"]]()
@@ -39,7 +41,17 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         "stable": certificate and certificate.stable,
         "certificate_seconds": certificate.seconds if certificate else 0.0,
         "notes": report.notes,
+        "memory": peak() - before,
     }
+
+
+def peak() -> int:
+    """The most bytes that this process has had; 0 where the system does not tell."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return 0
 
 
 def timed(model: Any, solver: Any, options: dict[str, Any]) -> tuple[Any, float, float]:

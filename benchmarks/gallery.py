@@ -3,6 +3,7 @@
     python benchmarks/gallery.py                 # all of them: about ten minutes on two cores
     python benchmarks/gallery.py twist muscle    # some of them; the others stay as they are
     python benchmarks/gallery.py --redraw        # from the results that are there, without solving
+    python benchmarks/gallery.py --figures       # solve, and leave pictures as they are
 
 Pictures and films go to docs/gallery with a README.md that shows them, and figures to
 benchmarks/results/gallery.json, each with its machine and date. Results stay in results/gallery. Scenes that
@@ -43,6 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Solve and draw the scenes of the gallery.")
     parser.add_argument("scenes", nargs="*", help="names of scenes; all of them unless given")
     parser.add_argument("--redraw", action="store_true", help="draw results that are there, without solving")
+    parser.add_argument("--figures", action="store_true", help="solve, and leave pictures as they are")
     arguments = parser.parse_args()
     os.environ.setdefault("SUPPLE_DATA", str(REPOSITORY.parent / "shared" / "meshes"))
     names = sorted(path.stem for path in SCENES.glob("*.toml"))
@@ -61,7 +63,9 @@ def main() -> None:
         elif not (RESULTS / name).exists():
             print(f"{name} is skipped: it has no results in {RESULTS.relative_to(REPOSITORY)} yet.")
             continue
-        figures[name] = draw(name, open_run(RESULTS / name))
+        run = open_run(RESULTS / name)
+        drawn = arguments.figures and name in figures
+        figures[name] = {"file": figures[name]["file"], **figures_of(run)} if drawn else draw(name, run)
         FIGURES.write_text(json.dumps(dict(sorted(figures.items())), indent=2, ensure_ascii=False) + "\n")
     write_readme({name: figures[name] for name in names if name in figures})
 

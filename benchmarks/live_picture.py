@@ -18,13 +18,15 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import sync_playwright
 
 from supple import load_scene
-from supple.live.address import LOCAL, free_port
+from supple.live.address import free_port
 from supple.live.page import Page
 from supple.live.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENE = ROOT / "scenes" / "twist.toml"
 PICTURE = ROOT / "docs" / "images" / "live.png"
+
+LOCAL = "127.0.0.1"
 
 SIZE = {"width": 1280, "height": 800}
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]

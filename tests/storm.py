@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS
+from supple.materials import MATERIALS, Isotropic
 from supple.solvers import SOLVERS
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
@@ -114,16 +114,17 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 
 def small_scenes(names: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
-    """The gallery with a few cells for each solid, by name; bodies from files become blocks. What is selected
+    """The gallery with a few cells for each body, by name; bodies from files become blocks. What is selected
     by a place becomes a side, where so few vertices would leave nothing there."""
     scenes = {}
     for path in sorted(SCENES.glob("*.toml")):
         if not names or path.stem in names:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             table["frames"] = min(2, table.get("frames", 1))
-            coarse = any("file" in solid["mesh"] for solid in table["solid"]) or "traction" in table
-            for solid in table["solid"]:
-                _shrink(solid)
+            solids = table.get("solid", [])
+            coarse = any("file" in solid["mesh"] for solid in solids) or "traction" in table
+            for body in (*solids, *table.get("cloth", [])):
+                _shrink(body)
             for key in ("pin", "attach", "force", "traction") if coarse else ():
                 for entry, side in zip(table.get(key, ()), ("y-", "y+", "x-", "x+"), strict=False):
                     entry["where"] = {"side": side}
@@ -139,6 +140,9 @@ def _shrink(solid: dict[str, Any]) -> None:
     for kind in ("block", "bar"):
         if kind in mesh:
             mesh[kind]["cells"] = [min(4, count) for count in mesh[kind]["cells"]]
+    for kind in ("sheet", "pillow", "tube"):
+        if kind in mesh:
+            mesh[kind]["cells"] = [8, 4] if kind == "tube" else 4
     for kind in ("ball", "torus"):
         if kind in mesh:
             mesh[kind]["resolution"] = 2 if kind == "ball" else 1
@@ -371,6 +375,8 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
                          "tangent_stiffness": 0.0, "keep_offset": False}),
         "Scene.add_springs": (fresh("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
                               "rest_length": 0.1}),
+        "Scene.vary": (fresh("vary"), {"body": body, "parameter": "young",
+                       "ramp": supple.Ramp((0, 1), (1, 2))}),
         "Body.where": (body.where, {"selection": [0, 1]}),
         "Variation": (vary, variation),
         "Translate": (supple.Translate, {"offset": (1, 0, 0), **motion}),
@@ -383,8 +389,9 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Result.positions_like": (result.positions_like, {"like": "nothing"}),
     }  # fmt: skip
     for kind in MATERIALS.values():
-        table[kind.__name__] = kind, {"young": 1e3, "poisson": 0.3}
-        table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
+        table[kind.__name__] = kind, kind.examples()
+        if issubclass(kind, Isotropic):
+            table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():
         table[name] = solver, {option.name: option.default for option in fields(solver)}  # type: ignore[arg-type]
     return table
@@ -393,7 +400,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 def _with_lists(scene: supple.Scene) -> supple.Scene:
     """A copy whose lists are its own."""
     other = copy.copy(scene)
-    for name in ("bodies", "pins", "loads", "attachments", "springs"):
+    for name in ("bodies", "pins", "loads", "attachments", "springs", "varied", "further"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 

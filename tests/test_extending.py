@@ -1,4 +1,5 @@
-"""A material, a term and a solver from outside the package: one class each, and nothing else to change."""
+"""A material, a term and a solver from outside the package: one class each and one line that names it, and
+scene files, scenes and the command line know it."""
 
 import math
 from dataclasses import dataclass
@@ -6,16 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from problems import YOUNG, border, cantilever, edges_of, material, model_of, sheet
+from problems import YOUNG, border, cantilever, edges_of, face, material, model_of, sheet
+from typer.testing import CliRunner
 
 import supple
 from supple.algebra.isotropic import Quadratic
 from supple.algebra.matrix3 import contract, det, dot, scale
+from supple.cli import app
 from supple.kernels import load
-from supple.materials import NeoHookean, bound_coefficients, psi, stress, stress_coefficients
+from supple.materials import MATERIALS, NeoHookean, bound_coefficients, psi, stress, stress_coefficients
 from supple.problem import Problem
+from supple.solvers import SOLVERS
+from supple.solvers.corners import element, put_corners, shifted, spread
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Projection, element, project, projects, put_corners, shifted, spread
+from supple.solvers.projection import Projection, project, projects
 from supple.solving import solve
 from supple.stop import Stop
 from supple.terms.constraint import Constraint, ConstraintRows, constraint
@@ -54,6 +59,73 @@ def test_a_material_of_ones_own():
     assert double.report.energy == pytest.approx(2 * single.report.energy, rel=1e-6)
 
 
+@pytest.fixture
+def registered():
+    """Names of this file's own for the time of a test."""
+    before = dict(MATERIALS), dict(SOLVERS)
+    supple.register_material("twofold", Twofold)
+    supple.register_solver(Gradient)
+    yield
+    for table, was in zip((MATERIALS, SOLVERS), before, strict=True):
+        table.clear()
+        table.update(was)
+
+
+FILE = """
+gravity = [0, -1, 0]
+[[solid]]
+mesh = { block = { cells = [2, 2, 2] } }
+material = { twofold = { young = 1e3, poisson = 0.3 } }
+density = 2
+[[pin]]
+where = { side = "x-" }
+[solver]
+method = "gradient"
+length = 0.02
+[stop]
+max_iterations = 3
+"""
+
+
+@pytest.mark.usefixtures("registered")
+def test_files_and_commands_know_them_by_name(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(FILE)
+    file = supple.load_scene(path)
+    assert file.scene.bodies[0].material == Twofold(young=1e3, poisson=0.3)
+    result = supple.equilibrium(file, tolerance=None)
+    assert (result.report.solver, result.report.iterations) == ("gradient", 3)
+    assert "twofold" in supple.scene_schema()["$defs"]["Material"]["properties"]
+    assert {"gradient", "pbng"} <= supple.inspect(file)["memory_megabytes"].keys()
+    listed = CliRunner().invoke(app, ["list", "--json"]).stdout
+    assert "twofold" in listed
+    assert "gradient" in listed
+    run = CliRunner().invoke(
+        app, ["run", str(path), "--output", str(tmp_path / "out"), "--no-picture", "--json"]
+    )
+    assert '"gradient"' in run.stdout, run.output
+    path.write_text(FILE.replace("length = 0.02", "lenght = 0.02"))
+    with pytest.raises(supple.SceneError, match=r"solver\.lenght: unknown key; .*length"):
+        supple.load_scene(path)
+
+
+def test_names_must_differ_and_be_words():
+    class Pbng(Gradient):
+        name = "pbng"
+
+    class Unnamed(Gradient):
+        name = "two words"
+
+    with pytest.raises(ValueError, match="already a solver 'pbng', PBNG"):
+        supple.register_solver(Pbng)
+    with pytest.raises(ValueError, match="must be a plain word such as 'pbng', got 'two words'"):
+        supple.register_solver(Unnamed)
+    with pytest.raises(TypeError, match="a solver is a subclass"):
+        supple.register_solver(Gradient())
+    with pytest.raises(ValueError, match="already a material 'corotated'"):
+        supple.register_material("corotated", Twofold)
+
+
 class TetherRows(ConstraintRows):
     """rest (rows, 1, lanes): the length L [m]."""
 
@@ -87,6 +159,33 @@ def test_a_term_of_ones_own(solver):
     now = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1, keepdims=True)
     assert result.positions[:, 2].min() < -0.1
     assert (now / length).max() < 1.01
+
+
+def test_a_scene_has_terms_of_ones_own():
+    """A block hangs by strings from one that is held, and falls until they are taut."""
+    scene = supple.Scene(gravity=(0, -10, 0))
+    top = scene.add_solid(supple.block(2, origin=(0, 2, 0)), material("corotated", young=1e6), density=1)
+    hung = scene.add_solid(supple.block(2, origin=(0, 0.9, 0)), material("corotated", young=1e6), density=1)
+    scene.pin(top)
+    lower, upper = top.where(face(1, 2)), hung.where(face(1, 1.9))
+    pairs = np.column_stack([lower.vertices, upper.vertices]).astype(np.int32)
+
+    def strings(rest):
+        return Tethers(pairs, np.full(len(pairs), 1e5), np.full((len(pairs), 1), 0.5), rest)
+
+    with pytest.raises(supple.SceneError, match="Nothing holds 'solid1'"):
+        supple.build_model(scene)
+    scene.add_term(strings)
+    result = supple.equilibrium(scene, tolerance=1e-6)
+    assert result.report.ok
+    lengths = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1)
+    np.testing.assert_allclose(lengths, 0.5, atol=1e-3)
+    assert result.evaluate().terms[1].element_energy.sum() > 0
+    scene.further[:] = [lambda rest: Tethers(pairs + 27, np.ones(9), np.ones((9, 1)), rest)]
+    with pytest.raises(supple.SceneError, match="vertices 0 to 53, and tethers between"):
+        supple.build_model(scene)
+    with pytest.raises(supple.SceneError, match="made by a function of the rest positions"):
+        scene.add_term(3)
 
 
 class GradientProjection(Projection):

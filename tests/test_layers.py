@@ -54,6 +54,7 @@ def test_what_faces_the_user_is_imported_by_no_layer_to_its_left(layer):
 ORDER = [
     {"kernels", "checks", "words", "naming", "memory", "compute"},
     {"algebra"},
+    {"contact"},
     {"materials"},
     {"terms"},
     {"ordering"},
@@ -61,7 +62,7 @@ ORDER = [
     {"problem"},
     {"linear"},
     {"solvers"},
-    {"scene", "embedding", "springs", "solver_text"},
+    {"scene", "embedding", "springs", "solver_text", "weak_contact"},
     {
         "solving",
         "progress",

@@ -58,7 +58,7 @@ def falling() -> Figures:
         }
         lines, table = {}, {}
         for name, solver in solvers.items():
-            report = solve(placed(model, 0.01, x, v), solver, Stop(None, 200, None), record=True)
+            report = solve(placed(model, 0.01, x, v), solver, Stop(None, 200, None), history=True)
             residual = np.array(report.history.residual) / report.history.residual[0]
             lines[name] = (solver.name, range(len(residual)), residual)
             table[name] = {

@@ -22,7 +22,7 @@ class Certifying:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
         self._able = problem.copies == 1
         self._timed = stop.time_budget is not None
-        if self._able and self._wanted is not None and not self._timed:
+        if self._able and self._wanted is not None and not self._timed and not problem.contacts:
             prepare(problem)
         self._below = math.inf
         self._saddle: Balance | None = None

@@ -25,6 +25,7 @@ from supple.problem.element_values import (
     element_values,
     is_deformed,
 )
+from supple.problem.materials import change_materials, changing_materials
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
@@ -45,10 +46,10 @@ def evaluate(
     """Forces, reactions at pins, energies, deformations and stresses with all vertices at positions (n, 3)
     [m]; nothing is solved, and pins need not be where their motions have them.
 
-    time [s]: when to take loads that vary, at their end unless given. compute: a `Compute`, or its device,
-    precision and threads one by one; all is computed there, by what solvers compute with, and returned in
-    float64. To evaluate one scene many times, give `supple.build_model(scene)`: what is set up for it is
-    kept. Examples: `supple.evaluate(scene, result.positions).von_mises`,
+    time [s]: when to take loads and parameters that vary, at their end unless given. compute: a `Compute`,
+    or its device, precision and threads one by one; all is computed there, by what solvers compute with, and
+    returned in float64. To evaluate one scene many times, give `supple.build_model(scene)`: what is set up
+    for it is kept. Examples: `supple.evaluate(scene, result.positions).von_mises`,
     `supple.evaluate(scene, result.positions).reactions["pin0"].force`.
     """
     compute = compute_of(options)
@@ -57,7 +58,7 @@ def evaluate(
         raise ValueError(f"time [s] must not be negative, got {shown(time)}")
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
-    step = Step(np.inf, x, model.force_at(float(when)))
+    step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)))
     return evaluation_of(model, x, step, compute)
 
 
@@ -69,7 +70,7 @@ def evaluation_of(
 ) -> Evaluation:
     """What `evaluate` says, at the end of a step; None for one without inertia under the model's constant
     forces."""
-    problem = _problem(model, compute)
+    problem = _problem_at(model, step, compute)
     internal = _internal_force(problem, positions)
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
     return Evaluation(
@@ -85,7 +86,7 @@ def evaluation_of(
 
 def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
     """(n, 3) [N] the net force alone, at the end of a step whose anchor is known."""
-    internal = _internal_force(_problem(model, DEFAULT), positions)
+    internal = _internal_force(_problem_at(model, step, DEFAULT), positions)
     inertial = _inertial_force(model, positions, step)
     assert inertial is not None
     return internal + _external_force(model, step) + inertial
@@ -114,15 +115,24 @@ def _problem(model: Model, compute: Compute) -> Problem:
         prescribed=lambda t: nothing,
         varying=(),
         velocities=None,
+        obstacles=None,
     )
     return make_problem(alone, False, compute)
 
 
-def means_of(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
+def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
+    """The same with the parameters of the step that led there."""
+    problem = _problem(model, compute)
+    materials = None if step is None else step.materials
+    change_materials(problem, materials or changing_materials(model))
+    return problem
+
+
+def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
     """(n, ...) one of `FIGURES`, the mean over the cells around each vertex; energies per volume at rest
     [J/m³]; NaN where there are none of a material. Nothing else is evaluated: for pictures while something
     moves."""
-    problem = _problem(model, DEFAULT)
+    problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
     quantity = Stored if figure == "energy" else Figures
     values, cells, volume = [], [], []

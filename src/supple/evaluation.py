@@ -13,6 +13,7 @@ from supple.checks import closest, each, shown
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
+from supple.words import counted
 
 FIGURES: dict[str, Any] = {
     "energy": 0,
@@ -187,12 +188,18 @@ class Evaluation(Deformations):
     @cached_property
     def stored_energy(self) -> float:
         """Of all elements [J]."""
-        return float(sum(term.element_energy.sum() for term in self.terms))
+        return self._energy_of(loads=False)
+
+    def _energy_of(self, loads: bool) -> float:
+        """Of terms that are loads, such as pressure, or of all others [J]."""
+        pairs = zip(self.model.terms, self.terms, strict=True)
+        return float(sum(values.element_energy.sum() for term, values in pairs if term.loads is loads))
 
     @cached_property
     def load_energy(self) -> float:
-        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest."""
-        return -float((self.external_force * (self.positions - self.model.rest)).sum())
+        """Potential of gravity and loads, -Σ f · (x - X) [J], zero at rest, and of pressure, -p V."""
+        dead = -float((self.external_force * (self.positions - self.model.rest)).sum())
+        return dead + self._energy_of(loads=True)
 
     @property
     def energy(self) -> float:
@@ -204,7 +211,7 @@ class Evaluation(Deformations):
         """What is stored in each body [J], by its name; attachments belong to none."""
         stored = np.zeros(self.model.vertices)
         for term, values in zip(self.model.terms, self.terms, strict=True):
-            if not term.ties:
+            if not term.ties and not term.loads:
                 stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
@@ -221,7 +228,7 @@ class Evaluation(Deformations):
 
     def __repr__(self) -> str:
         return (
-            f"<Evaluation: {self.model.vertices:,} vertices, {len(self.vertices):,} cells, "
+            f"<Evaluation: {self.model.vertices:,} vertices, {counted(len(self.vertices), 'cell')}, "
             f"energy {self.energy:.6g} J>"
         )
 

@@ -12,11 +12,13 @@ from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
-from supple.scene.acting import Load, Pin
 from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
+from supple.scene.loads import Load
+from supple.scene.pins import Pin
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
+from supple.scene.varying import Varied
 from supple.solvers import SOLVERS, Solver
 from supple.terms import PointSprings, Springs, WeakConstraints
 
@@ -48,6 +50,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
+        "varying": [_varied(each) for each in scene.varied],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
@@ -75,6 +78,10 @@ def _load(load: Load) -> dict[str, Any]:
     return {"body": load.on.body.name, "vertices": len(load.on), "force": total, "ramp": _ramp(load.ramp)}
 
 
+def _varied(each: Varied) -> dict[str, Any]:
+    return {"body": each.body.name, "parameter": each.parameter, "ramp": _ramp(each.ramp)}
+
+
 def _ramp(ramp: Any) -> Any:
     """Its times and fractions; a sentence for a function, None for what does not vary."""
     if isinstance(ramp, Ramp):
@@ -94,6 +101,7 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
+        "findings": body.material.findings(),
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),

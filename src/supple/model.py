@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from supple.contact import Obstacles
 from supple.terms import Term, TetElasticity
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ class Model:
     (d, 3) or (k, d, 3) along which it holds them, None for all; held (k, 3, 3): the projections N = Σ n nᵀ
     onto the orthonormal directions n along which each pinned vertex is held, I where it is wholly, None where
     all are; duration [s]: when motions and ramps have ended; followers: who says which stencils the term of a
-    number has as the vertices move (`problem.Follower`).
+    number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
+    each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
+    step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
+    if anything.
     """
 
     rest: np.ndarray
@@ -52,6 +56,9 @@ class Model:
     held: np.ndarray | None = None
     duration: float = 1.0
     followers: tuple[tuple[int, Any], ...] = ()
+    changing: tuple[tuple[int, Any], ...] = ()
+    winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
+    obstacles: Obstacles | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -147,6 +154,15 @@ class Model:
         """What part of each varying force acts at a time [s]."""
         return tuple(fraction(time) for fraction, _ in self.varying)
 
+    def varied_at(self, time: float) -> tuple[float, ...]:
+        """The same, and what part parameters of materials have of their values."""
+        parts = [part for _, material in self.changing for part in material.fractions(time)]
+        return *self.fractions_at(time), *parts
+
+    def materials_at(self, time: float) -> dict[int, Any] | None:
+        """Those that vary, at a time [s], by the number of their term; None where none does."""
+        return {k: material(time) for k, material in self.changing} or None
+
     def force_at(self, time: float) -> np.ndarray:
         """All external forces (n, 3) [N] at a time [s]; those of t = inf are the last."""
         return self.force_of(self.fractions_at(time))
@@ -183,20 +199,23 @@ def with_term(model: Model, index: int, term: Term) -> Model:
 class Step:
     """The backward Euler step that led to positions, which says what forces act there beside those of the
     terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
-    forces (n, 3) [N], None for the model's constant ones."""
+    forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
+    None where all are the model's."""
 
     dt: float
     anchor: np.ndarray | None
     force: np.ndarray | None = None
+    materials: dict[int, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
     """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices
     [m]; external forces (n, 3) [N]; one material for each elasticity term, or None for the model's; where to
-    start, (n, 3) [m], or None for the rest positions."""
+    start, (n, 3) [m], or None for the rest positions; time [s]: when it is, for obstacles that move."""
 
     pinned: np.ndarray
     force: np.ndarray
     materials: tuple[Any, ...] | None = None
     start: np.ndarray | None = None
+    time: float = np.inf

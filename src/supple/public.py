@@ -9,13 +9,24 @@ from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
 from supple.inspection import inspect
 from supple.io import save_frames
+from supple.kernels import select
 from supple.materials import (
+    ArrudaBoyce,
     Corotated,
+    Direction,
+    Fung,
+    Gent,
+    Hencky,
+    HolzapfelGasserOgden,
     LinearElastic,
     LogNeoHookean,
     Material,
+    MooneyRivlin,
+    Muscle,
     NeoHookean,
+    Ogden,
     OrthotropicStVK,
+    Pa,
     Parameter,
     PlaneStressCorotated,
     PlaneStressNeoHookean,
@@ -23,6 +34,11 @@ from supple.materials import (
     PlasticStVK,
     StableNeoHookean,
     StVK,
+    TransverseStVK,
+    WovenStVK,
+    Yeoh,
+    measured,
+    measured_density,
     register_material,
 )
 from supple.meshes import (
@@ -33,6 +49,7 @@ from supple.meshes import (
     bar,
     block,
     disc,
+    fibres_between,
     load_mesh,
     load_surface,
     merge_meshes,
@@ -48,8 +65,14 @@ from supple.meshes import (
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,
+    Box,
+    Capsule,
     Cloth,
+    Contact,
+    Cylinder,
     Keyframes,
+    Obstacle,
+    Plane,
     Ramp,
     Rotate,
     Scale,
@@ -57,6 +80,8 @@ from supple.scene import (
     SceneError,
     SceneFile,
     SceneFileError,
+    Sphere,
+    SurfaceShape,
     Translate,
     Twist,
     Variation,
@@ -80,8 +105,9 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    register_solver,
 )
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import HingeBending, IsometricBending
+from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric

@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from supple.problem.touched import ContactReport
 from supple.solvers.certificate import Certificate
+from supple.weak_contact import MetReport
 from supple.words import counted
 
 
@@ -51,6 +53,8 @@ class Report:
     residual: |r| [N].  energy: total (incremental) potential [J].
     max_iterations: those that were allowed, given or not.
     certificate: how far every body is from the equilibrium, where that was computed.
+    contact: what bodies do to obstacles and obstacles to bodies, where there are any; met: what bodies do to
+        each other, where they see each other.
     seconds: wall clock of the solve without compilation, which is compile_seconds.
     """
 
@@ -74,6 +78,8 @@ class Report:
     inverted: int = 0
     rejected: int = 0
     certificate: Certificate | None = None
+    contact: ContactReport | None = None
+    met: MetReport | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 
@@ -105,6 +111,10 @@ class Report:
         ]
         if self.certificate is not None:
             lines.append(f"  {self.certificate}")
+        if self.contact is not None:
+            lines.append(f"  {self.contact}")
+        if self.met is not None:
+            lines.append(f"  {self.met}")
         if self.inverted:
             lines.append(f"  inverted: {counted(self.inverted, 'element')}")
         if self.rejected:

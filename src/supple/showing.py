@@ -42,10 +42,10 @@ def picture(
 
     result: what `equilibrium`, `simulate` or a stepper gives; a run of `open_run`, of which it shows the last
     frame; a scene, at rest; or positions (n, 3) [m] of a `model`. field: what to colour by: displacement,
-    energy_density, volume_ratio, von_mises, pressure, principal_stress, stretch, residual, ordering, body, or
-    a field of your own. camera: corner, front,
-    side, back, top, or azimuth and elevation [degrees]. size: dots across and up. Of a run, the scene file
-    says what is not given.
+    energy_density, volume_ratio, von_mises, pressure, principal_stress, stretch, bending_angle, weft_strain,
+    warp_strain, residual, ordering, body, or a field of your own. camera: corner, front, side, back, top, or
+    azimuth and elevation [degrees]. size: dots across and up. Of a run, the scene file says what is not
+    given.
     """
     from supple.io.replacing import replacing
     from supple.view.picture import SIZE, Artist, save_image, shared_view
@@ -205,7 +205,8 @@ def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, M
 def _shape(result: Result) -> Shape:
     from supple.view.picture import Shape
 
-    return Shape(np.asarray(result.positions, float), _caption(result), result.step)
+    when = getattr(result, "time", np.inf)
+    return Shape(np.asarray(result.positions, float), _caption(result), result.step, time=when)
 
 
 def _caption(result: Result) -> str:

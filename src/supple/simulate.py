@@ -24,6 +24,7 @@ from supple.continuation import grow, in_all
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.problem.history import checked_history
+from supple.problem.materials import changing_materials
 from supple.report import Report
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -130,7 +131,7 @@ def equilibrium(
     time_budget [s] and distance (of every body to the equilibrium, relative to its size) one by one; then
     tolerance and distance are 1e-4 unless given, also beside the others, and None for none. A scene file says
     all of these where the call does not. compute: a `Compute`, or its device, precision and threads one by
-    one. history: record residual and energy after every iteration. watch: called with iteration, imbalance
+    one. history: keep residual and energy after every iteration. watch: called with iteration, imbalance
     and seconds whenever the solve looks."""
     began = perf_counter()
     asked = request(scene, solver, options, always_tolerance=True, models=True)
@@ -139,7 +140,7 @@ def equilibrium(
     place(problem, asked, start)
     stages, model = [], problem.model
     for _, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        acting = Step(np.inf, problem.positions, problem.loads.force)
+        acting = Step(np.inf, problem.positions, problem.loads.force, changing_materials(problem.model))
         stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
@@ -225,7 +226,7 @@ def frame_of(stepping: Stepping, report: Report) -> Frame:
     return Frame(
         problem.positions,
         report,
-        problem.model,
+        stepping.model,
         v,
         stepping.index,
         stepping.time,

@@ -15,11 +15,13 @@ from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
 from supple.problem import Balance, Device, Problem
+from supple.problem.touched import contact_reports
 from supple.progress import Progress
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
 from supple.solvers import Run, Solver
 from supple.stop import Stop
+from supple.weak_contact import met
 
 if TYPE_CHECKING:
     from supple.kernels.announcing import _Compilations as Compilations
@@ -38,51 +40,51 @@ def solve(
     problem: Problem,
     solver: Solver,
     stop: Stop,
-    record: bool = False,
+    history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> Report:
-    """Run a solver on a problem until it should stop. The clock leaves out compilation and recording."""
-    return solve_copies(problem, solver, stop, record, watch, began)[0]
+    """Run a solver on a problem until it should stop. The clock leaves out compilation and histories."""
+    return solve_copies(problem, solver, stop, history, watch, began)[0]
 
 
 def solve_copies(
     problem: Problem,
     solver: Solver,
     stop: Stop,
-    record: bool = False,
+    history: bool = False,
     watch: Watcher | None = None,
     began: float | None = None,
 ) -> list[Report]:
     """Run a solver on all copies of a problem's state together, each of which stops when it should. What is
-    recorded and watched is the first."""
+    watched, and has its history kept, is the first."""
     with compilation() as compiled:
-        solving = _Solving(problem, solver, stop, record, watch, began, compiled)
+        solving = _Solving(problem, solver, stop, history, watch, began, compiled)
         solving.run()
         return solving.reports()
 
 
 class _Solving:
     """A solve of all copies: what each of them has reached, and a clock [s] that leaves out compilation and
-    recording."""
+    a history."""
 
     def __init__(
         self,
         problem: Problem,
         solver: Solver,
         stop: Stop,
-        record: bool,
+        history: bool,
         watch: Watcher | None,
         began: float | None,
         compiled: Compilations,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        self.record, self.watch, self.compiled = record, watch, compiled
+        self.watch, self.compiled = watch, compiled
         self.device, self.measures = problem.device, problem.measures
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
         self.copies = range(problem.copies)
         self._move_all()  # also after a solve that was interrupted
-        self.history = History() if record else None
+        self.history = History() if history else None
         self.first = self.measures.balances()
         self.latest, self.progress = dict(self.first), {copy: Progress() for copy in self.copies}
         self.ended: dict[int, tuple[Outcome, int, float]] = {}
@@ -94,7 +96,7 @@ class _Solving:
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
         self.certifying = Certifying(problem, stop)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
-        self.checking = stop.tolerance is not None or record or watch is not None or self.method.guarded
+        self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
 
     def run(self) -> None:
         """Until every copy has come to its end."""
@@ -103,8 +105,10 @@ class _Solving:
             count = _next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
             count = following.until_look(count)
             target = self.iteration + count
-            while self.iteration < target:  # one by one when recording, which must change nothing else
-                self._advance(1 if self.record else target - self.iteration, target)
+            while (
+                self.iteration < target
+            ):  # one by one where a history is kept, which must change nothing else
+                self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
             if following.iterated(count, self._balanced):
                 self._begin_again()
@@ -162,10 +166,10 @@ class _Solving:
         """Some iterations, after which all figures are known where somebody needs them."""
         compiling, tick = self.compiled.seconds, perf_counter()
         self.method.advance(count)
-        if self.record:
+        if self.history is not None:
             self.device.wait()
         self.iteration += count
-        if self.record:
+        if self.history is not None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
         if self.checking or self.iteration >= self.limit or self.stop.time_budget is not None:
             self.latest |= self.measures.balances()
@@ -173,7 +177,7 @@ class _Solving:
                 self.latest |= self.measures.balances()
             if not self.method.guarded:
                 _keep(self.problem, self.method, self.latest, self.good)
-        if not self.record:
+        if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
     def reports(self) -> list[Report]:
@@ -186,6 +190,7 @@ class _Solving:
             latest = self.measures.balances()
         certificate = self.certifying.final(ended[0][0], latest[0])
         energies, inverted = self.measures.energies(), self.measures.inversions()
+        contact = contact_reports(self.problem)
         rejected, problem, run = self.method.rejected(), self.problem, self.method
         first = [self.first[copy].residual for copy in self.copies]
         return [
@@ -210,6 +215,8 @@ class _Solving:
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
                 certificate=certificate,
+                contact=contact[copy],
+                met=met(self.problem) if copy == 0 else None,
                 notes=run.notes(copy) + _advice(outcome, problem) + self.certifying.notes(),
                 history=self.history if copy == 0 else None,
             )

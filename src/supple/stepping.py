@@ -11,8 +11,9 @@ import numpy as np
 from supple.checks import flag, one_number, positive, whole_number
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
-from supple.model import Step
+from supple.model import Model, Step
 from supple.problem import Problem
+from supple.problem.materials import changing_materials
 from supple.report import Outcome, Report
 from supple.scene import Scene
 from supple.solvers import Run, Solver
@@ -61,8 +62,8 @@ def total_damping(solver: Solver, damping: float) -> float:
 class Stepping:
     """A problem on its way from frame to frame; index: frames that are done.
 
-    Everything here is for all copies of the problem's state at once. What is recorded and watched is the
-    first.
+    Everything here is for all copies of the problem's state at once. What is watched, and has its history
+    kept, is the first.
     """
 
     def __init__(
@@ -71,15 +72,16 @@ class Stepping:
         solver: Solver,
         stop: Stop,
         pace: Pace,
-        record: bool = False,
+        history: bool = False,
         watch: Watcher | None = None,
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.pace, self.index = problem, solver, stop, pace, 0
-        self._record, self._watch, self._began = record, watch, began
+        self._keeps_history, self._watch, self._began = history, watch, began
+        self._model = problem.model
         self._before = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_budget is not None
-        looks = limited or record or watch is not None
+        looks = limited or history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
         if not pace.quasistatic:
             refuse_beyond(problem.model, str(problem.dtype), pace.step)
@@ -90,6 +92,14 @@ class Stepping:
     def time(self) -> float:
         """Of the last frame [s]."""
         return self.index * self.pace.dt
+
+    @property
+    def model(self) -> Model:
+        """What frames are of: one for all of them, whatever parameters vary, but where stencils change."""
+        now = self.problem.model
+        if any(a.vertices is not b.vertices for a, b in zip(self._model.terms, now.terms, strict=True)):
+            self._model = now
+        return self._model
 
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
@@ -106,7 +116,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
-        self._history = problem.histories.take()
+        self._remembered = problem.histories.take()
         ticks = range(1, pace.substeps + 1)
         times = [self.index * pace.dt + k * pace.step for k in ticks]
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -116,7 +126,7 @@ class Stepping:
             reports.append(self._iterate(steps[: self._unseen], forces))
         for time, aim in steps[self._unseen :]:
             self._begin_step(time, aim, forces)
-            limits = self._record, self._watch, self._take_began()
+            limits = self._keeps_history, self._watch, self._take_began()
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
@@ -137,13 +147,16 @@ class Stepping:
     def last_steps(self) -> list[Step | None]:
         """What led to the frame, for each copy; None where nothing but the model's constant forces did."""
         p, pace = self.problem, self.pace
-        force = p.loads.force if p.loads.force is not p.model.force else None
-        if pace.quasistatic and force is None:
+        force, materials = (
+            (p.loads.force if p.loads.force is not p.model.force else None),
+            changing_materials(p.model),
+        )
+        if pace.quasistatic and force is None and materials is None:
             return [None] * p.copies
         anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.step
-        return [Step(dt, *of_copy) for of_copy in zip(anchors, forces, strict=True)]
+        return [Step(dt, *of_copy, materials) for of_copy in zip(anchors, forces, strict=True)]
 
     def _velocities(self) -> np.ndarray:
         states, pace = self.problem.states, self.pace
@@ -154,7 +167,17 @@ class Stepping:
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
         self.problem.histories.evolve(self.pace.step)
+        if self.problem.model.winds and not self.pace.quasistatic:
+            forces = self._winds(time) + (0.0 if forces is None else forces)
         self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
+
+    def _winds(self, time: float) -> np.ndarray:
+        """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
+        velocities, positions = self.settle(), self.problem.states.positions
+        self._settled = False
+        winds, states = self.problem.model.winds, zip(positions, velocities, strict=True)
+        forces = [np.sum([wind(x, v, time) for wind in winds], axis=0) for x, v in states]
+        return forces[0] if len(forces) == 1 else np.stack(forces)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
         """Where pinned vertices are after each substep on a straight way to positions [m]."""
@@ -230,7 +253,7 @@ class Stepping:
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
         now = p.histories.take()
-        p.histories.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
+        p.histories.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

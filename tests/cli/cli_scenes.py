@@ -23,6 +23,10 @@ SAG = "title = 'Sagging block'\n" + _BLOCK + "[stop]\ntolerance = 1e-6\n"
 
 SWING = "quasistatic = false\ndt = 0.02\nframes = 6\n" + _BLOCK + "[stop]\ntolerance = 1e-8\n"
 
+STIFFENS = SWING.replace(
+    "[stop]", "[[vary]]\nparameter = 'young'\nramp = { times = [0, 0.12], fractions = [1, 4] }\n[stop]"
+)
+
 STRETCH = (
     "gravity = [0, 0, 0]\ndt = 0.25\nframes = 4\n"
     + _BLOCK

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 import meshio
 import numpy as np
 import pytest
-from cli_scenes import STRETCH, SWING, supple, supple_json, write_scene
+from cli_scenes import STIFFENS, STRETCH, SWING, supple, supple_json, write_scene
 
+import supple as library
 from supple.cli.progress import RunProgress
 from supple.io import read_frame
 
@@ -34,7 +35,7 @@ def interrupted_after(frames: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("text", [SWING, STRETCH], ids=["dynamic", "quasistatic"])
+@pytest.mark.parametrize("text", [SWING, STIFFENS, STRETCH], ids=["dynamic", "stiffening", "quasistatic"])
 def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_path, text, precision):
     scene = write_scene(tmp_path, text.replace("1e-8", "1e-5"))
     options = ("--no-picture", "--precision", precision)
@@ -258,3 +259,16 @@ def test_a_report_that_lacks_something_is_named(tmp_path, place, command):
         assert f"report.json is not a report of this version of supple, it has no {key!r}" in result.stderr
     else:
         assert command[0] != "report"
+
+
+def test_a_saved_run_knows_what_parameters_were(tmp_path):
+    """Stresses of every frame are those of the material that it had then."""
+    scene = write_scene(tmp_path, STIFFENS.replace("1e-8", "1e-5"))
+    supple_json("run", scene, "--output", "there", "--no-picture", "--precision", "float64")
+    run = library.open_run(tmp_path / "there")
+    for frame in library.simulate(library.load_scene(scene), precision="float64"):
+        now, then = frame.evaluate(), run.frames[frame.index - 1].evaluate()
+        np.testing.assert_allclose(then.von_mises, now.von_mises, rtol=1e-6)
+        np.testing.assert_allclose(
+            then.net_force, now.net_force, atol=1e-6 * np.abs(now.internal_force).max()
+        )

@@ -2,18 +2,28 @@
 
 import numpy as np
 import pytest
-from problems import cantilever, deformations, material, perturbed, rotations, stretches, tied_blocks, twisted
+from problems import (
+    HAND_WRITTEN,
+    cantilever,
+    deformations,
+    material,
+    perturbed,
+    rotations,
+    stretches,
+    tied_blocks,
+    twisted,
+)
 
 import supple
 from supple.linear import Assembly
 from supple.linear.assembly import along_curve
 from supple.linear.pattern import pattern_of
-from supple.materials import MATERIALS, stress_differential
+from supple.materials import stress_differential
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import TetElasticity
 
-ANY = pytest.mark.parametrize("name", MATERIALS)
+ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 UNIT = np.vstack([np.zeros(3), np.eye(3)])
 
@@ -21,7 +31,7 @@ UNIT = np.vstack([np.zeros(3), np.eye(3)])
 def deformed(name):
     """Deformation gradients: random, inverted, with equal stretches, nearly flat, and rigid ones."""
     plain = [deformations(8), rotations(2), stretches((1.2, 1.2, 0.7), 4), stretches((1, 1, 1.3), 4)]
-    if MATERIALS[name].barrier:
+    if HAND_WRITTEN[name].barrier:
         return np.concatenate(plain)
     odd = [deformations(8, inverted=True), stretches((1.0, 0.6, 1e-4), 4), stretches((1.1, 0.5, -0.3), 4)]
     return np.concatenate(plain + odd)

@@ -54,6 +54,25 @@ def test_a_dynamic_update_is_a_frame_of_simulate(tmp_path):
         np.testing.assert_allclose(live.tracks[0].velocities, frame.velocities, atol=1e-10)
 
 
+VARIES = "[[vary]]\nparameter = 'young'\nramp = { times = [0, 0.1], fractions = [1, 4] }\n"
+
+
+def test_parameters_vary_as_in_simulate(tmp_path):
+    solver = supple.PBNG()
+    live = simulation(tmp_path, SWING + VARIES, precision="float64", solvers=(solver,), sweeps=7)
+    for frame in supple.simulate(live.file.scene, solver, frames=5, max_iterations=7):
+        live.update()
+        np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)
+
+
+def test_nothing_rests_while_a_parameter_varies(tmp_path):
+    live = simulation(tmp_path, BLOCK + VARIES, dt=0.02, **EXACT)
+    settle(live)
+    assert live.time > 0.1
+    assert live.model.bodies[0].material.young == pytest.approx(1e4)
+    np.testing.assert_allclose(live.tracks[0].positions, equilibrium(live.file.scene), atol=1e-7)
+
+
 TOSSED = (
     SWING.replace("dt = 0.02", "dt = 0.04\nsubsteps = 2\ndamping = 0.1")
     .replace("density = 100", "density = 100\nvelocity = [0, 1, 0]\nangular_velocity = [0, 0, 2]")

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from supple.kernels import lanes_of, load, physics, store
-from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
+from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential, vertex_response
 
 RESULTS = 28
 
@@ -86,6 +86,47 @@ def _on_packs(material, F, D, out):
             store(out, row, 19 + i, A[i])
 
 
+@njit(error_model="numpy")
+def _responses_on_packs(material, F, g, out):
+    for row in range(len(F)):
+        f = _nine_packs(F, row)
+        store(out, row, 0, psi(material, f))
+        p, A = vertex_response(material, f, (load(g, row, 0), load(g, row, 1), load(g, row, 2)))
+        for i in range(3):
+            store(out, row, 1 + i, p[i])
+        for i in range(9):
+            store(out, row, 4 + i, A[i])
+
+
+def responses_by_packs(material, F, g, dtype):
+    """ψ, P g and the block of a vertex, 13 numbers."""
+    lanes = lanes_of(dtype)
+    out = np.empty((len(F) // lanes, 13, lanes), dtype)
+    _responses_on_packs(material, _in_packs(F, dtype), _in_packs(g, dtype), out)
+    return out.transpose(0, 2, 1).reshape(len(F), 13)
+
+
+@njit(error_model="numpy")
+def _stresses_on_packs(material, F, out):
+    for row in range(len(F)):
+        P = stress(material, _nine_packs(F, row))
+        for i in range(9):
+            store(out, row, i, P[i])
+
+
+def stresses_by_packs(material, F, dtype):
+    """(n, 9) P of any number of F."""
+    lanes = lanes_of(dtype)
+    padded = np.vstack([F, np.repeat(F[-1:], -len(F) % lanes, axis=0)])
+    out = np.empty((len(padded) // lanes, 9, lanes), dtype)
+    _stresses_on_packs(material, _in_packs(padded, dtype), out)
+    return out.transpose(0, 2, 1).reshape(-1, 9)[: len(F)]
+
+
+def _in_packs(x, dtype):
+    return np.ascontiguousarray(x.reshape(-1, lanes_of(dtype), x.shape[1]).transpose(0, 2, 1), dtype)
+
+
 def by_scalars(material, F, D):
     out = np.empty((len(F), RESULTS))
     _on_scalars(material, F, D, out)
@@ -96,11 +137,8 @@ def by_packs(material, F, D, dtype):
     lanes = lanes_of(dtype)
     assert len(F) % lanes == 0
 
-    def pack(x):
-        return np.ascontiguousarray(x.reshape(-1, lanes, x.shape[1]).transpose(0, 2, 1), dtype)
-
     out = np.empty((len(F) // lanes, RESULTS, lanes), dtype)
-    _on_packs(material, pack(F), pack(D), out)
+    _on_packs(material, _in_packs(F, dtype), _in_packs(D, dtype), out)
     return out.transpose(0, 2, 1).reshape(len(F), RESULTS)
 
 

@@ -126,7 +126,7 @@ def test_a_weave_has_two_moduli_and_two_ratios():
 
 def test_an_even_weave_is_isotropic():
     plain = material("plane_stress_stvk")
-    even = supple.OrthotropicStVK(
+    even = supple.WovenStVK(
         weft=YOUNG,
         warp=YOUNG,
         shear=plain.mu,

@@ -379,6 +379,10 @@ MISTAKES = {
         PINNED + "[solver]\nmethod = 'pbng'\nlinsk = 1",
         "solver.linsk: unknown key; did you mean 'links'?",
     ),
+    "option of another solver": (
+        PINNED + '[solver]\nacceleration = "sor"',
+        'solver.acceleration: is no option of descent, but one of others: write method = "pbng" beside it',
+    ),
     "option of a part": (
         PINNED + '[solver]\nmethod = "pbng"\nacceleration = "sor"\nomega = 1.5',
         'solver.omega: is an option of the acceleration: write acceleration = { kind = "sor", omega = 1.5 }',
@@ -503,7 +507,7 @@ def test_the_schema_describes_every_field():
         if not field.get("description")
     ]
     assert undescribed == []
-    assert set(schema["$defs"]["Material"]["properties"]) == set(MATERIALS)
+    assert set(schema["$defs"]["Material"]["properties"]) == {*MATERIALS, "measured"}
 
 
 @pytest.mark.parametrize(

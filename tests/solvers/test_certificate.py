@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from problems import cantilever, face, material, membrane, net, tied_blocks, twisted
+from problems import HAND_WRITTEN, cantilever, face, material, membrane, net, tied_blocks, twisted
 
 import supple
 from supple import PBNG, Outcome, Stop
-from supple.materials import MATERIALS
 from supple.scene import build_model
 from supple.solvers import Descent
 from supple.solvers.certificate import certify
@@ -64,7 +63,7 @@ CASES = {
     "twisted": lambda: twisted(material("stable_neo_hookean")),
     "membrane": membrane,
     "net": net,
-    **{f"{name} block": lambda name=name: cantilever(material(name), gravity=5) for name in MATERIALS},
+    **{f"{name} block": lambda name=name: cantilever(material(name), gravity=5) for name in HAND_WRITTEN},
 }
 
 

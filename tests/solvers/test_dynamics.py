@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from problems import PBNGS, cantilever, face, material
+from problems import HAND_WRITTEN, PBNGS, cantilever, face, material
 
 import supple
 from supple import PBNG, Newton, Outcome
-from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.solvers import SOLVERS as METHODS
 
@@ -36,7 +35,7 @@ def test_free_fall(solver):
         np.testing.assert_allclose(frame.velocities, np.tile(k * DT * GRAVITY, (len(rest), 1)), atol=1e-8)
 
 
-@pytest.mark.parametrize("name", MATERIALS)
+@pytest.mark.parametrize("name", HAND_WRITTEN)
 def test_momentum_is_kept(name):
     """A body thrown with a random velocity and no load."""
     scene = flying(name, gravity=(0, 0, 0))

@@ -8,6 +8,7 @@ from closed_forms import PRINCIPAL_STRESS, uniaxial
 from fake_device import fake_device  # noqa: F401
 from problems import (
     BARRIERS,
+    HAND_WRITTEN,
     PRECISIONS,
     cantilever,
     deformations,
@@ -22,11 +23,10 @@ from problems import (
 
 import supple
 from supple.evaluation import Deformations, Pulls
-from supple.materials import MATERIALS
 from supple.problem import Problem
 
-NAMES = pytest.mark.parametrize("name", MATERIALS)
-OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
+NAMES = pytest.mark.parametrize("name", HAND_WRITTEN)
+OBJECTIVE = [name for name, kind in HAND_WRITTEN.items() if kind.objective]
 
 TET = supple.TetMesh([[0, 0, 0], [1, 0.1, 0], [0.2, 0.9, 0], [0.1, 0.2, 1.1]], [[0, 1, 2, 3]])
 
@@ -323,7 +323,7 @@ def test_all_vertices_may_be_pinned_or_none():
     held = supple.evaluate(scene, TET.points)
     np.testing.assert_allclose(held.reactions["pin0"].force, [0, 3 * TET.volumes.sum(), 0], atol=1e-12)
     assert repr(held.reactions["pin0"]).startswith("<Reaction: force [")
-    assert "1 tetrahedra" in repr(held)
+    assert "1 cell" in repr(held)
 
 
 def test_means_at_vertices():

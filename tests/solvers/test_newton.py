@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from closed_forms import uniaxial
-from problems import NEWTONS, affine, cantilever, face, material, twisted
+from problems import HAND_WRITTEN, NEWTONS, affine, cantilever, face, material, twisted
 
 import supple
 from supple import Newton, Outcome
 from supple.linear.assembly import Assembly
 from supple.linear.solvers import Direct
-from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
 
-ANY = pytest.mark.parametrize("name", MATERIALS)
+ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def on_rollers(kind, cells=2):
@@ -90,7 +89,7 @@ def rigidly_moved(name, angle):
     return supple.equilibrium(scene, Newton(), tolerance=1e-10, start=start), turn(mesh.points, np.inf)
 
 
-@pytest.mark.parametrize("name", [name for name in MATERIALS if name != "linear_elastic"])
+@pytest.mark.parametrize("name", [name for name in HAND_WRITTEN if name != "linear_elastic"])
 def test_rigid_motions_cost_nothing(name):
     result, expected = rigidly_moved(name, angle=2.0)
     assert result.report.ok

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from problems import (
     BARRIERS,
+    HAND_WRITTEN,
     PBNGS,
     SELF_RIGHTING,
     cantilever,
@@ -16,11 +17,10 @@ from problems import (
 
 import supple
 from supple import PBNG, SOR, Anderson, Chebyshev, Newton, Outcome
-from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
 
-ANY = pytest.mark.parametrize("name", MATERIALS)
+ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
 ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from problems import (
+    HAND_WRITTEN,
     cantilever,
     flattened,
     material,
@@ -16,7 +17,6 @@ from problems import (
 from scipy.linalg import expm
 
 import supple
-from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers.rotation_path import STRAIGHT, RotationPath
@@ -89,7 +89,7 @@ def free_block(kind):
     return Problem(build_model(scene, False), "float64")
 
 
-@pytest.mark.parametrize("name", [name for name, kind in MATERIALS.items() if kind.objective])
+@pytest.mark.parametrize("name", [name for name, kind in HAND_WRITTEN.items() if kind.objective])
 def test_rigid_rotations_cost_no_energy_on_the_way(name):
     """A deformed block whose vertices all set out on a rotation about an axis keeps its energy."""
     problem = perturbed(free_block(material(name)), 0.02)

@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from problems import NEWTONS, PBNGS, cantilever, material, scrambled, tied_blocks, twisted
+from problems import HAND_WRITTEN, NEWTONS, PBNGS, cantilever, material, scrambled, tied_blocks, twisted
 
 import supple
 from supple import PBNG, Newton, Outcome
-from supple.materials import MATERIALS
 from supple.problem import Balance, Problem
 from supple.progress import Progress
 from supple.scene import build_model
@@ -211,7 +210,7 @@ def test_soft_bodies_beside_stiff_ties_are_not_taken_for_rest():
     assert report.imbalance > 0
 
 
-@pytest.mark.parametrize("name", MATERIALS)
+@pytest.mark.parametrize("name", HAND_WRITTEN)
 @EVERY
 def test_imbalance_lies_between_0_and_1(name, solver):
     history = supple.equilibrium(

@@ -169,7 +169,7 @@ def falling():
 def curve(falling, solver, sweeps=200):
     scene, x, v = falling
     return np.array(
-        solve(family.placed(scene, x, v), solver, Stop(None, sweeps, None), record=True).history.residual
+        solve(family.placed(scene, x, v), solver, Stop(None, sweeps, None), history=True).history.residual
     )
 
 

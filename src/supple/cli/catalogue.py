@@ -69,10 +69,10 @@ def catalogue() -> dict[str, Entries]:
     """Everything that has a name, by section; each entry has at least a name and a description."""
     from supple.evaluation import QUANTITIES
     from supple.io import FORMATS
-    from supple.materials import MATERIALS
+    from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
     from supple.meshes.files import _FORMATS
     from supple.meshes.surfaces import SURFACES
-    from supple.scene import schema
+    from supple.scene import cloth_tables, schema
     from supple.solvers import SOLVERS
     from supple.view.fields import FIELDS
 
@@ -81,6 +81,18 @@ def catalogue() -> dict[str, Entries]:
         "materials": [
             {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
             for name, kind in MATERIALS.items()
+        ],
+        "membranes": [
+            {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
+            for name, kind in MEMBRANES.items()
+        ],
+        "measured": [
+            {
+                "name": name,
+                "description": f"{material_name(measured(name))}, {entry.density:g} kg/m³. {entry.source}. "
+                f"{entry.note[:1].upper()}{entry.note[1:]}.",
+            }
+            for name, entry in MEASURED.items()
         ],
         "solvers": [
             {
@@ -96,6 +108,8 @@ def catalogue() -> dict[str, Entries]:
         "motions": _kinds(schema.Motion),
         "selections": _kinds(schema.Where),
         "meshes": [entry for entry in _kinds(schema.Mesh) if entry["name"] != "file"],
+        "surfaces": [entry for entry in _kinds(cloth_tables.Surface) if entry["name"] != "file"],
+        "bending": _kinds(cloth_tables.BendingChoice),
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],

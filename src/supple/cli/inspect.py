@@ -45,12 +45,16 @@ def _print(title: str, found: dict[str, Any]) -> None:
         ("bodies", _bodies(found["bodies"])),
         *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
+        *([("in time", _varying_parameters(found["varying"]))] if found["varying"] else []),
         ("orderings", _orderings(found["orderings"])),
         ("worst elements", _worst(found["bodies"])),
         ("memory [MB]", _memory(found["memory_megabytes"])),
     ):
         console.print(f"\n[bold]{heading}[/]")
         console.print(table)
+    for body in found["bodies"]:
+        for sentence in body["findings"]:
+            console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
 
@@ -77,6 +81,13 @@ def _loads(loads: list[dict[str, Any]]) -> Any:
     for load in loads:
         force, varying = _vector(load["force"]), _varying(load["ramp"])
         table.add_row(load["body"], f"{load['vertices']:,}", force, varying.removeprefix(", ") or "constant")
+    return table
+
+
+def _varying_parameters(varying: list[dict[str, Any]]) -> Any:
+    table = _table("parameter", "parts of it")
+    for each in varying:
+        table.add_row(each["body"], each["parameter"], _varying(each["ramp"]).removeprefix(", "))
     return table
 
 

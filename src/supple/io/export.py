@@ -109,7 +109,8 @@ def _evaluated(scene: Scene, names: list[str]) -> Values:
         if isinstance(frame, Result):
             return frame.evaluate().fields(names)
         x = frame.positions
-        return evaluation_of(model, x, Step(np.inf, x, model.force_at(frame.time))).fields(names)
+        step = Step(np.inf, x, model.force_at(frame.time), model.materials_at(frame.time))
+        return evaluation_of(model, x, step).fields(names)
 
     return values
 

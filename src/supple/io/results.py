@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from supple.io.errors import FrameError, ResultsError
 from supple.io.frames import check_frame, frame_path
 from supple.io.lock import locked
@@ -172,6 +174,6 @@ def to_json(values: Any, ascii_only: bool = False) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | np.ndarray):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

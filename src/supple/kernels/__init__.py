@@ -4,12 +4,6 @@ from supple.kernels.access import (
     RECORD,
     gather,
     load,
-    number_at,
-    numbers_at,
-    put_number,
-    put_numbers,
-    put_record,
-    record_at,
     scatter,
     store,
     stream,
@@ -32,6 +26,7 @@ from supple.kernels.blocks import (
 from supple.kernels.compile import (
     chosen_by_type,
     generic,
+    generic_passage,
     kernel,
     like,
     maker,
@@ -41,10 +36,25 @@ from supple.kernels.compile import (
 )
 from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
-from supple.kernels.pack import PackType, all_lanes, lane_sum, lanes_of, pack_like, rounding, select
-from supple.kernels.sharing import Whole, each_shared_row, range_of, sum_up, writes
-from supple.kernels.team import (
-    Threads,
+from supple.kernels.numbers import (
+    number_at,
+    numbers_at,
+    put_number,
+    put_numbers,
+    put_record,
+    record_at,
+)
+from supple.kernels.pack import (
+    PackType,
+    all_lanes,
+    inverse_cube_root,
+    lane_sum,
+    lanes_of,
+    pack_like,
+    rounding,
+    select,
+)
+from supple.kernels.places import (
     copy_of,
     divide,
     lane_most,
@@ -52,20 +62,17 @@ from supple.kernels.team import (
     lane_total,
     leads,
     least_share,
-    leave,
     number,
     offset_of,
-    records,
-    records_at_once,
     renumbered,
     row_at,
-    skip,
     spans,
     strides,
     sum_shares,
-    threads_for,
     together,
 )
+from supple.kernels.sharing import Whole, each_shared_row, range_of, sum_up, writes
+from supple.kernels.team import Threads, leave, records, records_at_once, skip, threads_for
 from supple.kernels.threads import (
     counters_for,
     default_threads,
@@ -99,6 +106,8 @@ __all__ = [
     "four_at",
     "gather",
     "generic",
+    "generic_passage",
+    "inverse_cube_root",
     "kernel",
     "lane_most",
     "lane_range",

@@ -85,7 +85,7 @@ def _field_pointer(context, builder, array_type, array, row_type, row, field):
     return builder.gep(struct.data, [offset], source_etype=context.get_data_type(array_type.dtype))
 
 
-def _as(builder, pointer, kind):
+def pointer_to(builder, pointer, kind):
     """A pointer to the address of another one, as to something of another type."""
     return builder.bitcast(pointer, kind.as_pointer())
 
@@ -97,7 +97,7 @@ def load(typingctx, data, row, field):
 
     def codegen(context, builder, sig, args):
         pointer = _field_pointer(context, builder, data, args[0], row, args[1], args[2])
-        value = builder.load(_as(builder, pointer, vector_type(pack)))
+        value = builder.load(pointer_to(builder, pointer, vector_type(pack)))
         value.align = data.dtype.bitwidth // 8
         return value
 
@@ -126,7 +126,7 @@ def _stream(context, builder, array_type, array, pointer, kind):
     """A vector of numbers that no kernel writes."""
     size = array_type.dtype.bitwidth // 8
     if not for_cuda(builder) or not _has_cache_policies():
-        value = builder.load(_as(builder, pointer, kind))
+        value = builder.load(pointer_to(builder, pointer, kind))
         value.align = size
         return value
 
@@ -162,7 +162,7 @@ def store(typingctx, data, row, field, value):
     def codegen(context, builder, sig, args):
         array, place, field, value = args
         pointer = _field_pointer(context, builder, data, array, row, place, field)
-        builder.store(value, _as(builder, pointer, value.type), align=data.dtype.bitwidth // 8)
+        builder.store(value, pointer_to(builder, pointer, value.type), align=data.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(data, _handle(row), types.int64, value), codegen
@@ -181,7 +181,7 @@ def _record_pointers(context, builder, records_type, records, ids_type, ids, row
         yield builder.gep(base, [offset], source_etype=context.get_data_type(records_type.dtype))
 
 
-def _aligned(builder: Any, dtype: Any) -> int:
+def alignment(builder: Any, dtype: Any) -> int:
     """Records on a device are aligned, which lets one lane load all of one at once."""
     return 16 if for_cuda(builder) else dtype.bitwidth // 8
 
@@ -197,8 +197,8 @@ def gather(typingctx, records, ids, row, slot):
         for pointer in _record_pointers(
             context, builder, records, args[0], ids, args[1], row, args[2], args[3], pack.lanes
         ):
-            part = builder.load(_as(builder, pointer, ir.VectorType(scalar, RECORD)))
-            part.align = _aligned(builder, records.dtype)
+            part = builder.load(pointer_to(builder, pointer, ir.VectorType(scalar, RECORD)))
+            part.align = alignment(builder, records.dtype)
             parts.append(part)
 
         def shuffle(a, b, order):
@@ -234,97 +234,9 @@ def scatter(typingctx, records, ids, row, slot, x):
             for axis in range(3):
                 value = builder.extract_element(axes[axis], _INDEX(lane))
                 part = builder.insert_element(part, value, _INDEX(axis))
-            builder.store(part, _as(builder, pointer, part.type), align=_aligned(builder, records.dtype))
+            builder.store(
+                part, pointer_to(builder, pointer, part.type), align=alignment(builder, records.dtype)
+            )
         return context.get_dummy_value()
 
     return types.void(records, ids, _handle(row), types.int64, x), codegen
-
-
-def _number_pointer(context, builder, array_type, array, i):
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [i], source_etype=context.get_data_type(array_type.dtype))
-
-
-@intrinsic
-def number_at(typingctx, array, i):
-    """The i-th number of a contiguous array of any shape. Loops over such numbers are vectorised on the CPU,
-    which those over records of x, y and z are not."""
-
-    def codegen(context, builder, sig, args):
-        return builder.load(_number_pointer(context, builder, array, *args))
-
-    return array.dtype(array, types.int64), codegen
-
-
-@intrinsic
-def put_number(typingctx, array, i, value):
-    """array.flat[i] = value."""
-
-    def codegen(context, builder, sig, args):
-        builder.store(args[2], _number_pointer(context, builder, array, *args[:2]))
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, array.dtype), codegen
-
-
-@intrinsic
-def numbers_at(typingctx, array, place, i):
-    """The pack of numbers of a contiguous array of any shape from the i-th on; a thread of a device takes a
-    record, where i must be the beginning of one."""
-    pack = PackType(array.dtype, RECORD) if isinstance(place, types.BaseTuple) else pack_of(array)
-
-    def codegen(context, builder, sig, args):
-        pointer = _number_pointer(context, builder, array, args[0], args[2])
-        value = builder.load(_as(builder, pointer, vector_type(pack)))
-        value.align = _aligned(builder, array.dtype)
-        return value
-
-    return pack(array, place, types.int64), codegen
-
-
-@intrinsic
-def put_numbers(typingctx, array, i, value):
-    """array.flat[i : i + lanes] = value, a pack."""
-
-    def codegen(context, builder, sig, args):
-        pointer = _number_pointer(context, builder, array, *args[:2])
-        builder.store(args[2], _as(builder, pointer, args[2].type), align=_aligned(builder, array.dtype))
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, value), codegen
-
-
-@intrinsic
-def record_at(typingctx, records, i):
-    """(x, y, z) of the i-th record, packs of one number."""
-    pack = PackType(records.dtype, 1)
-
-    def codegen(context, builder, sig, args):
-        scalar = context.get_data_type(records.dtype)
-        pointer = _number_pointer(context, builder, records, args[0], builder.mul(args[1], _INT64(RECORD)))
-        record = builder.load(_as(builder, pointer, ir.VectorType(scalar, RECORD)))
-        record.align = _aligned(builder, records.dtype)
-        axes = [
-            builder.shuffle_vector(record, record, ir.Constant(ir.VectorType(_INDEX, 1), [axis]))
-            for axis in range(3)
-        ]
-        return context.make_tuple(builder, sig.return_type, axes)
-
-    return types.UniTuple(pack, 3)(records, types.int64), codegen
-
-
-@intrinsic
-def put_record(typingctx, records, i, x):
-    """records[i] = x, a tuple of three packs of one number."""
-
-    def codegen(context, builder, sig, args):
-        scalar = context.get_data_type(records.dtype)
-        pointer = _number_pointer(context, builder, records, args[0], builder.mul(args[1], _INT64(RECORD)))
-        record = ir.Constant(ir.VectorType(scalar, RECORD), [0.0] * RECORD)
-        for axis, value in enumerate(cgutils.unpack_tuple(builder, args[2], 3)):
-            number = builder.extract_element(value, _INDEX(0))
-            record = builder.insert_element(record, number, _INDEX(axis))
-        builder.store(record, _as(builder, pointer, record.type), align=_aligned(builder, records.dtype))
-        return context.get_dummy_value()
-
-    return types.void(records, types.int64, x), codegen

@@ -10,7 +10,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from supple.kernels.access import _aligned, _as, _field_pointer, _handle, _number_pointer, _stream
+from supple.kernels.access import _field_pointer, _handle, _stream, alignment, pointer_to
+from supple.kernels.numbers import number_pointer
 from supple.kernels.pack import FAST_FLAGS, PackType, vector_type
 
 BLOCK = 9
@@ -64,7 +65,7 @@ def add_blocks(typingctx, blocks, slots, row, pair, value):
         entries = cgutils.unpack_tuple(builder, args[4], BLOCK)
 
         def add(pointer, amount):
-            target = _as(builder, pointer, amount.type)
+            target = pointer_to(builder, pointer, amount.type)
             before = builder.load(target)
             before.align = size
             builder.store(builder.fadd(before, amount, flags=FAST_FLAGS), target, align=size)
@@ -100,8 +101,8 @@ def _loads(lanes: int) -> Any:
         pack = PackType(array.dtype, lanes)
 
         def codegen(context, builder, sig, args):
-            pointer = _number_pointer(context, builder, array, *args)
-            value = builder.load(_as(builder, pointer, vector_type(pack)))
+            pointer = number_pointer(context, builder, array, *args)
+            value = builder.load(pointer_to(builder, pointer, vector_type(pack)))
             value.align = array.dtype.bitwidth // 8
             return value
 
@@ -124,9 +125,9 @@ def _vectors(lanes: int) -> Any:
         pack = PackType(array.dtype, lanes)
 
         def codegen(context, builder, sig, args):
-            pointer = _number_pointer(context, builder, array, args[0], builder.mul(args[1], _INT64(lanes)))
-            value = builder.load(_as(builder, pointer, vector_type(pack)))
-            value.align = _aligned(builder, array.dtype)
+            pointer = number_pointer(context, builder, array, args[0], builder.mul(args[1], _INT64(lanes)))
+            value = builder.load(pointer_to(builder, pointer, vector_type(pack)))
+            value.align = alignment(builder, array.dtype)
             return value
 
         return pack(array, types.int64), codegen
@@ -202,10 +203,10 @@ def put_vector(typingctx, array, i, value):
 
     def codegen(context, builder, sig, args):
         first = builder.mul(args[1], _INT64(value.lanes))
-        pointer = _number_pointer(context, builder, array, args[0], first)
+        pointer = number_pointer(context, builder, array, args[0], first)
         numbers = _cast(builder, args[2], context.get_data_type(array.dtype))
-        align = _aligned(builder, array.dtype)
-        builder.store(numbers, _as(builder, pointer, numbers.type), align=align)
+        align = alignment(builder, array.dtype)
+        builder.store(numbers, pointer_to(builder, pointer, numbers.type), align=align)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, value), codegen

@@ -76,22 +76,32 @@ def let_choose(
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
-def generic(declaration: Callable) -> Any:
-    """A function whose implementation is chosen by the class of its first argument, a NamedTuple.
+def generic(declaration: Callable, leads_on: bool = False) -> Any:
+    """A function whose implementation is chosen by the class of its first argument, a NamedTuple. leads_on:
+    whether the implementations are a `passage` each.
 
     In kernels the choice is made when the kernel is compiled, in Python at each call. Implementations are
-    added with `@declaration.of(SomeNamedTuple)`; `.known(cls)` tells whether there is one. Choosing by type,
-    unlike closing over a function, keeps Numba's on-disk cache usable.
+    added with `@declaration.of(SomeNamedTuple)`, or by `declaration.write(SomeNamedTuple, writer)`: then the
+    writer is called with a class, that one or one below it, when its implementation is first wanted;
+    `.known(cls)` tells whether there is one. Choosing by type, unlike closing over a function, keeps Numba's
+    on-disk cache usable.
     """
     table: dict[type, Callable] = {}
+    writers: dict[type, Callable[[type], Callable]] = {}
     name = declaration.__name__
-    tables.append((f"{declaration.__module__}.{name}", table))
 
     def find(cls: type) -> Callable:
         for base in cls.__mro__:
             if base in table:
                 return table[base]
+            if base in writers:
+                return table.setdefault(cls, writers[base](cls))
         raise TypeError(f"{name}() has no implementation for {cls.__name__}; add one with @{name}.of")
+
+    def known(cls: type) -> bool:
+        return any(base in table or base in writers for base in cls.__mro__)
+
+    tables.append((f"{declaration.__module__}.{name}", lambda cls: find(cls) if known(cls) else None))
 
     @wraps(declaration)
     def call(first: Any, *rest: Any) -> Any:
@@ -101,7 +111,7 @@ def generic(declaration: Callable) -> Any:
         return find(first.instance_class) if isinstance(first, types.BaseNamedTuple) else None
 
     choose.__signature__ = inspect.signature(declaration)  # type: ignore[attr-defined]
-    let_choose(call, choose)
+    let_choose(call, choose, compiler=PassageCompiler if leads_on else IngredientCompiler)
 
     def of(cls: type) -> Callable[[Callable], Callable]:
         def add(implementation: Callable) -> Callable:
@@ -111,10 +121,16 @@ def generic(declaration: Callable) -> Any:
         return add
 
     call.of = of  # type: ignore[attr-defined]
-    call.known = lambda cls: any(base in table for base in cls.__mro__)  # type: ignore[attr-defined]
+    call.write = writers.__setitem__  # type: ignore[attr-defined]
+    call.known = known  # type: ignore[attr-defined]
     call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
     call.owner = lambda cls: next(base for base in cls.__mro__ if base in table)  # type: ignore[attr-defined]
     return call
+
+
+def generic_passage(declaration: Callable) -> Any:
+    """A `generic` function whose implementations are a `passage` each."""
+    return generic(declaration, leads_on=True)
 
 
 def chosen_by_type(function: Callable, leads_on: bool = False) -> Any:

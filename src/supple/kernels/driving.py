@@ -6,7 +6,8 @@ A piece of work is a NamedTuple of what it needs, and `@do.of(ItsClass)` says wh
 from __future__ import annotations
 
 from supple.kernels.compile import generic, passage
-from supple.kernels.team import enter, inside, leave, proceed
+from supple.kernels.places import inside
+from supple.kernels.team import enter, leave, proceed
 
 
 @generic

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-tables: list[tuple[str, dict[type, Callable]]] = []
-"""The name of every generic function, and its implementations by class."""
+tables: list[tuple[str, Callable[[type], Callable | None]]] = []
+"""The name of every generic function, and what gives its implementation for a class."""
 
 _KNOWN = {"supple", "numba", "numpy", "builtins"} | set(sys.stdlib_module_names) - {"__main__"}
 """Packages whose functions are what their names say: supple's sources and the versions of Numba and Python
@@ -42,8 +42,8 @@ def identity(cls: type) -> str:
         parts.append(f"{base.__qualname__}\n")
         if _package(base) not in _KNOWN:
             parts += [f"{name} {_constant(value)}\n" for name, value in _settings(base)]
-    for name, table in sorted(tables, key=lambda entry: entry[0]):
-        implementation = next((table[base] for base in cls.__mro__ if base in table), None)
+    for name, implementation_for in sorted(tables, key=lambda entry: entry[0]):
+        implementation = implementation_for(cls)
         if implementation is not None:
             parts.append(f"{name} ")
             parts += _describe(implementation, seen)
@@ -58,8 +58,10 @@ def code_identity(function: Callable) -> str:
 
 
 def _implementations(cls: type) -> Iterator[Callable]:
-    for _, table in tables:
-        yield from (table[base] for base in cls.__mro__ if base in table)
+    for _, implementation_for in tables:
+        implementation = implementation_for(cls)
+        if implementation is not None:
+            yield implementation
 
 
 def _package(thing: Any) -> str:

@@ -44,7 +44,8 @@ def cache_directory() -> Path:
     """
     digest = hashlib.sha256(f"{numba.__version__} {platform.python_version()}".encode())
     root = Path(__file__).parent.parent
-    for folder in ("kernels", "algebra", "materials", "terms", "ordering", "problem", "linear", "solvers"):
+    rooms = "kernels algebra contact materials terms ordering problem linear solvers"
+    for folder in rooms.split():
         for source in sorted((root / folder).rglob("*.py")):
             digest.update(source.read_bytes())
     return user_cache_path("supple") / "kernels" / digest.hexdigest()[:16]

@@ -21,6 +21,13 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, overload, register_model
 
+from supple.kernels.transcendental import (
+    positive_only,
+    vector_exp,
+    vector_inverse_cube_root,
+    vector_log,
+)
+
 PACK_BYTES = 64
 """Size of a pack: one AVX-512 register, two AVX2 ones, four NEON ones."""
 
@@ -127,6 +134,8 @@ def _llvm_call(name: str) -> Callable:
         if for_cuda(builder) and name in ("log", "exp", "fabs"):
             suffix = "f" if pack.dtype == types.float32 else ""
             return _scalar_call(builder, f"__nv_{name}{suffix}", *args)
+        if name in ("log", "exp"):
+            return (vector_log if name == "log" else vector_exp)(builder, *args)
         if for_cuda(builder) and name == "sqrt" and pack.dtype == types.float32:
             return _scalar_call(builder, "llvm.nvvm.sqrt.approx.ftz.f", *args)
         suffix = f"v{pack.lanes}f{pack.dtype.bitwidth}"
@@ -152,6 +161,25 @@ def _scalar_call(builder: Any, name: str, *values: Any) -> Any:
     return builder.insert_element(ir.Constant(vector, ir.Undefined), result, index)
 
 
+def inverse_cube_root(x: Any) -> Any:
+    """x^(-1/3) for x > 0, NaN elsewhere."""
+    return x ** (-1.0 / 3.0) if x > 0.0 else math.nan
+
+
+@overload(inverse_cube_root, jit_options={"forceinline": True})
+def _inverse_cube_root(x):
+    if isinstance(x, types.Float):
+        return lambda x: x ** (-1.0 / 3.0) if x > 0.0 else math.nan
+    return None
+
+
+def _pack_inverse_cube_root(builder: Any, pack: PackType, x: Any) -> Any:
+    if for_cuda(builder):
+        suffix = "f" if pack.dtype == types.float32 else ""
+        return positive_only(builder, x, _scalar_call(builder, f"__nv_rcbrt{suffix}", x))
+    return vector_inverse_cube_root(builder, x)
+
+
 def _divide(builder: Any, pack: PackType, x: Any, y: Any) -> Any:
     if for_cuda(builder) and pack.dtype == types.float32:
         return _scalar_call(builder, "llvm.nvvm.div.approx.ftz.f", x, y)
@@ -165,6 +193,7 @@ _register(operator.truediv, 2, _divide)
 _register(operator.neg, 1, lambda b, pack, x: b.fsub(ir.Constant(x.type, [-0.0] * pack.lanes), x))
 for _function, _name in ((math.sqrt, "sqrt"), (math.log, "log"), (math.exp, "exp"), (abs, "fabs")):
     _register(_function, 1, _llvm_call(_name))
+_register(inverse_cube_root, 1, _pack_inverse_cube_root)
 _register(max, 2, _llvm_call("maxnum"))
 _register(min, 2, _llvm_call("minnum"))
 for _comparison, _symbol in (

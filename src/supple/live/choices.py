@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -162,12 +163,14 @@ class ParameterControl:
 class MaterialFolder:
     """The material of one of the bodies."""
 
-    def __init__(self, gui: Any, bodies: list[str]) -> None:
+    def __init__(
+        self, gui: Any, bodies: list[str], materials: Mapping[str, type[Material]] = MATERIALS
+    ) -> None:
         self._bodies = bodies
-        declared = dict.fromkeys(p for kind in MATERIALS.values() for p in kind.parameters)
+        declared = dict.fromkeys(p for kind in materials.values() for p in kind.parameters)
         with gui.add_folder("Material"):
-            self.body = gui.add_dropdown("Solid", tuple(bodies), visible=len(bodies) > 1)
-            self.name = gui.add_dropdown("Material", tuple(MATERIALS))
+            self.body = gui.add_dropdown("Body", tuple(bodies), visible=len(bodies) > 1)
+            self.name = gui.add_dropdown("Material", tuple(materials))
             self._parameters = [ParameterControl(gui, parameter) for parameter in declared]
         slides = [p.control for p in self._parameters if p.parameter.slider is not None]
         self.clicked = [self.name, *slides]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from supple.live.choices import MaterialFolder, SolverFolder, TimeFolder
 from supple.live.settings import Settings
 from supple.live.snapshot import Snapshot
+from supple.materials import MATERIALS, Material
 
 PATIENCE = 0.7
 """Seconds without a keystroke after which what was typed counts."""
@@ -25,11 +26,12 @@ class Controls:
         bodies: list[str],
         changed: Callable[[Settings], int],
         refused: Callable[[str], None],
+        materials: Mapping[str, type[Material]] = MATERIALS,
     ) -> None:
         self._settings, self._changed, self._refused = settings, changed, refused
         self._lock, self._ordered = threading.RLock(), 0
         self._timer = threading.Timer(0, lambda: None)
-        solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies), TimeFolder(gui)
+        solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies, materials), TimeFolder(gui)
         self._folders = (solver, material, time)
         self.show(settings)
         material.body.on_update(_by_user(lambda: self.show(self._settings)))

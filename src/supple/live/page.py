@@ -21,7 +21,7 @@ from supple.live.pinning import PinFolder
 from supple.live.plot import ResidualPlot
 from supple.live.saving import save_pictures, save_scene
 from supple.live.session import Session
-from supple.live.settings import Settings
+from supple.live.settings import Settings, materials_for
 from supple.live.snapshot import Notice, Snapshot
 from supple.live.stage import PLAIN, Stage
 from supple.live.visitors import Visitors, visitors
@@ -93,9 +93,10 @@ class Page:
             buttons = gui.add_button_group("", ("Play", "Pause", "Step", "Reset"))
         buttons.on_click(lambda event: self._run(event.target.value))
         self._plot = ResidualPlot(gui, gui.add_folder("Residual", visible=False))
-        names = [body.name for body in session.file.scene.bodies]
+        bodies = session.file.scene.bodies
+        names, known = [body.name for body in bodies], materials_for({body.kind for body in bodies})
         refuse = partial(self._tell_text, "error")
-        self._controls = Controls(gui, first.settings, names, self._change, refuse)
+        self._controls = Controls(gui, first.settings, names, self._change, refuse, known)
         self._pins = PinFolder(gui, session)
         self._pins.handles.on_update(lambda event: self._handles.set_visible(event.target.value))
         self._grabbing: Grabbing = Grabbing(gui, session, self._size)

@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from supple.holding import Holding, Part
 from supple.scene import Scene
-from supple.scene.acting import Pin
 from supple.scene.build import part_of
+from supple.scene.pins import Pin
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,18 +77,21 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         "solver": {"method": now.solvers[0].name, **changed_options(now.solvers[0])},
     }
     table.pop("substeps", None)  # dt is that of a single step
-    for solid in table["solid"]:
+    bodies = [*table.get("solid", []), *table.get("cloth", [])]
+    for solid in bodies:
         for name in ("velocity", "angular_velocity"):
             solid.pop(name, None)
     if now.quasistatic:
         table.pop("damping", None)
     table["stop"] = table.get("stop", {}) | ({"tolerance": now.tolerance} if now.tolerance else {})
-    for solid, body, material in zip(table["solid"], file.scene.bodies, now.materials, strict=True):
+    for written, body, material in zip(bodies, file.scene.bodies, now.materials, strict=True):
+        key = {"solid": "material", "cloth": "membrane"}[body.kind]
         if material is not body.material:
-            solid["material"] = {material_name(material): _parameters(solid["material"], material)}
+            written[key] = {material_name(material): _parameters(written[key], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
-    for load in (*table.get("force", []), *table.get("traction", [])):
+    loads = (load for kind in ("force", "traction", "pressure", "wind") for load in table.get(kind, []))
+    for load in loads:
         _hold(load, "ramp", simulation.time)
     _hold(table, "gravity_ramp", simulation.time)
     if simulation.pins.grabs:
@@ -157,7 +160,7 @@ def _grabbed_pins(simulation: Simulation) -> list[Table]:
             offset = (places[vertex] - simulation.model.rest[vertex]).tolist()
             pins.append(
                 {
-                    "solid": body.name,
+                    body.kind: body.name,
                     "where": {"vertices": [vertex - body.first]},
                     "motion": [{"translate": {"offset": offset, "duration": 0.0}}],
                 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from supple.asking import method_of
 from supple.compute import Compute
-from supple.materials import MATERIALS, Material, is_per_element
+from supple.materials import MATERIALS, MEMBRANES, Material, is_per_element, membrane_materials
 from supple.scene import SceneFile
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
@@ -95,10 +95,16 @@ def options_text(solver: Solver) -> str:
     return " ".join(f"{name}={value}" for name, value in typed_options(solver).items())
 
 
+def materials_for(kinds: set[str]) -> dict[str, type[Material]]:
+    """What bodies of these kinds, solid or cloth, may be made of."""
+    known = {"solid": MATERIALS, "cloth": membrane_materials()}
+    return {name: kind for body in sorted(kinds) for name, kind in known[body].items()}
+
+
 def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Material:
     """The material of a name with what a user typed or chose for some parameters, and otherwise as before;
     what the one before does not have is as in the declaration."""
-    kind = MATERIALS[name]
+    kind = (MATERIALS | MEMBRANES)[name]
     values, known = {}, as_given(before)
     for p in kind.parameters:
         if p.name in typed:

@@ -45,7 +45,7 @@ class Simulation:
         for track in self.tracks:
             track.begin_at(self._start, self._start_velocities)
         self._good = Moment(0.0, 0, (self._start,))
-        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.fractions_at(0.0)
+        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.varied_at(0.0)
         self.stale = True
 
     def change(self, settings: Settings) -> None:
@@ -108,7 +108,7 @@ class Simulation:
         one diverges all go back to the last good moment, and the reason is raised."""
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
-        loads = self.model.fractions_at(time)
+        loads = self.model.varied_at(time)
         moved = loads != self._last_loads or not np.array_equal(targets, self._last_targets)
         try:
             for track in self.tracks:
@@ -156,7 +156,7 @@ class Simulation:
             return False
         if not np.array_equal(self.pins.prescribed(time), self._last_targets):
             return False
-        if self.model.fractions_at(time) != self._last_loads:
+        if self.model.varied_at(time) != self._last_loads:
             return False
         self.time = time
         return True

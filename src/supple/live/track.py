@@ -10,6 +10,7 @@ import numpy as np
 from supple.compute import Compute
 from supple.model import Model, Step
 from supple.problem import Balance
+from supple.problem.materials import changing_materials
 from supple.solvers import Run, Solver
 from supple.solving import make_problem
 from supple.stepping import total_damping
@@ -57,7 +58,11 @@ class Track:
     @property
     def step(self) -> Step | None:
         """The backward Euler step that led here; None in quasistatics."""
-        return None if self._step is None else Step(*self._step, self._problem.loads.force)
+        return (
+            None
+            if self._step is None
+            else Step(*self._step, self._problem.loads.force, changing_materials(self._problem.model))
+        )
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""

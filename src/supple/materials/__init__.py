@@ -1,7 +1,12 @@
 """Energy densities of the deformation gradient F, one file each, used by every solver and target."""
 
 from supple.checks import shown
+from supple.materials.arruda_boyce import ArrudaBoyce
 from supple.materials.corotated import Corotated
+from supple.materials.fung import Fung
+from supple.materials.gent import Gent
+from supple.materials.hencky import Hencky
+from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.linear_elastic import LinearElastic
 from supple.materials.log_neo_hookean import LogNeoHookean
@@ -16,10 +21,15 @@ from supple.materials.material import (
     stress,
     stress_differential,
     traction,
+    vertex_response,
 )
+from supple.materials.measured import MEASURED, measured, measured_density
+from supple.materials.mooney_rivlin import MooneyRivlin
+from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
-from supple.materials.orthotropic import OrthotropicStVK
-from supple.materials.parameters import Parameter, is_per_element, table_of
+from supple.materials.ogden import Ogden
+from supple.materials.orthotropic_stvk import OrthotropicStVK
+from supple.materials.parameters import Direction, Pa, Parameter, is_per_element, table_of
 from supple.materials.plane_stress import (
     PlaneStressCorotated,
     PlaneStressNeoHookean,
@@ -28,6 +38,9 @@ from supple.materials.plane_stress import (
 from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
+from supple.materials.transverse_stvk import TransverseStVK
+from supple.materials.woven_stvk import WovenStVK
+from supple.materials.yeoh import Yeoh
 
 MATERIALS: dict[str, type[Material]] = {
     "corotated": Corotated,
@@ -36,6 +49,18 @@ MATERIALS: dict[str, type[Material]] = {
     "log_neo_hookean": LogNeoHookean,
     "stvk": StVK,
     "linear_elastic": LinearElastic,
+    "mooney_rivlin": MooneyRivlin,
+    "yeoh": Yeoh,
+    "gent": Gent,
+    "arruda_boyce": ArrudaBoyce,
+    "fung": Fung,
+    "ogden": Ogden,
+    "hencky": Hencky,
+    "transverse_stvk": TransverseStVK,
+    "orthotropic_stvk": OrthotropicStVK,
+    "holzapfel": HolzapfelGasserOgden,
+    "muscle": Muscle,
+    "plastic_stvk": PlasticStVK,
 }
 """Every material of solids by the name it has in scene files and on the command line."""
 
@@ -43,7 +68,7 @@ MEMBRANES: dict[str, type[Material]] = {
     "plane_stress_stvk": PlaneStressStVK,
     "plane_stress_neo_hookean": PlaneStressNeoHookean,
     "plane_stress_corotated": PlaneStressCorotated,
-    "orthotropic_stvk": OrthotropicStVK,
+    "woven_stvk": WovenStVK,
 }
 """Materials of sheets only."""
 
@@ -80,14 +105,25 @@ def material_name(material: Material) -> str:
 
 __all__ = [
     "MATERIALS",
+    "MEASURED",
     "MEMBRANES",
+    "ArrudaBoyce",
     "Corotated",
+    "Direction",
+    "Fung",
+    "Gent",
+    "Hencky",
+    "HolzapfelGasserOgden",
     "Isotropic",
     "LinearElastic",
     "LogNeoHookean",
     "Material",
+    "MooneyRivlin",
+    "Muscle",
     "NeoHookean",
+    "Ogden",
     "OrthotropicStVK",
+    "Pa",
     "Parameter",
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
@@ -95,11 +131,16 @@ __all__ = [
     "PlasticStVK",
     "StVK",
     "StableNeoHookean",
+    "TransverseStVK",
+    "WovenStVK",
+    "Yeoh",
     "bound_coefficients",
     "constraint_pair",
     "hessian_bound",
     "is_per_element",
     "material_name",
+    "measured",
+    "measured_density",
     "membrane_materials",
     "psi",
     "register_material",
@@ -111,4 +152,5 @@ __all__ = [
     "suits_sheets",
     "table_of",
     "traction",
+    "vertex_response",
 ]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from inspect import Parameter as Argument
 from inspect import Signature
 from operator import itemgetter
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.checks import closest
 from supple.kernels import generic
-from supple.materials.parameters import Parameter, element_count, is_per_element, table_of
+from supple.materials.parameters import (
+    Parameter,
+    annotated_parameters,
+    element_count,
+    is_per_element,
+    table_of,
+)
 
 
 class Material(tuple):
@@ -23,6 +30,10 @@ class Material(tuple):
     the parameters themselves, directions as 3-tuples and tensors as tuples of 9 or 6; a class whose kernels
     want other numbers, as Lamé's for E and ν, declares these as `stored` and says how in `store`; it has a
     property for each of its parameters.
+
+    Parameters may also be annotations: `mu: Pa`, `Jm: float = 30`, `fibre: Direction`. Where a class has a
+    method `psi`, of F, of `stretches` or of some of the invariants I1, I2 and J, all that solvers need is
+    derived from it (docs/design/psi_only.md).
     """
 
     __slots__ = ()
@@ -47,6 +58,8 @@ class Material(tuple):
 
     thin: ClassVar[bool] = False
     """Whether ψ is that of sheets, whose thickness follows from the rest; solids need another material."""
+    relaxed: ClassVar[bool] = True
+    """Whether there is no stress at rest, F = I; muscles at work have some."""
 
     layout: ClassVar[str] = ""
     """How many numbers each stored parameter has: what is compiled depends on it."""
@@ -55,6 +68,11 @@ class Material(tuple):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        annotated = {} if "parameters" in vars(cls) else annotated_parameters(cls)
+        if annotated:
+            cls.parameters = (*cls.parameters, *annotated.values())
+            for name in annotated.keys() & vars(cls).keys():
+                delattr(cls, name)
         if "parameters" in vars(cls) and "stored" not in vars(cls):
             cls.stored = cls.parameters
         cls._fields = tuple(p.name for p in cls.stored)
@@ -64,10 +82,26 @@ class Material(tuple):
                 setattr(cls, p.name, property(itemgetter(k), doc=p.description))
         arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
         cls.__signature__ = Signature([_argument(p) for p in arguments])  # type: ignore[attr-defined]
+        if "psi" in vars(cls):
+            from supple.materials.deriving import derive
+
+            derive(cls)
 
     def __new__(cls, **given: Any) -> Self:
-        values = cls._checked(cls.parameters, given)
-        return cls._kept(cls.store(**values))
+        made = cls._built(given)
+        if cls.__module__.split(".")[0] != "supple":
+            for sentence in made.findings():
+                warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)
+        return made
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Its stored parameters."""
+
+    @classmethod
+    def _built(cls, given: dict[str, Any]) -> Self:
+        return cls._kept(cls.store(**cls._checked(cls.parameters, given)))
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
@@ -82,13 +116,24 @@ class Material(tuple):
     @classmethod
     def example(cls, **changes: Any) -> Self:
         """With the examples of its declaration, but for some parameters."""
-        given = {p.name: p.example if p.default is None else p.default for p in cls.parameters}
-        return cls(**(given | changes))
+        return cls(**(cls.examples() | changes))
+
+    @classmethod
+    def examples(cls) -> dict[str, Any]:
+        """The examples of its declaration."""
+        return {p.name: p.example if p.default is None else p.default for p in cls.parameters}
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
-        """For a mesh: where a parameter is a text, it is the mesh's field of that name."""
-        return cls(**{name: mesh.field(v) if isinstance(v, str) else v for name, v in given.items()})
+        """For a mesh: where a parameter is a text, it is the mesh's field of that name; where it is a
+        function, it is given the centres (m, 3) of all tetrahedra at rest."""
+
+        def value(v: Any) -> Any:
+            if isinstance(v, str):
+                return mesh.field(v)
+            return np.asarray(v(mesh.points[mesh.tets].mean(axis=1))) if callable(v) else v
+
+        return cls(**{name: value(v) for name, v in given.items()})
 
     @classmethod
     def _checked(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +184,14 @@ class Material(tuple):
     def given(self) -> dict[str, Any]:
         """Its parameters by name, in the form in which a user gives them."""
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
+
+    def findings(self) -> list[str]:
+        """What is wrong with its energy density, in sentences, where that is all that was written of it."""
+        if not hasattr(type(self), "psi"):
+            return []
+        from supple.materials.checking import findings
+
+        return findings(self)
 
     def _asdict(self) -> dict[str, Any]:
         return dict(zip(self._fields, self, strict=True))
@@ -214,6 +267,11 @@ def _hessian_bound(material, F, g, h):
     a, b = bound_coefficients(material, F)
     C = cofactor(F)
     return add_diagonal(scaled(b, outer(matvec(C, g), matvec(C, h))), a * dot(g, h))
+
+
+@generic
+def vertex_response(material, F, g):
+    """(P g, A(g, g)) at once, for materials that have their own bound for the block of one vertex."""
 
 
 @generic

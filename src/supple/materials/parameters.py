@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NewType
 
 import numpy as np
 
@@ -18,6 +18,13 @@ SIZES = {"scalar": 1, "direction": 3, "tensor": 9, "symmetric": 6}
 
 SIX = (0, 4, 8, 1, 2, 5)
 _NINE = {9: list(range(9)), 6: [0, 3, 4, 3, 1, 5, 4, 5, 2]}
+
+
+def _frozen(value: Any) -> Any:
+    """Numbers of any shape as tuples, which can be compared and hashed."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,11 @@ class Parameter:
         bounded = any(b is not None for b in (self.above, self.at_least, self.below, self.at_most))
         if bounded and self.kind != "scalar":
             raise ValueError(f"only scalars have bounds, and {self.name} is a {self.kind}")
-        for value in (self.default, self.example):
+        for name in ("default", "example"):
+            value = getattr(self, name)
             if value is not None:
                 self.checked(value)
+                object.__setattr__(self, name, _frozen(value))
 
     @property
     def label(self) -> str:
@@ -95,6 +104,12 @@ class Parameter:
         if high is not None:
             return f"at most {high:g}" if self.below is None else f"less than {high:g}"
         return "any number"
+
+    @property
+    def may_vary(self) -> bool:
+        """Whether it may vary in time, by factors: there is no part of a direction or a tensor, and what
+        evolves by itself is not told how."""
+        return self.kind == "scalar" and not self.evolves
 
     @property
     def size(self) -> int:
@@ -193,6 +208,30 @@ class Parameter:
                 )
             rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, SIX]
         return rows[0] if values.ndim == len(SHAPES[self.kind]) else rows
+
+
+Pa = NewType("Pa", float)
+"""Annotates a positive modulus of a material."""
+
+Direction = NewType("Direction", tuple[float, float, float])
+"""Annotates a direction of a material."""
+
+_ANNOTATIONS: dict[str, dict[str, Any]] = {
+    "Pa": {"unit": "Pa", "above": 0, "example": 1e5},
+    "float": {"example": 1.0},
+    "Direction": {"kind": "direction", "example": (1.0, 0.0, 0.0)},
+}
+
+
+def annotated_parameters(cls: type) -> dict[str, Parameter]:
+    """The parameters that a class declares by annotations: `mu: Pa`, `Jm: float = 30`."""
+    found = {}
+    for name, annotation in vars(cls).get("__annotations__", {}).items():
+        kind = getattr(annotation, "__name__", str(annotation)).split(".")[-1]
+        if kind in _ANNOTATIONS:
+            given = {"default": vars(cls).get(name), "symbol": name, **_ANNOTATIONS[kind]}
+            found[name] = Parameter(name, name.replace("_", " "), **given)
+    return found
 
 
 def _at(wrong: np.ndarray) -> str:

@@ -1,6 +1,7 @@
 """Rest geometry: tetrahedral meshes and surfaces, generators for simple shapes, reading and writing files."""
 
 from supple.meshes.checks import MeshError
+from supple.meshes.fibres import fibres_between
 from supple.meshes.files import load_mesh, save_mesh
 from supple.meshes.filling import tetrahedralise
 from supple.meshes.generators import ball, bar, block, torus
@@ -20,6 +21,7 @@ __all__ = [
     "bar",
     "block",
     "disc",
+    "fibres_between",
     "load_mesh",
     "load_surface",
     "merge_meshes",

@@ -72,26 +72,42 @@ def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: P
         raise MeshError(f"{path}: {error}") from error
 
 
-def _read(path: Path, repair: bool) -> TetMesh:
+def _content(path: Path) -> meshio.Mesh:
     name, module = _format(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no mesh file {path} (looked for {path.absolute()}).")
     try:
         with redirect_stderr(io.StringIO()):  # meshio prints about fields it skips
-            content = module.read(str(path))
+            return module.read(str(path))
     except Exception as error:  # meshio raises whatever its parser stumbled on
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise MeshError(
             f"{path} could not be read as a {name} file ({reason}). It may be cut short or in another format."
         ) from error
+
+
+def _read(path: Path, repair: bool) -> TetMesh:
+    content = _content(path)
     try:
-        return TetMesh(
-            content.points,
-            _tets(content),
-            repair,
-            cell_data=_cell_data(content),
-            point_data=_point_data(content),
-        )
+        data = {"cell_data": _cell_data(content, "tetra"), "point_data": _point_data(content)}
+        return TetMesh(content.points, _tets(content), repair, **data)
+    except MeshError as error:
+        raise MeshError(f"{path}: {error}") from error
+
+
+def read_triangles(path: Path) -> TriMesh:
+    """All triangles of a file, with their data and those of vertices; vertices without triangles are left
+    out."""
+    content = _content(path)
+    found = [block.data for block in content.cells if block.type == "triangle" and len(block.data)]
+    if not found:
+        raise MeshError(f"{path}: the file has no triangles, of which cloth could be made.")
+    used, triangles = np.unique(np.concatenate(found), return_inverse=True)
+    point_data = {name: values[used] for name, values in _point_data(content).items()}
+    cells = triangles.reshape(-1, 3)
+    data = {"cell_data": _cell_data(content, "triangle"), "point_data": point_data}
+    try:
+        return TriMesh(content.points[used], cells, None, **data)
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 
@@ -214,9 +230,9 @@ FOREIGN = "gmsh:dim_tags"
 """What meshio makes of a file's inner structure, which is of no use elsewhere."""
 
 
-def _cell_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
-    """Data of the linear tets of a file, what is no number left out."""
-    chosen = [k for k, block in enumerate(content.cells) if block.type == "tetra" and len(block.data)]
+def _cell_data(content: meshio.Mesh, kind: str) -> dict[str, np.ndarray]:
+    """Data of the cells of a kind in a file, what is no number left out."""
+    chosen = [k for k, block in enumerate(content.cells) if block.type == kind and len(block.data)]
     data = {name: np.concatenate([blocks[k] for k in chosen]) for name, blocks in content.cell_data.items()}
     return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
 

@@ -112,11 +112,10 @@ def _corners(mesh: TriMesh, rest: object) -> np.ndarray:
             raise MeshError("the mesh has no uv coordinates that could be its rest shape.")
         return mesh.uv
     if isinstance(rest, TriMesh):
-        if not np.array_equal(rest.triangles, mesh.triangles):
+        if rest.n_triangles != mesh.n_triangles:
             raise MeshError(
                 f"the rest shape must have the triangles of the mesh, in the same order; it has "
-                f"{rest.n_triangles} of {rest.n_vertices} vertices, the mesh {mesh.n_triangles} of "
-                f"{mesh.n_vertices}."
+                f"{rest.n_triangles} of them, the mesh {mesh.n_triangles}."
             )
         return rest.points[rest.triangles]
     try:

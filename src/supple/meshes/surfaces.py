@@ -15,21 +15,33 @@ SURFACES = {".obj": "Wavefront", ".stl": "STL", ".ply": "PLY", ".off": "OFF"}
 """Suffixes of surface files, and what they are called."""
 
 
+WITH_DATA = (".vtu", ".vtk", ".msh")
+"""Suffixes of mesh files whose triangles can be a surface, with data."""
+
+
 def is_surface_file(path: Path) -> bool:
     return path.suffix.lower() in SURFACES
 
 
 def load_surface(path: str | os.PathLike[str]) -> TriMesh:
-    """The triangles of a Wavefront (.obj), STL (.stl), PLY (.ply) or OFF (.off) file; polygons are divided.
+    """The triangles of a Wavefront (.obj), STL (.stl), PLY (.ply) or OFF (.off) file, where polygons are
+    divided, or of a VTU (.vtu), VTK (.vtk) or Gmsh (.msh) file, as they are and with their data.
 
     Vertices at the same place become one, as STL files repeat them; triangles without area that this leaves,
     and vertices without triangles, are dropped. Texture coordinates are kept where every corner has some.
     """
     path = a_path(path, "the path of a surface file")
-    if not is_surface_file(path):
-        raise MeshError(f"{path}: surface files end in one of {', '.join(SURFACES)}, not {path.suffix!r}.")
+    with_data = path.suffix.lower() in WITH_DATA
+    if not is_surface_file(path) and not with_data:
+        raise MeshError(
+            f"{path}: surface files end in one of {', '.join((*SURFACES, *WITH_DATA))}, not {path.suffix!r}."
+        )
     if not path.is_file():
         raise FileNotFoundError(f"There is no surface file {path} (looked for {path.absolute()}).")
+    if with_data:
+        from supple.meshes.files import read_triangles  # which knows this file
+
+        return read_triangles(path)
     points, triangles, uv = _read(path)
     try:
         return _merged(TriMesh(points, triangles, uv))

@@ -13,6 +13,7 @@ from supple.meshes.checks import MeshError, checked_surface, checked_uv, say_siz
 from supple.meshes.data import Given, checked_data, turned
 from supple.meshes.measures import area_vectors
 from supple.meshes.mesh import Mesh, frozen
+from supple.terms.frames import flattened, pattern_frames
 
 
 class TriMesh(Mesh):
@@ -96,6 +97,15 @@ class TriMesh(Mesh):
         uv = None if self._uv is None else self._uv[:, turn]
         data = {"cell_data": turned(self._cell_data, A), "point_data": turned(self._point_data, A)}
         return TriMesh(self._points @ A.T + b, self._cells[:, turn], uv, **data)
+
+    def field(self, name: str) -> np.ndarray:
+        """Data of a name with one row for each triangle; of vertices, the mean of its corners. "u" and "v"
+        are the directions (m, 3) along which the texture coordinates grow, for weft and warp."""
+        own = name in self._cell_data or name in self._point_data
+        if own or name not in ("u", "v") or self._uv is None:
+            return super().field(name)
+        corners = np.concatenate([self._uv, np.zeros((self.n_triangles, 3, 1))], axis=2)
+        return pattern_frames(self._points[self._cells], flattened(corners))[:, :, "uv".index(name)]
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TriMesh:
         """This mesh with further data, or others of the same name."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from supple.algebra.holding import free_bound, free_part
 from supple.algebra.matrix3 import dot, sub
+from supple.contact import support
 from supple.kernels import (
     divide,
     do,
@@ -29,13 +30,15 @@ from supple.terms import add_forces, energy, inversion
 class VertexRows(NamedTuple):
     """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; width (batches,) how many
     of the lanes are different vertices; force (batches, 3, lanes) external forces f [N]; inertia (batches, 1,
-    lanes) k [N/m]; held: `HeldRows` where some are held along some directions, else ()."""
+    lanes) k [N/m]; held: `HeldRows` where some are held along some directions, else (); contact: the
+    `Planes` that vertices may touch, () where there are no obstacles."""
 
     own: Any
     width: Any
     force: Any
     inertia: Any
     held: Any = ()
+    contact: Any = ()
 
 
 @physics
@@ -89,8 +92,10 @@ def _forces(work, place):
     r, A, s = net_force(work.terms, vertices, batch, u, anchor, ui)
     (s,) = sum_shares(batch, (s,))
     if leads(batch):
-        scatter(work.net, vertices.own, batch, 0, r)
         s = s + load_magnitude(vertices, batch, anchor, ui)
+        N = held_at(vertices.held, batch)
+        r, s = support(vertices.contact, vertices.own, batch, N, A, ui, r, s)
+        scatter(work.net, vertices.own, batch, 0, r)
         scatter(work.sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))
 
 

@@ -60,6 +60,10 @@ class Loads:
             held = HeldRows(batch_normals(self.model, self._own, self.dtype), records)
             self.rows = self.rows._replace(held=held)
 
+    def touch(self, planes: Any) -> None:
+        """Let kernels find in these planes what vertices may touch, `Contacts.planes`."""
+        self.rows = self.rows._replace(contact=planes)
+
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None

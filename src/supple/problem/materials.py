@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from supple.model import Conditions, Model
 from supple.terms import same_kind
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
 
 
 def with_materials(model: Model, materials: tuple) -> Model:
@@ -34,3 +37,16 @@ def are_alike(model: Model, materials: Sequence[Any]) -> bool:
 def materials_of(model: Model) -> tuple:
     """One material for each elastic term."""
     return tuple(term.material for term in model.terms if term.material is not None)
+
+
+def change_materials(problem: Problem, materials: Mapping[int, Any] | None) -> None:
+    """Let a problem have these materials, by the number of their term; those that it has already stay."""
+    for term, material in (materials or {}).items():
+        if material != problem.model.terms[term].material:
+            problem.set_parameters(term, material)
+
+
+def changing_materials(model: Model) -> dict[int, Any] | None:
+    """The materials that vary in time as a model has them, by the number of their term; None where none
+    does."""
+    return {term: model.terms[term].material for term, _ in model.changing} or None

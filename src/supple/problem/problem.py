@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from supple.model import Conditions, Model
+from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
 from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
-from supple.problem.materials import materials_of, with_materials
+from supple.problem.materials import change_materials, materials_of, with_materials
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.states import States
@@ -35,10 +36,10 @@ def check_precision(precision: str) -> None:
 class Problem:
     """The potential of one step of a model in working precision.
 
-    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`; `device`
-    runs kernels on all of it, `measures` says how far a solver has come, and `following` lets stencils follow
-    the vertices. varied: copies of the state may
-    have materials of their own.
+    What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
+    touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
+    `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
+    own.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class Problem:
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
+        self.contacts = Contacts(model, self.dtype, self.device, self.states)
+        self.loads.touch(self.contacts.planes)
         self.measures = Measures(self)
         self.following = Following(self)
         self.histories = self.states.histories = Histories(self)
@@ -132,6 +135,7 @@ class Problem:
         self.states.positions = x
         if self.model.held is not None:
             self.states.aim(np.stack([c.pinned for c in conditions]))
+        self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
         self.following.begin_step(math.inf)
         return True
@@ -140,6 +144,7 @@ class Problem:
         """Give a term of the model a material that differs from its own in values only, as an activation that
         varies in time, for all copies of the state. What is uniform stays so, and nothing is laid out or
         compiled anew. A solve that has begun must begin again."""
+        self.device.wait()  # what it has yet to do is for the parameters that there were
         terms = list(self.model.terms)
         old: Any = terms[term]
         if not same_kind(old.material, material):
@@ -167,6 +172,8 @@ class Problem:
             self.forget_but()
         self.states.resize(copies, moving)
         self.loads.hold_at(self.states.held_at)
+        self.contacts.resize()
+        self.loads.touch(self.contacts.planes)
 
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
@@ -198,12 +205,15 @@ class Problem:
         """Set up the step that ends at a time [s]: with inertia over dt [s] from where the last one has ended
         or the velocities that were set (`States.coast`), or the equilibrium. forces (n, 3) [N] act beside the
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
+        change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
+        self.contacts.begin_step(time)
         pinned = self.model.prescribed(time) if pins is None else pins
         if math.isinf(dt):
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+        self.contacts.detect()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

@@ -78,6 +78,7 @@ def _grow(problem: Problem, times: int) -> None:
     layout.lay_out(times * (layout.room.growth if layout.room else 1))
     loads.lay_out(layout.vertices, len(loads.rows.force))
     loads.hold_at(problem.states.held_at)
+    loads.touch(problem.contacts.planes)
     problem.measures.forget()
     problem.forget_but(*LASTING)
 

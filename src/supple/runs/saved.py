@@ -98,29 +98,35 @@ class SavedRun:
             parts.append(frame["outcome"].replace("_", " "))
         return " · ".join(parts)
 
+    def time(self, index: int) -> float:
+        """Of the frame with this number [s]: 0 for the start; an equilibrium is at the end of everything."""
+        if index == 0:
+            return 0.0
+        single = self.account["solver"].get("single_equilibrium", False)
+        return np.inf if single else float(self.account["frames"][index - 1]["time"])
+
     def evaluate(self, index: int) -> Evaluation:
         """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
         return evaluation_of(self.model, np.asarray(self.frame(index).positions, float), self.step(index))
 
     def step(self, index: int) -> Step | None:
         """What led to a frame; None where nothing but constant forces did, and for the start."""
-        scene, force = self.file.scene, None
         if index == 0:
             return None
-        if self.model.varying:
-            single = self.account["solver"].get("single_equilibrium", False)
-            force = self.model.force_at(np.inf if single else self.account["frames"][index - 1]["time"])
+        scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
+        time = np.inf if single else self.account["frames"][index - 1]["time"]
+        acting = self.model.force_at(time) if self.model.varying else None, self.model.materials_at(time)
         if scene.quasistatic:
-            return None if force is None else Step(np.inf, self.frame(index).positions, force)
+            return None if acting == (None, None) else Step(np.inf, self.frame(index).positions, *acting)
         if scene.substeps > 1:
-            return Step(scene.dt / scene.substeps, None, force)
+            return Step(scene.dt / scene.substeps, None, *acting)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
-            return Step(scene.dt, before.positions + scene.dt * before.velocities, force)
+            return Step(scene.dt, before.positions + scene.dt * before.velocities, *acting)
         start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
-        return Step(scene.dt, start if v is None else start + scene.dt * v, force)
+        return Step(scene.dt, start if v is None else start + scene.dt * v, *acting)
 
 
 def fields_of(run: SavedRun, names: Sequence[str]) -> Callable[[SavedFrame], Fields] | None:
@@ -158,7 +164,8 @@ class SavedShapes(_Saved[Shape]):
 
     def _read(self, index: int) -> Shape:
         positions = np.asarray(self.run.frame(index).positions, float)
-        return Shape(positions, self.run.caption(index), self.run.step(index), index > 0)
+        captions = self.run.caption(index), self.run.step(index), index > 0
+        return Shape(positions, *captions, self.run.time(index))
 
 
 class SavedFrames(_Saved[Frame]):

@@ -3,19 +3,28 @@
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
+from supple.scene.contact import Contact
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
+from supple.scene.obstacles import Obstacle
 from supple.scene.ramps import Ramp
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
+from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceShape
 from supple.scene.variations import Variation
 
 __all__ = [
     "Body",
+    "Box",
+    "Capsule",
     "Cloth",
+    "Contact",
+    "Cylinder",
     "Keyframes",
     "Motion",
+    "Obstacle",
+    "Plane",
     "Ramp",
     "Rotate",
     "Scale",
@@ -23,6 +32,8 @@ __all__ = [
     "SceneError",
     "SceneFile",
     "SceneFileError",
+    "Sphere",
+    "SurfaceShape",
     "Translate",
     "Twist",
     "Variation",

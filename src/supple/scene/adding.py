@@ -10,12 +10,14 @@ import numpy as np
 from supple.checks import LONGEST, SHORTEST
 from supple.embedding import Embedding, embed
 from supple.materials import MATERIALS, Material, is_per_element
-from supple.meshes import Mesh, MeshError, TetMesh, TriMesh
+from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.sound import problems, rest_corners
 from supple.scene.bodies import Body
 from supple.scene.checks import Vector, number, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
+from supple.terms import Bending, Fabric, FabricMembrane
+from supple.terms.triangle import refuse_unsuited
 
 
 def solid(
@@ -48,6 +50,9 @@ def cloth(
     """What `Scene.add_cloth` adds to bodies. All that is wrong is said at once."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(f"add_cloth needs a TriMesh, for example supple.sheet(...); got {shown(mesh)}.")
+    fabric = membrane if isinstance(membrane, Fabric) else None
+    membrane = FabricMembrane() if fabric else membrane
+    density = (fabric.density if fabric else 0.2) if density is None else density
     _check_material("add_cloth", membrane)
     wrong = [*problems(mesh)]
     corners: np.ndarray | None = None
@@ -56,17 +61,23 @@ def cloth(
     def attempt(what: Any) -> Any:
         try:
             return what()
-        except (SceneError, MeshError) as error:
+        except ValueError as error:
             wrong.append(str(error))
             return None
 
     attempt(lambda: _check_size(mesh))
-    attempt(lambda: _check_membrane(membrane))
+    attempt(lambda: refuse_unsuited(membrane))
     attempt(lambda: check_parameters(membrane, mesh))
     for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
         found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
+    if not isinstance(bending, Bending | None):
+        wrong.append(
+            f"bending must be for example supple.HingeBending(stiffness=1e-5); got {shown(bending)}."
+        )
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
+    if fabric:
+        wrong += _not_woven(bending, mesh.points[mesh.triangles] if rest is None else corners)
     if wrong:
         raise SceneError(" ".join(_sentence(line) for line in wrong))
     place = _place(bodies, "cloth", name)
@@ -80,7 +91,22 @@ def cloth(
         found["thickness"],
         bending,
         corners,
+        fabric,
     )
+
+
+def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
+    """What is wrong with cloth of a fabric, at rest with its triangles at corners (m, 3, 3) [m]."""
+    wrong = []
+    if bending is not None:
+        wrong.append("a fabric resists bending by itself; leave bending out.")
+    if corners is not None and np.abs(corners[:, :, 2]).max() > 1e-9 * np.ptp(corners):
+        wrong.append("a fabric is flat at rest, with its threads along x and y; give rest, such as 'uv'.")
+    elif corners is not None:
+        (x, y), (z, w) = np.moveaxis((corners[:, 1:, :2] - corners[:, :1, :2]), 0, 2)
+        if not (x * w > y * z).all():
+            wrong.append("triangles of a fabric must be counter-clockwise in its plane; turn the mesh over.")
+    return wrong
 
 
 def check_parameters(material: Any, mesh: Mesh) -> None:
@@ -99,19 +125,6 @@ def _check_material(method: str, material: Any) -> None:
         raise SceneError(
             f"{method} needs a material with its parameters, for example "
             f"{shown(MATERIALS['corotated'].example())}; got {shown(material)}."
-        )
-
-
-def _check_membrane(material: Any) -> None:
-    if not material.objective:
-        raise SceneError(
-            f"Cloth turns as it bends, and {type(material).__name__} is for small rotations only; take "
-            "another material."
-        )
-    if not material.isotropic:
-        raise SceneError(
-            f"A membrane of {type(material).__name__} would need the same properties in all directions; take "
-            "another material."
         )
 
 
@@ -146,4 +159,4 @@ def _motion(motion: tuple[Any, ...]) -> tuple[Vector, Vector]:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

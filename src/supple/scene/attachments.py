@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree
 
 from supple.meshes.closest import closest_in_body
 from supple.scene.bodies import Body, VertexSet
@@ -34,8 +36,11 @@ def attachment(
     normal: ArrayLike | None,
     tangent_stiffness: float | None,
     keep_offset: bool,
+    within: float | None = None,
 ) -> Attachment:
     """What `Scene.attach` describes: C = x_a - x_b, or C = x_a - x_b - (X_a - X_b) with `keep_offset`."""
+    if within is not None:
+        a, b = _near(a, b, number(within, "within [m] of an attachment", at_least=0))
     if not isinstance(keep_offset, bool):
         raise SceneError(f"keep_offset of an attachment must be True or False, got {shown(keep_offset)}.")
     vertices, weights = np.empty((len(a), 0), np.int64), np.empty((len(a), 0))
@@ -54,6 +59,41 @@ def attachment(
         target,
         _stiffness(len(a), stiffness, normal, tangent_stiffness),
     )
+
+
+def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet | Body]:
+    """The vertices of a seam: those of a that are no farther than this from their closest point of a body, or
+    from the nearest of other vertices, each with that one."""
+    if isinstance(b, Body) and b is not a.body:
+        _, _, end = _interpolated(a, b)
+        distance = np.linalg.norm(a.points - end, axis=1)
+        return _kept(a, distance <= within, distance, within), b
+    others = b.all if isinstance(b, Body) else b
+    if not isinstance(others, VertexSet):
+        raise SceneError("within [m] of an attachment is for vertices and bodies, not for fixed points.")
+    same = others.body is a.body
+    found: Any = cKDTree(others.points).query(a.points, k=2 if same and len(others) > 1 else 1)
+    distance, nearest = found
+    if same and distance.ndim == 2:  # a vertex is the nearest to itself
+        own = others.indices[nearest[:, 0]] == a.indices
+        distance, nearest = (np.where(own, two[:, 1], two[:, 0]) for two in found)
+    partner = others.indices[nearest]
+    near = (distance <= within) & ~(same & (partner == a.indices))
+    if same:  # each pair once
+        low, high = np.minimum(a.indices, partner), np.maximum(a.indices, partner)
+        _, first = np.unique(low * (len(a.body.points) + 1) + high, return_index=True)
+        near &= np.isin(np.arange(len(a)), first)
+    kept = _kept(a, near, distance, within)
+    return kept, VertexSet(others.body, partner[near])
+
+
+def _kept(a: VertexSet, near: np.ndarray, distance: np.ndarray, within: float) -> VertexSet:
+    if not near.any():
+        raise SceneError(
+            f"None of the {len(a)} vertices of {a.body.name!r} is within {within:g} m of what it is to be "
+            f"attached to; the nearest is {distance.min():.3g} m away."
+        )
+    return VertexSet(a.body, a.indices[near])
 
 
 def _paired(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -59,6 +59,11 @@ class Body:
         """Its tetrahedra (m, 4) or triangles (m, 3), of vertices numbered through the whole scene."""
         return np.asarray(self.mesh.cells) + np.int32(self.first)
 
+    @property
+    def group(self) -> Any:
+        """Bodies for which this is the same make one elasticity term."""
+        return type(self), type(self.material)
+
     @staticmethod
     def elasticity(bodies: Sequence[Any], rest: np.ndarray, material: Any) -> Term:
         """The term of bodies of one kind, whose vertices are at rest (n, 3) [m] among those of the scene."""

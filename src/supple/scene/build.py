@@ -10,16 +10,20 @@ import numpy as np
 
 from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
-from supple.materials import is_per_element, table_of
 from supple.model import Model
-from supple.scene.acting import Pin
 from supple.scene.bodies import Body
+from supple.scene.contact import contact_of, with_contact
 from supple.scene.errors import SceneError
+from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
+from supple.scene.obstacles import obstacles_of, refuse_inside
+from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
 from supple.scene.support import refuse_falling
+from supple.scene.terms import further_terms
+from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
 
 if TYPE_CHECKING:
@@ -83,15 +87,16 @@ def assembled(scene: Scene) -> Model:
     mass = np.concatenate([body.masses for body in scene.bodies])
     pinned, held, prescribed = _pins(scene)
     force, varying = _forces(scene, mass)
-    return Model(
+    changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
+    terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
+    terms += spring_terms(scene.springs, rest)
+    model = Model(
         rest=rest,
         mass=mass,
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=_elasticity(scene.bodies, rest)
-        + _weak_constraints(scene, rest)
-        + spring_terms(scene.springs, rest),
+        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations) + further_terms(scene),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
@@ -99,15 +104,28 @@ def assembled(scene: Scene) -> Model:
         supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
         held=held,
         duration=_duration(scene),
+        changing=tuple(changing.items()),
+        followers=_followers(scene, len(terms)),
+        winds=tuple(wind.forces for wind in scene.winds),
+        obstacles=obstacles_of(scene),
     )
+    return with_contact(scene, model)
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
-    ramps = [scene.gravity_ramp, *(load.ramp for load in scene.loads)]
-    ends = [pin.motion.end for pin in scene.pins if isinstance(pin.motion, Motion)]
+    varied: list[Any] = [*scene.loads, *scene.inflations, *scene.winds, *scene.varied]
+    ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
+    motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
+    ends = [motion.end for motion in motions if isinstance(motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
     return max(ends, default=1.0)
+
+
+def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
+    """Who has pressures vary in time; their terms are numbered from the first on."""
+    found = (inflation.follower(first + k) for k, inflation in enumerate(scene.inflations))
+    return tuple(follower for follower in found if follower is not None)
 
 
 def _check(scene: Scene) -> None:
@@ -116,6 +134,14 @@ def _check(scene: Scene) -> None:
             "The scene has no bodies; add one with scene.add_solid(mesh, material) or scene.add_cloth."
         )
     scene.check()
+    named = {body.name: body for body in scene.bodies}
+    for each in scene.varied:
+        check_varied(each, named[each.body.name], _some_times(scene))
+
+
+def _some_times(scene: Scene) -> list[float]:
+    """Now and then [s] until the end."""
+    return [*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf]
 
 
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
@@ -125,7 +151,13 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
+    for inflation in scene.inflations:
+        inflation.refuse_open(pinned)
+    refuse_inside(scene, pinned)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
+        refuse_still(scene.winds)
+        if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
+            return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = _forces(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
@@ -189,13 +221,19 @@ def part_of(pin: Pin) -> Part:
 def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:
     """Pins that hold a vertex along the same direction must agree there: now and then until the end."""
     if isinstance(prescribed, Prescribed) and prescribed.holding.overlapping:
-        for time in (*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf):
+        for time in _some_times(scene):
             prescribed(time)
 
 
-def _elasticity(bodies: list[Body], rest: np.ndarray) -> tuple[Term, ...]:
-    """One term for each kind of material first, as `Conditions` count them."""
-    elastic = (group[0].elasticity(group, rest, merged_material(group)) for group in elastic_groups(bodies))
+def _elasticity(
+    bodies: list[Body], rest: np.ndarray, changing: dict[int, VaryingMaterial]
+) -> tuple[Term, ...]:
+    """One term for each kind of material first, as `Conditions` count them; parameters that vary are as they
+    are in the end."""
+    elastic = (
+        group[0].elasticity(group, rest, changing[k](np.inf) if k in changing else merged_material(group))
+        for k, group in enumerate(elastic_groups(bodies))
+    )
     return (*elastic, *(term for body in bodies for term in body.further_terms(rest)))
 
 
@@ -209,25 +247,8 @@ def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
     """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
     groups: dict[Any, list[Body]] = {}
     for body in bodies:
-        groups.setdefault((type(body), type(body.material)), []).append(body)
+        groups.setdefault(body.group, []).append(body)
     return list(groups.values())
-
-
-def merged_material(bodies: list[Body]) -> Any:
-    """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
-    value for each cell."""
-    materials = [body.material.by_element(len(body.cells)) for body in bodies]
-    if len(bodies) == 1:
-        return materials[0]
-
-    def merged(values: tuple[Any, ...]) -> Any:
-        if not any(map(is_per_element, values)) and all(value == values[0] for value in values):
-            return values[0]
-        rows = [table_of(v, b.mesh.n_cells) for v, b in zip(values, bodies, strict=True)]
-        table = np.concatenate(rows)
-        return table[:, 0].copy() if table.shape[1] == 1 else table
-
-    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
 
 
 def _weak_constraints(scene: Scene, rest: np.ndarray) -> tuple[Term, ...]:

@@ -11,7 +11,8 @@ import numpy as np
 from supple.meshes.measures import areas
 from supple.meshes.mesh import lumped
 from supple.scene.bodies import Body
-from supple.terms import Term, TriangleElasticity
+from supple.terms import Fabric, FabricElasticity, PatternElasticity, Term, TriangleElasticity, hinges_of
+from supple.terms.bending import HingesOfMesh
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -20,12 +21,14 @@ class Cloth(Body):
     `Scene.add_cloth`.
 
     bending: what resists folds, None for nothing. rest (m, 3, 3) [m]: the corners of every triangle where
-    nothing is stretched, None where that is so in the mesh, which says where the cloth starts.
+    nothing is stretched, None where that is so in the mesh, which says where the cloth starts. fabric: whose
+    energy it has instead of a membrane's.
     """
 
     thickness: float = 1e-3
     bending: Any = None
     rest: np.ndarray | None = None
+    fabric: Fabric | None = None
 
     kind: ClassVar[str] = "cloth"
 
@@ -48,4 +51,59 @@ class Cloth(Body):
     def elasticity(bodies: Sequence[Cloth], rest: np.ndarray, material: Any) -> Term:
         thickness = np.repeat([body.thickness for body in bodies], [body.mesh.n_cells for body in bodies])
         triangles = np.concatenate([body.cells for body in bodies])
-        return TriangleElasticity.from_mesh(rest, triangles, material, thickness)
+        if bodies[0].fabric is not None:
+            uv = np.concatenate([body.rest_corners[:, :, :2] for body in bodies])
+            return FabricElasticity.from_mesh(uv, triangles, bodies[0].fabric, rest, material)
+        if all(body.rest is None for body in bodies):
+            return TriangleElasticity.from_mesh(rest, triangles, material, thickness)
+        corners = np.concatenate([body.rest_corners for body in bodies])
+        return PatternElasticity.from_pattern(rest, triangles, material, thickness, corners)
+
+    @property
+    def group(self) -> Any:
+        return *super().group, self.fabric
+
+    @property
+    def rest_corners(self) -> np.ndarray:
+        """(m, 3, 3) [m] of every triangle where nothing is stretched."""
+        return self.points[self.mesh.cells] if self.rest is None else self.rest
+
+    def further_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
+        if self.bending is None:
+            return ()
+        vertices, owners = hinges_of(self.mesh.cells)
+        if not len(vertices):
+            return ()
+        corners = self.points[vertices] if self.rest is None else self._hinges_at_rest(vertices, owners)
+        return (self.bending.term(HingesOfMesh(vertices + self.first, owners, corners), rest),)
+
+    def _hinges_at_rest(self, vertices: np.ndarray, owners: np.ndarray) -> np.ndarray:
+        """(h, 4, 3) [m] where hinges are at rest: where the rest shape has their two triangles side by side
+        as they are, and else, as across the edges of pieces of a pattern, opened flat."""
+        assert self.rest is not None
+        one, other = (
+            np.stack([self.rest[owner, _slot(self.mesh.cells[owner], v)] for v in vertices.T[list(order)]], 1)
+            for owner, order in zip(owners.T, ((0, 1, 2), (0, 1, 3)), strict=True)
+        )
+        a, b, o = np.moveaxis(one, 1, 0)
+        start, end, p = np.moveaxis(other, 1, 0)
+        along, across = _in_edge(start, end, p)
+        e = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
+        away = o - a - np.einsum("hi,hi->h", o - a, e)[:, None] * e
+        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        flat = a + along[:, None] * e - across[:, None] * away
+        size = np.linalg.norm(b - a, axis=1)
+        together = np.abs(one[:, :2] - other[:, :2]).max(axis=(1, 2)) < 1e-9 * size
+        return np.stack([a, b, o, np.where(together[:, None], p, flat)], axis=1)
+
+
+def _slot(triangles: np.ndarray, vertex: np.ndarray) -> np.ndarray:
+    """(h,) which corner of triangles (h, 3) a vertex (h,) is."""
+    return (triangles == vertex[:, None]).argmax(axis=1)
+
+
+def _in_edge(a: np.ndarray, b: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far points p (h, 3) are from a along the edge to b, and from the edge (h,) [m]."""
+    e = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
+    along = np.einsum("hi,hi->h", p - a, e)
+    return along, np.linalg.norm(p - a - along[:, None] * e, axis=1)

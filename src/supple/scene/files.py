@@ -69,9 +69,12 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     mistakes = Mistakes(path)
     raw = _read(path)
     table, kept = _validated(raw, mistakes)
-    scene = Reader(table, kept, _solid_names(raw), folder, mistakes).read()
-    if not raw.get("solid"):
-        mistakes.add("solid", "is missing. A scene needs at least one [[solid]] with a mesh and a material.")
+    scene = Reader(table, kept, _body_names(raw), folder, mistakes).read()
+    if not raw.get("solid") and not raw.get("cloth"):
+        mistakes.add(
+            "solid",
+            "is missing. A scene needs at least one [[solid]] or [[cloth]] with its mesh and material.",
+        )
     _check_solver(table.solver, mistakes)
     mistakes.attempt("output.fields", lambda: quantities_named(table.output.fields))
     mistakes.raise_any()
@@ -155,10 +158,13 @@ def _unknown(kind: type[Method], name: str, value: Any) -> str:
     return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {shown(value)} }}.'
 
 
-def _solid_names(raw: dict[str, Any]) -> list[str]:
-    """The names of all solids of a file, valid or not."""
-    solids = raw.get("solid", [])
+def _body_names(raw: dict[str, Any]) -> list[str]:
+    """The names of all solids and pieces of cloth in a file, valid or not."""
+    return [name for kind in ("solid", "cloth") for name in _names(kind, raw.get(kind, []))]
+
+
+def _names(kind: str, entries: Any) -> list[str]:
     return [
-        str(solid.get("name", f"solid{i}")) if isinstance(solid, dict) else f"solid{i}"
-        for i, solid in enumerate(solids if isinstance(solids, list) else [solids])
+        str(entry.get("name", f"{kind}{i}")) if isinstance(entry, dict) else f"{kind}{i}"
+        for i, entry in enumerate(entries if isinstance(entries, list) else [entries])
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -17,8 +17,9 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from supple.checks import SMALLEST
-from supple.materials import Material, Parameter
-from supple.meshes import Mesh
+from supple.materials import MEASURED, Material, Parameter, measured
+from supple.meshes import Mesh, fibres_between
+from supple.scene.selections import SIDES, side
 from supple.scene.tables import Choice, Number, Table, Vector
 
 
@@ -28,8 +29,16 @@ class FromField(Table):
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
+class Between(Table):
+    """Directions that run from one side of the body to the other, solved for inside."""
+
+    between: Annotated[list[Literal[SIDES]], Field(min_length=2, max_length=2)] = Field(  # type: ignore[valid-type]
+        description="The side where fibres begin and the side where they end, such as x- and x+."
+    )
+
+
 class OrField:
-    """Lets a parameter be `{ field = "name" }`, too."""
+    """Lets a parameter be `{ field = "name" }`, too, and a direction `{ between = ["x-", "x+"] }`."""
 
     table = FromField
 
@@ -37,12 +46,15 @@ class OrField:
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         def validate(value: Any, inner: Callable[[Any], Any]) -> Any:
-            return FromField.model_validate(value) if isinstance(value, dict) else inner(value)
+            if not isinstance(value, dict):
+                return inner(value)
+            return (Between if "between" in value else FromField).model_validate(value)
 
         return core_schema.no_info_wrap_validator_function(validate, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"anyOf": [handler(schema), handler(FromField.__pydantic_core_schema__)]}
+        tables = (FromField, Between)
+        return {"anyOf": [handler(schema), *(handler(table.__pydantic_core_schema__) for table in tables)]}
 
 
 Row = Annotated[list[Number], Field(min_length=3, max_length=3)]
@@ -90,27 +102,50 @@ class Parameters(Table):
     def make(self, mesh: Mesh | None) -> Material | None:
         """The material for a mesh; None where it needs a field of one that could not be read."""
         given = self.given()
-        if mesh is None and any(isinstance(value, FromField) for value in given.values()):
+        if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
             return None
-        values = {n: mesh.field(v.field) if isinstance(v, FromField) else v for n, v in given.items()}  # type: ignore[union-attr]
+        values = {name: _on(mesh, value) for name, value in given.items()}
         declared = {p.name for p in self.kind.parameters}
         return self.kind(**values) if values.keys() <= declared else self.kind.of_stored(**values)
 
 
+def _on(mesh: Any, value: Any) -> Any:
+    """What a parameter is in a mesh."""
+    if isinstance(value, FromField):
+        return mesh.field(value.field)
+    if isinstance(value, Between):
+        return fibres_between(mesh, *map(side, value.between))
+    return value
+
+
+class MeasuredTable(Table):
+    """A material that somebody has measured."""
+
+    name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
+
+    def make(self, mesh: Mesh | None) -> Material | None:
+        return measured(self.name)
+
+
 class MaterialChoice(Choice):
-    """What a solid is made of: an energy and its parameters."""
+    """What a body is made of: an energy and its parameters."""
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
 
 
-def material_choice(materials: Iterable[tuple[str, type[Material]]]) -> type[MaterialChoice]:
+def material_choice(
+    materials: Iterable[tuple[str, type[Material]]], name: str = "Material"
+) -> type[MaterialChoice]:
     """The table with one key for each of these materials, so that a new one needs no change here."""
     keys: Any = {
         name: (_table(kind) | None, Field(None, description=(kind.__doc__ or name).strip().split("\n")[0]))
         for name, kind in materials
     }
-    return create_model("Material", __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
+    if name == "Material":
+        text = "A material that somebody has measured, by its name."
+        keys["measured"] = (MeasuredTable | None, Field(None, description=text))
+    return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
 
 
 def _table(kind: type[Material]) -> Any:

@@ -1,4 +1,4 @@
-"""How loads vary in time."""
+"""How loads and parameters vary in time."""
 
 from __future__ import annotations
 
@@ -78,7 +78,5 @@ def fraction_at(ramp: AnyRamp | None, t: float) -> float:
         return 1.0
     fraction = ramp(t)
     if np.ndim(fraction) or not np.isfinite(fraction):
-        raise SceneError(
-            f"The ramp of a load must give one finite number; at t = {t:g} s it gives {shown(fraction)}."
-        )
+        raise SceneError(f"A ramp must give one finite number; at t = {t:g} s it gives {shown(fraction)}.")
     return float(fraction)

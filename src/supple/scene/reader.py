@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.meshes import TriMesh
-from supple.scene import ramps
+from supple.scene import motions, ramps
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
@@ -15,15 +15,20 @@ from supple.scene.motions import Compose
 from supple.scene.scene import Scene
 from supple.scene.schema import (
     Attach,
+    Cloth,
     Force,
+    Motion,
+    Obstacle,
     Pin,
+    Pressure,
     Ramp,
     SceneTable,
     Solid,
     Spring,
     Target,
     Traction,
-    Where,
+    Vary,
+    Wind,
 )
 from supple.scene.tables import Table
 
@@ -34,7 +39,7 @@ Kept = dict[str, list[int]]
 class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
-    names: of all solids in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
+    names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
     it is passed over in silence.
     """
 
@@ -56,22 +61,33 @@ class Reader:
             table.substeps,
             table.damping,
             self._ramp("gravity_ramp", table.gravity_ramp),
+            "none" if table.contact is None else table.contact.make(),
         )
         self._refuse_idle("substeps", "damping")
 
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):
             self._solid(number, field, entry)
+        for number, field, entry in self._entries("cloth"):
+            self._cloth(number, field, entry)
         for _, field, entry in self._entries("pin"):
             self._pin(field, entry)
         for _, field, entry in self._entries("force"):
             self._load(field, entry, self.scene.add_force, entry.force)
         for _, field, entry in self._entries("traction"):
             self._load(field, entry, self.scene.add_traction, entry.traction)
+        for _, field, entry in self._entries("pressure"):
+            self._load(field, entry, self.scene.add_pressure, entry.pressure)
+        for _, field, entry in self._entries("wind"):
+            self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
             self._attach(field, entry)
+        for _, field, entry in self._entries("obstacle"):
+            self._obstacle(field, entry)
         for _, field, entry in self._entries("spring"):
             self._spring(field, entry)
+        for _, field, entry in self._entries("vary"):
+            self._vary(field, entry)
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
@@ -91,26 +107,69 @@ class Reader:
                 lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
             )
 
-    def _render(self, field: str, solid: Solid) -> TriMesh | None:
+    def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
+        attempt = self.mistakes.attempt
+        name = f"cloth{number}" if cloth.name is None else cloth.name
+        mesh = attempt(f"{field}.mesh", lambda: cloth.mesh.make(self.folder))
+        membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
+        bending, rest = cloth.bending, cloth.rest
+        options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
+        self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)
+        options["render"] = self._render(field, cloth)
+        before = len(self.mistakes.lines)
+        if bending is not None:
+            options["bending"] = attempt(f"{field}.bending", lambda: bending.make(cloth.thickness))
+        if rest is not None and mesh is not None:
+            options["rest"] = attempt(f"{field}.rest", lambda: rest.make(self.folder, mesh))
+        if mesh is not None and membrane is not None and len(self.mistakes.lines) == before:
+            self.bodies[name] = attempt(
+                field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)
+            )
+
+    def _render(self, field: str, solid: Solid | Cloth) -> TriMesh | None:
         if (render := solid.render) is None:
             return None
         return self.mistakes.attempt(f"{field}.render", lambda: render.make(self.folder, solid.mesh))
 
     def _pin(self, field: str, pin: Pin) -> None:
-        vertices = self._vertices(field, pin.solid, pin.where)
-        attempts = [
-            self.mistakes.attempt(f"{field}.motion[{i}]", motion.make) for i, motion in enumerate(pin.motion)
-        ]
-        motions = tuple(motion for motion in attempts if motion is not None)
-        if vertices is not None and len(motions) == len(pin.motion):
+        vertices = self._vertices(field, pin)
+        motions = self._motions(field, pin.motion)
+        if vertices is not None and motions is not None:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(field, lambda: self.scene.pin(vertices, motion, name=pin.name, **pin.holds))
 
+    def _motions(self, field: str, tables: list[Motion]) -> tuple[motions.Motion, ...] | None:
+        """None where one of them is wrong."""
+        attempts = [
+            self.mistakes.attempt(f"{field}.motion[{i}]", table.make) for i, table in enumerate(tables)
+        ]
+        made = tuple(motion for motion in attempts if motion is not None)
+        return made if len(made) == len(tables) else None
+
+    def _obstacle(self, field: str, entry: Obstacle) -> None:
+        shape = self.mistakes.attempt(f"{field}.shape", lambda: entry.shape.make(self.folder))
+        motions = self._motions(field, entry.motion)
+        if shape is not None and motions is not None:
+            motion = Compose(motions) if motions else None
+            self.mistakes.attempt(
+                field,
+                lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
+            )
+
+    def _wind(self, field: str, entry: Wind) -> None:
+        chosen = [self._body(field, name, "bodies") for name in entry.bodies]
+        bodies = [body for body in chosen if body is not None]
+        ramp = self._ramp(f"{field}.ramp", entry.ramp)
+        options = entry.model_dump(include={"drag", "lift", "density"})
+        if len(bodies) == len(chosen) and self.scene.bodies:
+            velocity = vector(entry.velocity, "velocity")
+            self.mistakes.attempt(field, lambda: self.scene.add_wind(velocity, *bodies, ramp=ramp, **options))
+
     def _load(
-        self, field: str, entry: Force | Traction, add: Callable[..., None], value: list[float]
+        self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
     ) -> None:
         vertices, ramp = (
-            self._vertices(field, entry.solid, entry.where),
+            self._vertices(field, entry),
             self._ramp(f"{field}.ramp", entry.ramp),
         )
         if vertices is not None:
@@ -130,47 +189,52 @@ class Reader:
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry.solid, entry.where)
+        a = self._vertices(field, entry)
         b: Any = None
         if entry.to is not None:
             b = entry.to.points
             b = self._target(f"{field}.to", entry.to) if b is None else b
         if a is None or (b is None and entry.to is not None):
             return
-        options = entry.model_dump(include={"stiffness", "normal", "tangent_stiffness", "keep_offset"})
+        options = entry.model_dump(exclude={"solid", "cloth", "where", "to"})
         self.mistakes.attempt(field, lambda: self.scene.attach(a, b, **options))
 
     def _spring(self, field: str, entry: Spring) -> None:
-        a = self._vertices(field, entry.solid, entry.where)
+        a = self._vertices(field, entry)
         b: Any = entry.to.points
         if b is None:
-            b = self._vertices(f"{field}.to", entry.to.solid, entry.to.where)
+            b = self._vertices(f"{field}.to", entry.to)
         if a is not None and b is not None:
             options = entry.model_dump(include={"stiffness", "rest_length"})
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
+    def _vary(self, field: str, entry: Vary) -> None:
+        body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
+        if body is not None and ramp is not None:
+            self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
+
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:
-            return self._body(field, to.solid)
-        return self._vertices(field, to.solid, to.where)
+            return self._body(field, to.body, to.key)
+        return self._vertices(field, to)
 
-    def _vertices(self, field: str, solid: str | None, where: Where | None) -> VertexSet | None:
-        body = self._body(field, solid)
+    def _vertices(self, field: str, entry: Any) -> VertexSet | None:
+        """The vertices that an entry chooses by the name of a body and `where`."""
+        body, where = self._body(field, entry.body, entry.key), entry.where
         if body is None:
             return None
         if where is None:
             return body.all
         return self.mistakes.attempt(f"{field}.where", lambda: body.where(where.selection()))
 
-    def _body(self, field: str, name: str | None) -> Body | None:
+    def _body(self, field: str, name: str | None, key: str) -> Body | None:
+        """The body of a name, or the only one; key: what the entry calls it."""
         if name is None and len(self.bodies) == 1:
             (name,) = self.bodies
         if name is None:
-            self.mistakes.add(f"{field}.solid", f"is missing. Name one of {listed(self.bodies)}.")
+            self.mistakes.add(f"{field}.{key}", f"is missing. Name one of {listed(self.bodies)}.")
             return None
         if name not in self.bodies:
-            self.mistakes.add(
-                f"{field}.solid",
-                f"there is no solid {name!r}; the scene has {listed(self.bodies) or 'none'}.",
-            )
+            known = listed(self.bodies) or "none"
+            self.mistakes.add(f"{field}.{key}", f"there is no {key} {name!r}; the scene has {known}.")
         return self.bodies.get(name)

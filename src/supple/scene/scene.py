@@ -12,26 +12,34 @@ from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
 from supple.scene import adding
-from supple.scene.acting import AnyMotion, Load, Pin
-from supple.scene.attachments import Attachment, attachment
+from supple.scene.attachments import Attachment
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, array, count, listed, number, part, shown, sound_name, vector
+from supple.scene.checks import Vector, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
+from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
+from supple.scene.loading import Loaded
+from supple.scene.loads import Inflation, Load, Wind
+from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
+from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
-from supple.scene.springs import SpringSet, spring_set
+from supple.scene.springs import SpringSet
+from supple.scene.terms import TermMaker
+from supple.scene.ties import WithTies
+from supple.scene.varying import Varied, varied
 
 
 @dataclass(eq=False)
-class Scene:
-    """Solids with what holds, moves and loads them. SI units.
+class Scene(Loaded, WithObstacles, WithTies):
+    """Solids and cloth with what holds, moves and loads them. SI units.
 
     gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
-    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time.
+    below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
+    contact: how bodies see each other and themselves, "none", "weak" or a `Contact` with its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -41,11 +49,17 @@ class Scene:
     substeps: int = 1
     damping: float = 0.0
     gravity_ramp: AnyRamp | None = None
+    contact: Contact | Method = "none"
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
     attachments: list[Attachment] = field(default_factory=list, init=False)
+    obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
+    varied: list[Varied] = field(default_factory=list, init=False)
+    inflations: list[Inflation] = field(default_factory=list, init=False)
+    winds: list[Wind] = field(default_factory=list, init=False)
+    further: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -60,9 +74,12 @@ class Scene:
         self.substeps = count(self.substeps, "substeps")
         self.damping = part(self.damping, "damping")
         self.gravity_ramp = check_ramp(self.gravity_ramp)
+        self.contact = contact_of(self.contact)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"gravity_ramp": picklable(self.gravity_ramp, "gravity", "ramp")}
+        further = [picklable(make, "a term of one's own", "function") for make in self.further]
+        ramp = picklable(self.gravity_ramp, "gravity", "ramp")
+        return self.__dict__ | {"gravity_ramp": ramp, "further": further}
 
     def add_solid(
         self,
@@ -92,7 +109,7 @@ class Scene:
         membrane: Any,
         bending: Any = None,
         *,
-        density: float = 0.2,
+        density: float | None = None,
         thickness: float = 1e-3,
         name: str | None = None,
         rest: Any = None,
@@ -101,25 +118,18 @@ class Scene:
         angular_velocity: Vector = (0.0, 0.0, 0.0),
     ) -> Cloth:
         """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
-        with a density [kg/m²] and a thickness [m], by which the material's energy is multiplied.
+        with a density [kg/m²], 0.2 unless given, and a thickness [m], by which the material's energy is
+        multiplied; or of a fabric, e.g. `load_fabric("basket1")`, which has a density and resists bending by
+        itself, and whose threads lie along x and y of the rest shape.
 
         The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
         `TriMesh` of the same triangles, "uv" for the mesh's uv in metres, or coordinates [m] (n, 2) or (n, 3)
         of the vertices, such as a flat pattern, or (m, 3, 2) or (m, 3, 3) of the corners of its triangles.
         name, render and velocities as for solids.
         """
+        motion = velocity, angular_velocity
         made = adding.cloth(
-            self.bodies,
-            mesh,
-            membrane,
-            bending,
-            density,
-            thickness,
-            name,
-            rest,
-            render,
-            velocity,
-            angular_velocity,
+            self.bodies, mesh, membrane, bending, density, thickness, name, rest, render, *motion
         )
         self.bodies.append(made)
         return made
@@ -163,86 +173,17 @@ class Scene:
             raise SceneError(f"There is already a pin named {name!r}; names must differ.")
         self.pins.append(Pin(chosen, motion, directions, name))
 
-    def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
-        """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.
+    def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
+        """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
+        the material has, `scene.vary(muscle, "activation", Ramp(times=(0, 1), fractions=(0, 1)))`.
 
-        ramp: what part of it acts at a time, `Ramp(times=(0, 1), fractions=(0, 1))` or any function of the
-        time [s]; all of it, always, unless given. An equilibrium has what acts in the end.
+        Any number that a material declares may vary, for the body or for each element; directions and tensors
+        stay. An equilibrium has what it is in the end.
         """
-        chosen = self._vertices(vertices)
-        newtons = array(force, "force [N]").copy()
-        if newtons.shape == (3,):
-            newtons = np.tile(newtons / len(chosen), (len(chosen), 1))
-        if newtons.shape != (len(chosen), 3):
-            raise SceneError(
-                f"force must be a total (3,) or one for each of the {len(chosen)} vertices, "
-                f"({len(chosen)}, 3); got shape {newtons.shape}."
-            )
-        self.loads.append(Load(chosen, newtons, check_ramp(ramp)))
-
-    def add_traction(
-        self, vertices: VertexSet | Body, traction: ArrayLike, ramp: AnyRamp | None = None
-    ) -> None:
-        """A traction (3,) [Pa] on all surface triangles whose three vertices are chosen; ramp as in
-        `add_force`.
-
-        A dead load: its direction and its total, traction × area at rest, do not change as the body deforms.
-        """
-        chosen = self._vertices(vertices)
-        pascals = np.array(vector(traction, "traction [Pa]"))
-        mesh = chosen.body.mesh
-        triangles = mesh.surface[np.isin(mesh.surface, chosen.indices).all(axis=1)]
-        if len(triangles) == 0:
-            raise SceneError(
-                f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
-                "chosen ones; choose all vertices of a piece of the surface."
-            )
-        a, b, c = np.moveaxis(mesh.points[triangles], 1, 0)
-        third = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 6
-        area = np.bincount(triangles.ravel(), np.repeat(third, 3), len(mesh.points))
-        self.loads.append(Load(chosen, area[chosen.indices, None] * pascals, check_ramp(ramp)))
-
-    def attach(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike | None = None,
-        *,
-        stiffness: float,
-        normal: ArrayLike | None = None,
-        tangent_stiffness: float | None = None,
-        keep_offset: bool = False,
-    ) -> None:
-        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
-
-        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
-        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
-        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
-        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
-        closes them.
-        """
-        if isinstance(b, VertexSet | Body):
-            self._vertices(b)
-        self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset)
-        )
-
-    def add_springs(
-        self,
-        a: VertexSet | Body,
-        b: VertexSet | Body | ArrayLike,
-        *,
-        stiffness: ArrayLike,
-        rest_length: ArrayLike | None = None,
-    ) -> None:
-        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
-
-        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
-        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
-        at rest.
-        """
-        if isinstance(b, VertexSet | Body):
-            b = self._vertices(b)
-        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+        body = self._vertices(body).body
+        if any(each.body is body and each.parameter == parameter for each in self.varied):
+            raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
+        self.varied.append(varied(body, parameter, ramp))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

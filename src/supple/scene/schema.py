@@ -25,22 +25,24 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from supple import meshes
-from supple.checks import LARGEST, SMALLEST
-from supple.materials import MATERIALS, Material
+from supple.materials import MATERIALS, Material, membrane_materials
 from supple.memory import refuse_too_many
 from supple.meshes.generators import SIZES
 from supple.model import Model
-from supple.scene import motions, ramps, selections
-from supple.scene.checks import shown
+from supple.scene import contact, motions, ramps, selections
+from supple.scene.cloth_tables import BendingChoice, Rest, Surface
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.material_tables import MaterialChoice, material_choice
+from supple.scene.obstacle_tables import ShapeTable
 from supple.scene.paths import located
 from supple.scene.tables import (
+    FILE,
     Bound,
     Choice,
     Coordinate,
     Count,
+    Factors,
     Index,
     Length,
     NotNegative,
@@ -53,35 +55,6 @@ from supple.scene.tables import (
 )
 from supple.solvers import DEFAULT_SOLVER, SOLVERS
 from supple.words import counted
-
-FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
-
-
-def _factors(value: Any) -> Any:
-    factors = value if isinstance(value, list) else [value] * 3
-    numbers = all(isinstance(f, int | float) and not isinstance(f, bool) for f in factors)
-    if not numbers or len(factors) != 3 or not all(SMALLEST <= f <= LARGEST for f in factors):
-        raise ValueError(f"must be one positive number, or three for x, y, z; got {shown(value)}.")
-    return factors
-
-
-Factors = Annotated[
-    list[float],
-    BeforeValidator(_factors),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0},
-                {
-                    "type": "array",
-                    "items": {"type": "number", "exclusiveMinimum": 0},
-                    "minItems": 3,
-                    "maxItems": 3,
-                },
-            ]
-        }
-    ),
-]
 
 
 class Block(Table):
@@ -154,7 +127,7 @@ class Mesh(Choice):
 
 
 class Render(Table):
-    """A detailed surface that follows a solid in pictures and exports."""
+    """A detailed surface that follows a body in pictures and exports."""
 
     file: StrictStr = Field(description=f"A surface file (.obj, .stl, .ply, .off). {FILE}")
     scale: Factors | None = Field(
@@ -162,19 +135,14 @@ class Render(Table):
     )
     translate: Point | None = Field(None, description="Moves it [m], after scaling; the mesh's unless given.")
 
-    def make(self, folder: Path, mesh: Mesh) -> meshes.TriMesh:
+    def make(self, folder: Path, mesh: Mesh | Surface) -> meshes.TriMesh:
         surface = meshes.load_surface(located(folder, self.file))
         translate = mesh.translate if self.translate is None else self.translate
         return surface.scaled(self.scale or mesh.scale).translated(translate)
 
 
-class Solid(Table):
+class _Body(Table):
     name: StrictStr | None = Field(None, description="How pins, loads and attachments refer to it.")
-    mesh: Mesh = Field(description="Its rest shape, e.g. { block = { cells = [10, 10, 10] } }.")
-    material: MaterialChoice = Field(
-        description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
-    )
-    density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
     velocity: Vector = Field(
         [0.0, 0.0, 0.0], description="Of its centre of mass at the start of a dynamic scene [m/s]."
     )
@@ -184,6 +152,31 @@ class Solid(Table):
     )
     render: Render | None = Field(
         None, description='A detailed surface to show in place of its own, e.g. { file = "armadillo.obj" }.'
+    )
+
+
+class Solid(_Body):
+    mesh: Mesh = Field(description="Its rest shape, e.g. { block = { cells = [10, 10, 10] } }.")
+    material: MaterialChoice = Field(
+        description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
+    )
+    density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
+
+
+class Cloth(_Body):
+    mesh: Surface = Field(description="Where it starts, e.g. { sheet = { cells = 32, size = [1, 1] } }.")
+    membrane: MaterialChoice = Field(
+        description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    )
+    bending: BendingChoice | None = Field(
+        None, description="What resists folds, e.g. { hinge = { stiffness = 1e-5 } }; nothing unless given."
+    )
+    density: Positive = Field(0.2, description="Mass density [kg/m²] where nothing is stretched, positive.")
+    thickness: Length = Field(
+        1e-3, description="Thickness [m], by which the energy of the material is multiplied."
+    )
+    rest: Rest | None = Field(
+        None, description="Where nothing is stretched, e.g. { uv = {} }; where it starts unless given."
     )
 
 
@@ -202,14 +195,14 @@ class Sphere(Table):
 
 
 class Where(Choice):
-    """Which vertices of a solid, at rest."""
+    """Which vertices of a body, at rest."""
 
     box: Box | None = Field(None, description="Vertices in an axis-aligned box.")
     sphere: Sphere | None = Field(None, description="Vertices in a sphere.")
     side: Literal["x-", "x+", "y-", "y+", "z-", "z+"] | None = Field(
         None, description="The outermost vertices in a direction: x-, x+, y-, y+, z- or z+."
     )
-    vertices: list[Index] | None = Field(None, description="Vertex numbers, from 0 within the solid.")
+    vertices: list[Index] | None = Field(None, description="Vertex numbers, from 0 within the body.")
     all: Literal[True] | None = Field(None, description="All vertices; the same as no where at all.")
 
     def selection(self) -> Any:
@@ -294,10 +287,37 @@ def composed(tables: list[Motion]) -> motions.Motion:
     return motions.Compose(tuple(table.make() for table in tables))
 
 
-class _OnSolid(Table):
+class _Naming:
+    """What names a solid or cloth."""
+
+    solid: str | None
+    cloth: str | None
+
+    @property
+    def key(self) -> str:
+        """The key that names it."""
+        return "cloth" if self.cloth is not None else "solid"
+
+    @property
+    def body(self) -> str | None:
+        """Its name, None where it is left out."""
+        return self.solid if self.cloth is None else self.cloth
+
+
+class _OfBody(_Naming, Table):
     solid: StrictStr | None = Field(
-        None, description="Name of the solid; may be left out where there is only one."
+        None, description="Name of the solid; may be left out where there is only one body."
     )
+    cloth: StrictStr | None = Field(None, description="Name of the cloth, in place of a solid.")
+
+    @model_validator(mode="after")
+    def _one_body(self) -> Self:
+        if self.solid is not None and self.cloth is not None:
+            raise ValueError("must name a solid or cloth, not both.")
+        return self
+
+
+class _OnBody(_OfBody):
     where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
 
@@ -320,7 +340,7 @@ Axes = Annotated[
 ]
 
 
-class Pin(_OnSolid):
+class Pin(_OnBody):
     """Vertices whose positions are prescribed, wholly or in some directions."""
 
     axes: Axes | None = Field(
@@ -342,18 +362,18 @@ class Pin(_OnSolid):
 
 
 class Ramp(Table):
-    """What part of a load acts at which time; linear in between."""
+    """What part of a load or parameter there is at which time; linear in between."""
 
     times: Numbers = Field(description="Times [s], increasing.")
     fractions: Numbers = Field(
-        description="For each time, the fraction of the load that acts; before and after, the first and last."
+        description="For each time, the fraction of it; before and after, the first and last."
     )
 
     def make(self) -> ramps.Ramp:
         return ramps.Ramp(self.times, self.fractions)
 
 
-class _Load(_OnSolid):
+class _Load(_OnBody):
     ramp: Ramp | None = Field(
         None,
         description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }; constant unless given.",
@@ -372,22 +392,40 @@ class Traction(_Load):
     traction: Vector = Field(description="Force per area at rest [Pa].")
 
 
-class Target(Choice):
+class Pressure(_Load):
+    """A pressure inside a closed surface, or one that is pinned along its edges."""
+
+    pressure: Number = Field(description="Outwards on the surface [Pa], wherever it turns.")
+
+
+class Wind(Table):
+    """Air that moves past bodies of a dynamic scene."""
+
+    velocity: Vector = Field(description="Of the air [m/s].")
+    bodies: list[StrictStr] = Field([], description="Names of what it blows on; everything unless given.")
+    drag: NotNegative = Field(1.0, description="Coefficient of the force along the wind.")
+    lift: NotNegative = Field(0.5, description="Coefficient of the force across it.")
+    density: Positive = Field(1.2, description="Of the air [kg/m³].")
+    ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
+
+
+class Target(_Naming, Choice):
     """What vertices are attached to."""
 
     further = ("where",)
     solid: StrictStr | None = Field(
         None, description="Another solid: the closest point of it at rest, or, with where, vertices in order."
     )
+    cloth: StrictStr | None = Field(None, description="Other cloth, in place of a solid.")
     points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
-    where: Where | None = Field(None, description="Vertices of the solid, paired in order with the others.")
+    where: Where | None = Field(None, description="Vertices of the body, paired in order with the others.")
 
 
-class Attach(_OnSolid):
+class Attach(_OnBody):
     """Weak constraints (springs of zero length) between vertices and something else."""
 
     to: Target | None = Field(
-        None, description="A solid or fixed points; where the vertices are at rest unless given."
+        None, description="A solid, cloth or fixed points; where the vertices are at rest unless given."
     )
     stiffness: Positive = Field(description="Stiffness of each constraint [N/m], positive.")
     normal: Vector | None = Field(
@@ -397,26 +435,65 @@ class Attach(_OnSolid):
         None, description="Stiffness across the normal [N/m], 0 unless given."
     )
     keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
+    within: NotNegative | None = Field(
+        None, description="For seams: attach only what is no farther away at rest [m], to the nearest vertex."
+    )
 
 
-class SpringEnd(Choice):
+class Contact(Table):
+    """How solids see each other and themselves."""
+
+    method: Literal["weak", "none"] = Field("weak", description="How contact is treated.")
+    thickness: Length | None = Field(
+        None, description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given."
+    )
+    stiffness: Positive | None = Field(
+        None, description="Of each contact [N/m]; ten times Young's modulus times the edge unless given."
+    )
+
+    def make(self) -> contact.Contact:
+        return contact.Contact(**self.given())
+
+
+class Obstacle(Table):
+    """Something rigid that solids cannot enter."""
+
+    shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
+    friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
+    name: StrictStr | None = Field(
+        None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
+    )
+    motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+
+
+class SpringEnd(_Naming, Choice):
     """What springs lead to."""
 
     further = ("where",)
     solid: StrictStr | None = Field(
         None, description="A solid, whose vertices are paired in order with the others."
     )
+    cloth: StrictStr | None = Field(None, description="Cloth, in place of a solid.")
     points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
-    where: Where | None = Field(None, description="Which vertices of the solid; all of them unless given.")
+    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
 
 
-class Spring(_OnSolid):
+class Spring(_OnBody):
     """Springs from vertices to other vertices or fixed points."""
 
     to: SpringEnd = Field(description='The other ends, e.g. { solid = "lid", where = { side = "y-" } }.')
     stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")
     rest_length: Annotated[Coordinate, Field(ge=0)] | None = Field(
         None, description="Length at which a spring pulls nothing [m]; as long as it is at rest unless given."
+    )
+
+
+class Vary(_OfBody):
+    """A parameter of a body's material that varies in time."""
+
+    parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
+    ramp: Ramp = Field(
+        description="What part it has of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."
     )
 
 
@@ -584,7 +661,7 @@ class Output(Table):
 
 
 class SceneTable(Table):
-    """A scene of supple: solids, what holds, moves and loads them, and how to solve. SI units."""
+    """A scene of supple: solids and cloth, what holds, moves and loads them, and how to solve. SI units."""
 
     title: StrictStr = Field("", description="What the scene shows.")
     gravity: Vector = Field([0.0, -9.81, 0.0], description="Acceleration [m/s²], three numbers.")
@@ -603,11 +680,17 @@ class SceneTable(Table):
         description="The part of every velocity lost in each step of a dynamic scene, from 0 to below 1.",
     )
     solid: list[Solid] = Field([], description="The solids, each under [[solid]].")
+    cloth: list[Cloth] = Field([], description="Cloth, each piece under [[cloth]].")
     pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
     force: list[Force] = Field([], description="Forces, each under [[force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
+    pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
+    wind: list[Wind] = Field([], description="Winds, each under [[wind]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
+    obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
     spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
+    vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
+    contact: Contact | None = Field(None, description="Contact between solids, under [contact].")
     solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
     start: Start | None = Field(None, description="A start other than the rest shape, under [start].")
     stop: Stop = Field(default_factory=Stop, description="When a solve ends, under [stop].")
@@ -631,20 +714,34 @@ class _TomlSchema(GenerateJsonSchema):
 
 def scene_table() -> type[SceneTable]:
     """The tables of a scene file with a key for each material that there is now."""
-    return _scene_table(tuple(MATERIALS.items()))
+    return _scene_table(tuple(MATERIALS.items()), tuple(membrane_materials().items()))
+
+
+Materials = tuple[tuple[str, type[Material]], ...]
 
 
 @cache
-def _scene_table(materials: tuple[tuple[str, type[Material]], ...]) -> type[SceneTable]:
-    solid = Solid.model_fields["material"], SceneTable.model_fields["solid"]
-    kind: Any = create_model("Solid", __base__=Solid, material=(material_choice(materials), solid[0]))
+def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]:
+    solid: Any = _with_materials(Solid, "material", materials)
+    cloth: Any = _with_materials(Cloth, "membrane", membranes)
+    known = SceneTable.model_fields
     return create_model(
-        "SceneTable", __base__=SceneTable, __doc__=SceneTable.__doc__, solid=(list[kind], solid[1])
+        "SceneTable",
+        __base__=SceneTable,
+        __doc__=SceneTable.__doc__,
+        solid=(list[solid], known["solid"]),
+        cloth=(list[cloth], known["cloth"]),
     )
+
+
+def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
+    """The table of a body with a key for each material that it may be made of."""
+    fields: Any = {key: (material_choice(materials, key.capitalize()), table.model_fields[key])}
+    return create_model(table.__name__, __base__=table, **fields)
 
 
 def scene_schema() -> dict[str, Any]:
     """The JSON Schema of scene files, for editors."""
     schema = scene_table().model_json_schema(schema_generator=_TomlSchema)
-    schema["required"] = ["solid"]
+    schema["anyOf"] = [{"required": ["solid"]}, {"required": ["cloth"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "supple scene"}

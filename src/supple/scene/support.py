@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from supple.scene.errors import SceneError
 from supple.scene.scene import Scene
+from supple.scene.terms import further_terms
 
 
 def refuse_falling(scene: Scene, pinned: np.ndarray, held: np.ndarray | None, force: np.ndarray) -> None:
@@ -66,6 +67,7 @@ def _support(scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> tuple
         to_fixed_point = np.abs(attachment.weights.sum(axis=1)) > 0.5
         fixed.append(attachment.vertices[to_fixed_point, 0])
     fixed += [springs.vertices[:, 0] for springs in scene.springs if springs.points is not None]
+    fixed += [term.vertices[~term.translatable, 0] for term in further_terms(scene)]
     N = np.tile(np.eye(3), (len(pinned), 1, 1)) if held is None else held
     vertices = np.concatenate([pinned, *fixed])
     return vertices, np.concatenate([N, np.tile(np.eye(3), (len(vertices) - len(pinned), 1, 1))])
@@ -76,6 +78,7 @@ def _connected_parts(scene: Scene) -> np.ndarray:
     stencils = [body.cells for body in scene.bodies]
     stencils += [attachment.vertices for attachment in scene.attachments]
     stencils += [springs.vertices for springs in scene.springs]
+    stencils += [term.vertices for term in further_terms(scene)]
     start = np.concatenate([np.repeat(s[:, 0], s.shape[1] - 1) for s in stencils])
     end = np.concatenate([s[:, 1:].ravel() for s in stencils])
     n = scene.bodies[-1].vertices.stop

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST
+from supple.checks import LARGEST, LONGEST, MOST, SHORTEST, SMALLEST, shown
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
 Positive = Annotated[Number, Field(ge=SMALLEST)]
@@ -19,6 +19,37 @@ Bound = Annotated[float, Field(strict=True)]
 Numbers = Annotated[list[Number], Field(min_length=1)]
 Vector = Annotated[list[Number], Field(min_length=3, max_length=3)]
 Point = Annotated[list[Coordinate], Field(min_length=3, max_length=3)]
+
+
+FILE = "Its path is relative to the scene file, and may begin with ~ or an environment variable, $NAME/."
+"""What to say of paths in a file."""
+
+
+def _factors(value: Any) -> Any:
+    factors = value if isinstance(value, list) else [value] * 3
+    numbers = all(isinstance(f, int | float) and not isinstance(f, bool) for f in factors)
+    if not numbers or len(factors) != 3 or not all(SMALLEST <= f <= LARGEST for f in factors):
+        raise ValueError(f"must be one positive number, or three for x, y, z; got {shown(value)}.")
+    return factors
+
+
+Factors = Annotated[
+    list[float],
+    BeforeValidator(_factors),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {
+                    "type": "array",
+                    "items": {"type": "number", "exclusiveMinimum": 0},
+                    "minItems": 3,
+                    "maxItems": 3,
+                },
+            ]
+        }
+    ),
+]
 
 
 class Table(BaseModel):

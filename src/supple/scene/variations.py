@@ -13,13 +13,14 @@ from supple.checks import finite_rows
 from supple.model import Conditions, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups, merged_material
+from supple.scene.build import elastic_groups
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
 from supple.scene.scene import Scene
 from supple.scene.support import refuse_falling
+from supple.scene.varying import merged_material, varying_materials
 
 Vertices = VertexSet | Body
 
@@ -59,13 +60,14 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
-    if variation.forces or variation.gravity is not None:
+    if (variation.forces or variation.gravity is not None) and not scene.obstacles:
         refuse_falling(scene, model.pinned, model.held, force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
         _materials(scene, variation),
         _start(model, variation),
+        float(variation.time),
     )
 
 
@@ -112,7 +114,7 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
 
 
 def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
-    if not variation.materials:
+    if not variation.materials and not scene.varied:
         return None
     for body, material in variation.materials.items():
         if body not in scene.bodies:
@@ -123,11 +125,14 @@ def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
                 f"which is {type(body.material).__name__}; got {shown(material)}."
             )
         check_parameters(material, body.mesh)
-    return tuple(
-        merged_material(
-            [replace(body, material=variation.materials.get(body, body.material)) for body in group]
-        )
+    groups = [
+        [replace(body, material=variation.materials.get(body, body.material)) for body in group]
         for group in elastic_groups(scene.bodies)
+    ]
+    varying = varying_materials(groups, scene.varied)
+    return tuple(
+        varying[k](variation.time) if k in varying else merged_material(group)
+        for k, group in enumerate(groups)
     )
 
 

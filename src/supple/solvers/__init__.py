@@ -1,5 +1,6 @@
 """Methods, one file each. A solver's options are a frozen dataclass; `begin(problem)` puts it to work."""
 
+from supple.checks import shown
 from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev
 from supple.solvers.descent import Descent
 from supple.solvers.gpbd import GPBD
@@ -18,6 +19,18 @@ SOLVERS: dict[str, type[Solver]] = {
 
 DEFAULT_SOLVER: type[Solver] = Descent
 """The method where none is asked for: in Python, in scene files, on the command line and on the live page."""
+
+
+def register_solver(kind: type[Solver]) -> None:
+    """Let scene files, the command line, `list` and the live page know a solver of one's own by its name."""
+    if not (isinstance(kind, type) and issubclass(kind, Solver)):
+        raise TypeError(f"a solver is a subclass of supple.solvers.Solver, got {shown(kind)}")
+    name = getattr(kind, "name", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a solver's name must be a plain word such as 'pbng', got {shown(name)}")
+    if SOLVERS.get(name, kind) is not kind:
+        raise ValueError(f"there is already a solver {name!r}, {SOLVERS[name].__name__}; names must differ")
+    SOLVERS[name] = kind
 
 
 def default_solver() -> Solver:
@@ -44,4 +57,5 @@ __all__ = [
     "Run",
     "Solver",
     "default_solver",
+    "register_solver",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from supple.problem import Problem
 from supple.solvers.linearisation import Direction, Linearisation
+from supple.solvers.touching_twin import touching_twin
 from supple.solvers.twin import exact_twin
 
 ACCURACY = 1e-2
@@ -96,18 +97,30 @@ def prepare(problem: Problem) -> None:
 def certify(problem: Problem) -> Certificate:
     """The certificate of a problem's u."""
     began = perf_counter()
-    twin = exact_twin(problem)
+    twin = touching_twin(problem) if problem.contacts else exact_twin(problem)
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
-    nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
+    nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
     direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
     if balance.at_rest:
         direction = direction._replace(d=nothing.d, slope=0.0)
     bodies = _distances(direction, linear)
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
-    return Certificate(bodies, not direction.filtered, direction.curvature, perf_counter() - began)
+    stable = not direction.filtered or (bool(problem.contacts) and _hardly(direction, linear))
+    return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
+
+
+FLAT = 1e-9
+"""Part of the stiffness of a vertex that a negative curvature must have to count beside obstacles, on which
+bodies may slide freely."""
+
+
+def _hardly(direction: Direction, linear: Linearisation) -> bool:
+    """Whether the curvature is 0 but for rounding."""
+    stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
+    return direction.curvature is not None and direction.curvature > -FLAT * stiffest
 
 
 def _distances(direction: Direction, linear: Linearisation) -> tuple[Distance, ...]:

@@ -34,21 +34,17 @@ from supple.solvers.solver import Run, Solver
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
-LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
-"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
-
 STIFF_MODEL = 1.4, 4.0
 """Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
 
 POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
-RESCUE_SWEEPS, NEWTON_SWEEPS = 10, 100
-"""Sweeps that rescue a step; and, about, those in the time of the first one: a budget that has less left is
-swept to its end."""
+RESCUE_SWEEPS = 10
 
 CURVATURE_TURN = 1.0
-"""How far elements turn [rad] in the first step that is tried along negative curvature."""
+"""How far the element that turns most does so [rad] in the first step that is tried along negative curvature:
+p may be a wave as long as a body, or one element that folds."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +74,9 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once are swept, and no more than that."""
-        return DescentRun(self, problem) if problem.copies == 1 else PBNG().begin(problem)
+        """Several states at once, and what touches obstacles, are swept and no more than that."""
+        alone = problem.copies == 1 and not problem.contacts
+        return DescentRun(self, problem) if alone else PBNG().begin(problem)
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
@@ -143,20 +140,23 @@ class DescentRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         if self._righting.open:
-            self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
-        with self._allowance.spending(iterations):
-            self._advance(iterations)
-
-    def _advance(self, iterations: int) -> None:
+            self._right()
         if self._newton is None:
-            self._sweeping.advance(iterations)
+            with self._allowance.sweeping(iterations):
+                self._sweeping.advance(iterations)
             self._sweeps += iterations
-        elif self._allowance.last > self._allowance.left:  # what is left is too short for a Newton step
-            PBNG().begin(self.problem).advance(iterations)
+        elif self._allowance.allows_step:
+            with self._allowance.stepping(iterations):
+                for _ in range(iterations):
+                    self._newton.step()
+                bring_back(self._newton.problem, self.problem)
         else:
-            for _ in range(iterations):
-                self._newton.step()
-            bring_back(self._newton.problem, self.problem)
+            PBNG().begin(self.problem).advance(iterations)
+
+    def _right(self) -> None:
+        self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
+        if self._newton is not None:
+            self._turn_to_newton()
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Sweep on as long as that promises to arrive soon."""
@@ -165,7 +165,7 @@ class DescentRun(Run):
         moved = self._sweeping.observe(balance, copy)
         self._forecast.see(self._sweeps, math.inf if moved else balance.imbalance)
         slow = self._forecast.remaining > self._ahead
-        if slow and not self._sweeps_only and self._allowance.allows(NEWTON_SWEEPS):
+        if slow and not self._sweeps_only and self._allowance.allows_newton:
             self._turn_to_newton()
         return moved
 
@@ -215,9 +215,8 @@ class NewtonPCG:
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
         begin, start = present(self.problem), Start.of(self.problem, balance.residual)
-        accuracy, floor = self._accuracy(balance), 0.3 * self.tolerance * balance.smallest_scale
-        if self.linear.quadratic:
-            accuracy, floor = min(WHOLE, self.tolerance), 0.0
+        floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
+        accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
         if reached is None or reached.t < POOR * whole:
@@ -227,26 +226,20 @@ class NewtonPCG:
         self._steps += 1
         self._residual, self._stuck = balance.residual, reached is None
 
-    def _accuracy(self, balance: Balance) -> float:
-        """Of the linear solve, to suit how fast the forces vanish [Eisenstat and Walker 1996]."""
-        if self._residual is None:
-            return LOOSEST
-        return min(LOOSEST, max(0.9 * (balance.residual / self._residual) ** 2, TIGHTEST))
-
     def _put(self, u: np.ndarray) -> None:
         self.problem.device.assign(self.problem.u, u)
 
-    def _path(self, d: np.ndarray) -> tuple[Move, float]:
-        """Moves along d from the problem's u, and how far elements turn by t = 1 [rad]."""
+    def _path(self, d: np.ndarray) -> tuple[Move, float, float]:
+        """Moves along d from the problem's u; how far nearly all elements, and any, turn by t = 1 [rad]."""
         if self._paths is None:
-            return line(self.problem, d), 0.0
+            return line(self.problem, d), 0.0, 0.0
         path = self._paths.along(d)
-        return path.go, path.turn
+        return path.go, path.turn, path.most
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
         begin, slope = present(self.problem), direction.slope
-        move, turn = self._path(direction.d)
+        move, turn, _ = self._path(direction.d)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
         reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
         if reached is None:
@@ -292,8 +285,8 @@ class NewtonPCG:
         self.problem.balance()
         states = self.problem.states
         downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0
-        move, turn = self._path(downhill * self._edge / np.abs(p).max() * p)
-        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / turn if turn > 0 else 1.0)
+        move, _, most = self._path(downhill * self._edge / np.abs(p).max() * p)
+        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / most if most > 0 else 1.0)
         if lower is None:
             self._put(here)
         return lower or reached

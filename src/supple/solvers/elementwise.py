@@ -18,16 +18,18 @@ from supple.model import Model
 from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
 from supple.problem.held import corner_normals
+from supple.solvers.element_sweeps import ElementSweep
+from supple.solvers.iterating import iterations
 from supple.solvers.projection import (
     Exerted,
     Places,
     Projection,
     PutBack,
-    element_sweeps,
     make_projections,
     vertex_places,
 )
 from supple.solvers.solver import Run, Solver
+from supple.solvers.touching import touching
 
 REST, WEIGHTS = 10, 4
 """Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
@@ -163,6 +165,7 @@ class ElementRun(Run):
         p = self.problem
         for memory in self._workplace.memory:
             p.device.clear(memory)
+        p.contacts.detect()
         p.states.displace(self._drift())
         self._sweeps_in_step = 0
 
@@ -187,13 +190,15 @@ class ElementRun(Run):
     def _resume_step(self) -> None:
         """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
+        self.problem.contacts.detect()
         self.problem.states.displace(self._drift())
         self._sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
         self._sweeps_in_step = 0
 
     def _sweep(self, projections: tuple, count: int) -> None:
         p, work = self.problem, self._workplace
-        p.device.step(element_sweeps, count * work.phases, projections, p.u, count, widest=work.widest)
+        sweep = ElementSweep(projections, p.u)
+        p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
 
     def _find_workplace(self) -> Workplace:
         """That of an earlier run of this method on the problem, if it had the same W."""
@@ -223,6 +228,7 @@ class ElementRun(Run):
         projections = [q for k in order for q in by_term[k]]
         if len(rollers := p.model.rollers):
             projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
+        projections.extend(touching(p, weights))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.colour_start) for q in projections)])
         work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())

@@ -19,6 +19,9 @@ FEWEST = 2
 anything."""
 
 
+NEWTON_SWEEPS = 100
+"""Sweeps in the time of the first Newton step, about."""
+
 ON_DEVICES = 4
 """How many times as many sweeps a Newton step takes the time of on a device."""
 
@@ -55,23 +58,44 @@ class Forecast:
 
 
 class Allowance:
-    """What is left of a time budget [s], and what an iteration has taken: the last, and the fastest."""
+    """What is left of a time budget [s], and what a sweep takes where it is fastest, and the last Newton
+    step."""
 
     def __init__(self, budget: float | None) -> None:
         self.left = math.inf if budget is None else budget
-        self.last, self.fastest = 0.0, math.inf
+        self.sweep, self.step = math.inf, 0.0
 
     @contextmanager
-    def spending(self, iterations: int) -> Iterator[None]:
-        """Count the time of so many iterations, without that of compilation."""
+    def sweeping(self, count: int) -> Iterator[None]:
+        """Count the time of so many sweeps."""
+        before = self.left
+        with self._spending():
+            yield
+        if self.left < before:
+            self.sweep = min(self.sweep, (before - self.left) / count)
+
+    @contextmanager
+    def stepping(self, count: int) -> Iterator[None]:
+        """Count the time of so many Newton steps."""
+        before = self.left
+        with self._spending():
+            yield
+        if self.left < before:
+            self.step = (before - self.left) / count
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
         with compilation() as compiled:
             began = perf_counter()
             yield
-            took = perf_counter() - began - compiled.seconds
-        self.left -= took
-        self.last = took / iterations
-        self.fastest = min(self.fastest, self.last)
+            self.left -= perf_counter() - began - compiled.seconds
 
-    def allows(self, iterations: float) -> bool:
-        """Whether there is time for so many more, as fast as they can be."""
-        return math.isinf(self.left) or iterations * self.fastest <= self.left
+    @property
+    def allows_newton(self) -> bool:
+        """Whether there is time for a first Newton step, as far as sweeps can tell."""
+        return math.isinf(self.left) or NEWTON_SWEEPS * self.sweep <= self.left
+
+    @property
+    def allows_step(self) -> bool:
+        """Whether there is time for another Newton step, if it takes as long as the last."""
+        return self.step <= self.left

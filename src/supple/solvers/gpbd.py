@@ -16,45 +16,47 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from supple.algebra.matrix3 import dot, matmul
 from supple.algebra.symmetric import full
 from supple.checks import one_number, one_of, whole_number
-from supple.kernels import load, physics, select, total
+from supple.kernels import select, total
 from supple.materials import bound_coefficients
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.green_minimum import local_minimum
-from supple.solvers.jacobi import in_one_colour, relaxation, step_sum
-from supple.solvers.projection import (
-    Places,
-    Projection,
+from supple.solvers.corners import (
     corners_of,
     element,
     free_corners,
     held_corners,
     load_corners,
-    new_memory,
+    one_constraint,
     plus,
-    project,
-    projects,
     put_corners,
-    require,
     spread,
     store_corners,
     times,
     weighted,
     weighted_square,
 )
+from supple.solvers.elementwise import ElementOptions
+from supple.solvers.green_minimum import local_minimum
+from supple.solvers.jacobi import in_one_colour, jacobi_options, moves_of, propose, step_sum
+from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
 from supple.solvers.unfolding import caution, unfold
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 
 
+class GreenOptions(NamedTuple):
+    """newton_steps: local ones per visit."""
+
+    newton_steps: Any
+
+
 class GreenProjection(Projection):
-    """memory: d (rows, 3 k, lanes) of each element's k corners [m]. options: local Newton steps per visit."""
+    """memory: d (rows, 3 k, lanes) of each element's k corners [m]. options: GreenOptions."""
 
     __slots__ = ()
 
 
-@physics
-def visit(projection, row, tet, share):
+@moves_of.of(GreenProjection)
+def _visit(projection, row, tet, share):
     """How far the corners of an element move: the share of its unfolding and of Δd, which adds up in d."""
     x, W, g, V, material = tet
     rows, (displacements,) = projection.places.rows, projection.memory
@@ -74,7 +76,7 @@ def _project_green(projection, row, u):
     tet = element(places, row, u)
     x, _, g, _, material = tet
     share = caution(places.rows, material, x, g)
-    put_corners(places, row, u, plus(x, visit(projection, row, tet, share)))
+    put_corners(places, row, u, plus(x, moves_of(projection, row, tet, share)))
 
 
 class SingleProjection(Projection):
@@ -89,8 +91,7 @@ def _project_single(projection, row, u):
     Δλ = -(∇C·d + s k C)/(s + k s²) with s = Σ W |∇C|²."""
     places, (displacements,) = projection.places, projection.memory
     x, W = corners_of(places, row, u)
-    C, gradient, k = constraint_of_corners(places.rows, row, x)
-    gradient = free_corners(held_corners(places, row), gradient)
+    C, gradient, k = one_constraint(places, row, x)
     d = load_corners(x, displacements, row, 0)
     s = weighted_square(W, gradient, gradient)
     moves = (s > 0.0) & (k > 0.0)
@@ -104,32 +105,15 @@ def _project_single(projection, row, u):
 _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
 
 
-class JacobiOptions(NamedTuple):
-    """relax (rows, 1, lanes): ω over the number of elements at the fullest of each element's vertices; steps
-    (rows, 3 k, lanes): those that elements would take."""
-
-    newton_steps: Any
-    relax: Any
-    steps: Any
-
-
-class GreenOptions(NamedTuple):
-    newton_steps: Any
-
-
-class JacobiProjection(Projection):
-    """As GreenProjection, with all elements in one colour: the steps that they would take from the same
-    positions. One factor for all corners keeps a step what a force of the element can do; the average at each
-    vertex [GPBD section 3.1] would not keep momentum, nor lead to the same positions."""
+class AtOnce(GreenProjection):
+    """The same with all elements in one colour. options: JacobiOptions."""
 
     __slots__ = ()
 
 
-@project.of(JacobiProjection)
-def _project_jacobi(projection, row, u):
-    options = projection.options
-    moves = visit(projection, row, element(projection.places, row, u), load(options.relax, row, 0))
-    store_corners(options.steps, row, 0, moves)
+@project.of(AtOnce)
+def _project_at_once(projection, row, u):
+    propose(projection, row, u)
 
 
 @dataclass(frozen=True)
@@ -163,7 +147,8 @@ def _elastic(method: GPBD, term: Term, places: Places) -> list:
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
-    return _jacobi(method, term, places, memory)
+    options = jacobi_options(method.newton_steps, method.omega, term, places)
+    return [AtOnce(in_one_colour(places), memory, options), step_sum(places, options.steps)]
 
 
 @projects(GPBD, ConstraintRows)
@@ -171,10 +156,3 @@ def _single(method: GPBD, term: Term, places: Places) -> list:
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
     return [SingleProjection(places, new_memory(places, 3 * places.weights.shape[1]))]
-
-
-def _jacobi(method: GPBD, term: Term, places: Places, memory: tuple) -> list:
-    """All elements at once, then the sums of their steps at the vertices."""
-    (steps,) = new_memory(places, 3 * places.weights.shape[1])
-    options = JacobiOptions(method.newton_steps, relaxation(method.omega, term, places), steps)
-    return [JacobiProjection(in_one_colour(places), memory, options), step_sum(places, steps)]

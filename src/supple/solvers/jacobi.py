@@ -7,9 +7,45 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import lane_range, number, number_at
-from supple.solvers.projection import VERTICES_PER_ROW, Places, project, vertex_places
+from supple.kernels import generic, lane_range, load, number, number_at, physics
+from supple.solvers.corners import element, store_corners
+from supple.solvers.projection import (
+    VERTICES_PER_ROW,
+    Places,
+    new_memory,
+    project,
+    vertex_places,
+)
 from supple.terms import Term
+
+
+class JacobiOptions(NamedTuple):
+    """relax (rows, 1, lanes): ω over the number of elements at the fullest of each element's vertices; steps
+    (rows, 3 k, lanes): those that elements would take; newton_steps: local ones per visit."""
+
+    newton_steps: Any
+    relax: Any
+    steps: Any
+
+
+@generic
+def moves_of(projection, row, element, share):
+    """How far a projection moves the corners of the elements in a row, if that share of it is made."""
+
+
+@physics
+def propose(projection, row, u):
+    """The first half of a Jacobi sweep: the steps that elements would take from the same positions. One
+    factor for all corners keeps a step what a force of the element can do; the average at each vertex [GPBD
+    section 3.1] would not keep momentum, nor lead to the same positions."""
+    options = projection.options
+    moves = moves_of(projection, row, element(projection.places, row, u), load(options.relax, row, 0))
+    store_corners(options.steps, row, 0, moves)
+
+
+def jacobi_options(newton_steps: int, omega: float, term: Term, places: Places) -> JacobiOptions:
+    (steps,) = new_memory(places, 3 * places.weights.shape[1])
+    return JacobiOptions(newton_steps, relaxation(omega, term, places), steps)
 
 
 class StepSum(NamedTuple):

@@ -19,9 +19,8 @@ WORTHWHILE = 1.3
 LONGEST = 64.0
 """Largest t of a step that is doubled."""
 
-QUARTERINGS = 12
-"""Steps that are tried along a direction of negative curvature, each a quarter of the last. The first suits
-waves as long as a body, the last ones an element alone."""
+QUARTERINGS = 8
+"""Steps that are tried along a direction of negative curvature, each a quarter of the last."""
 
 Move = Callable[[float], None]
 """Takes the problem's u to t on a path."""

@@ -14,6 +14,9 @@ from supple.problem import Problem
 LINEAR_ITERATIONS = 1000
 """Allowed to one linear solve."""
 
+LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
+
 PROBED = 1e-2
 """How far a random right-hand side is followed to find negative curvature."""
 
@@ -45,6 +48,15 @@ class Linearisation:
         """Whether H is the same everywhere, so that one step is all there is to do."""
         self.iterations = self.filtered = 0
         self._known: tuple[tuple, float, Direction] | None = None
+
+    def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
+        """Of a linear solve, to suit how fast the forces vanish, from `before` to `residual` in the last step
+        [N] [Eisenstat and Walker 1996]."""
+        if self.quadratic:
+            return min(WHOLE, tolerance)
+        if before is None:
+            return LOOSEST
+        return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
 
     def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
         """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive

@@ -78,6 +78,7 @@ class NewtonRun(Run):
 
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
+        problem.contacts.refuse(options.name, "descent", "pbng", "xpbd")
         self.options, self.problem = options, problem
         self._indefinite = 0
         self._see_stencils()

@@ -19,25 +19,20 @@ from typing import ClassVar
 from supple.checks import one_number
 from supple.kernels import physics, select
 from supple.materials.clamping import clamped_energy
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import (
-    Places,
-    Projection,
+from supple.solvers.corners import (
     corners_of,
     element,
-    free_corners,
-    held_corners,
-    project,
-    projects,
+    gradients,
+    one_constraint,
     put_corners,
-    require_isotropic,
     shifted,
-    spread,
     weighted_square,
 )
+from supple.solvers.elementwise import ElementOptions
+from supple.solvers.projection import Places, Projection, project, projects, require_isotropic
 from supple.solvers.weak_projection import HardWeak
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 from supple.terms.weak import WeakRows
 
@@ -59,7 +54,7 @@ def _project_energy(projection, row, u):
     places, (stiffness,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
     energy, P = clamped_energy(material, measure(places.rows, x, g))
-    gradient = free_corners(held_corners(places, row), spread(P, g))
+    gradient = gradients(places, row, P, g)
     # E = V ψ and ∂E/∂x = V P g, so s carries 1/V and V drops out.
     s = _length(stiffness * max(energy, 0.0 * V), weighted_square(W, gradient, gradient))
     put_corners(places, row, u, shifted(x, -s, W, gradient))
@@ -70,8 +65,7 @@ def _project_hard(projection, row, u):
     """Δxᵢ = -C/(Σ Wⱼ |∂C/∂xⱼ|²) Wᵢ ∂C/∂xᵢ; where there is no element the stiffness is 0."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
-    C, gradient, k = constraint_of_corners(places.rows, row, x)
-    gradient = free_corners(held_corners(places, row), gradient)
+    C, gradient, k = one_constraint(places, row, x)
     s = _length(stiffness * select(k > 0.0, C, 0.0 * C), weighted_square(W, gradient, gradient))
     put_corners(places, row, u, shifted(x, -s, W, gradient))
 

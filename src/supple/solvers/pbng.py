@@ -2,6 +2,8 @@
 
 Each sweep visits the vertices colour by colour. A visit makes one modified Newton step on the potential as
 a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the positive definite bound Aᵢ of eq. 33.
+Obstacles add the force with which the vertex ends where they let it be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of
+the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -9,27 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from supple.algebra.matrix3 import dot, scale, solve_spd
+from supple.algebra.matrix3 import add, scale
 from supple.checks import check_iterations, flag
-from supple.kernels import (
-    all_lanes,
-    divide,
-    do,
-    gather,
-    kernel,
-    leads,
-    least_share,
-    load,
-    scatter,
-    select,
-    store,
-)
+from supple.contact import respond
+from supple.kernels import divide, do, gather, least_share
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
 from supple.problem import Balance, Problem
+from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
-from supple.problem.held import put_back
-from supple.problem.records import begin_step
+from supple.problem.held import held_at
 from supple.solvers.acceleration import (
     ACCELERATIONS,
     Acceleration,
@@ -38,20 +29,21 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
+from supple.solvers.iterating import iterate, iterations
 from supple.solvers.links import no_links, rows_of_links, sweep_links
+from supple.solvers.moving import move
 from supple.solvers.solver import Run, Solver
 from supple.terms import limit_step
 
 ANDERSON = Anderson()
 """The acceleration that PBNG has unless another is asked for."""
 
-FARTHEST = 1e30
-"""|u|² [m²] beyond which a vertex is lost: a thousand times the longest length, which is 1e12 m."""
+DETECTION = 10
+"""Sweeps after which vertices find anew what they may touch, whoever asks for how many at once."""
 
 
 class Visit(NamedTuple):
-    """Move the vertices of a batch: xᵢ += ω Aᵢ⁻¹ fᵢ. Where that is not finite they stay, which is counted in
-    rejected (copies, batches, 1, lanes)."""
+    """Move the vertices of a batch: xᵢ += ω t Aᵢ⁻¹ fᵢ, t ≤ 1 such that no energy becomes infinite."""
 
     terms: Any
     vertices: Any
@@ -63,32 +55,36 @@ class Visit(NamedTuple):
 
 @do.of(Visit)
 def _visit(visit, place):
-    terms, vertices, u, rejected = visit.terms, visit.vertices, visit.u, visit.rejected
+    terms, vertices, u = visit.terms, visit.vertices, visit.u
     batch = divide(place, vertices.width)
-    ui = gather(u, vertices.own, batch, 0)
-    f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, ui)
-    step = scale(visit.omega, solve_spd(A, f))
-    t = least_share(batch, limit_step(terms, batch, u, ui, step, 0.0 * f[0] + 1.0))
-    moved = (ui[0] + t * step[0], ui[1] + t * step[1], ui[2] + t * step[2])
-    finite = dot(moved, moved) < FARTHEST
-    kept = (select(finite, moved[0], ui[0]), select(finite, moved[1], ui[1]), select(finite, moved[2], ui[2]))
-    if leads(batch):
-        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
-        if not all_lanes(finite):
-            store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * t, 1.0))
+    x = gather(u, vertices.own, batch, 0)
+    f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, x)
+    N = held_at(vertices.held, batch)
+    step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
+    t = least_share(batch, limit_step(terms, batch, u, x, step, 0.0 * f[0] + 1.0))
+    move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)
 
 
-@kernel
-def sweeps(team, steps, visit, colours, links, acceleration, iterations):
-    """That many accelerated sweeps in every step."""
-    bounds = colour_bounds(colours, 0)
-    phase = 0
-    for _ in range(steps.times):
-        phase = begin_step(steps, team, phase)
-        for iteration in range(iterations):
-            phase = each_colour(team, phase, colours, bounds, visit)
-            phase = sweep_links(links, team, phase, visit.u, visit.anchor, visit.omega)
-            phase = accelerate(acceleration, team, phase, iteration, visit.u)
+class Sweep(NamedTuple):
+    """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
+    all, so many records, out of obstacles. bounds: of the first colour."""
+
+    visit: Any
+    colours: Any
+    bounds: Any
+    links: Any
+    acceleration: Any
+    clamps: Any
+    records: Any
+
+
+@iterate.of(Sweep)
+def _sweep(sweep, team, phase, iteration):
+    visit = sweep.visit
+    phase = each_colour(team, phase, sweep.colours, sweep.bounds, visit)
+    phase = sweep_links(sweep.links, team, phase, visit.u, visit.anchor, visit.omega)
+    phase = accelerate(sweep.acceleration, team, phase, iteration, visit.u)
+    return clamp_all(sweep.clamps, team, phase, sweep.records)
 
 
 @dataclass(frozen=True)
@@ -130,6 +126,7 @@ class PBNGRun(Run):
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem, self.options = problem, options
+        self._since = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
@@ -162,17 +159,36 @@ class PBNGRun(Run):
     def notes(self, copy: int = 0) -> list[str]:
         return self.acceleration.notes(copy)
 
-    def advance(self, iterations: int) -> None:
+    def advance(self, count: int) -> None:
         """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
         to the next."""
-        p = self.problem
-        if p.layout.version != self._version:
+        if self.problem.layout.version != self._version:
             self._see_stencils()
+        if not self.problem.contacts:
+            self._sweep(count)
+            return
+        while count > 0:
+            some = min(count, DETECTION - self._since)
+            self._sweep(some)
+            count, self._since = count - some, self._since + some
+            if self._since == DETECTION:
+                self._find_planes()
+
+    def _find_planes(self) -> None:
+        """Of obstacles, anew, which may move u."""
+        p, self._since = self.problem, 0
+        p.contacts.detect()
+        for records in self.acceleration.follows:
+            p.device.assign(records, p.u)
+
+    def _sweep(self, count: int) -> None:
+        p = self.problem
+        colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        acceleration = self.acceleration.ahead(iterations)
-        phases = iterations * (self.colours + acceleration.phases)
-        work = visit, p.layout.batch_colours, self.links, acceleration, iterations
-        p.device.step(sweeps, phases, *work, widest=p.layout.widest)
+        bounds, clamps = colour_bounds(colours, 0), p.contacts.clamp(*self.acceleration.follows)
+        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
+        phases = count * (self.colours + acceleration.phases + p.contacts.phases)
+        p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""

@@ -26,32 +26,25 @@ from supple.algebra.matrix3 import (
 from supple.checks import one_number, whole_number
 from supple.kernels import copy_of, load, passage, physics, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus, stress
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import (
-    Places,
-    Projection,
+from supple.solvers.corners import (
     corners_of,
     element,
-    exert,
-    free_corners,
-    held_corners,
+    gradients,
     load_corners,
     mobility,
-    new_memory,
+    one_constraint,
     plus,
-    project,
-    projects,
     put_corners,
-    require,
     shifted,
-    spread,
     store_corners,
     times,
     weighted_square,
 )
+from supple.solvers.elementwise import ElementOptions
+from supple.solvers.projection import Places, Projection, exert, new_memory, project, projects, require
 from supple.solvers.xpbd import check_constraints, multiplier_step, root_constraint, use_root
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, load_matrix, measure
 
 
@@ -77,19 +70,24 @@ class BlendedSingleProjection(Projection):
 
 
 @physics
+def _of_copy(values, row):
+    """The value that the copy of the state has to which a row belongs: its own, or the one for all."""
+    return values[copy_of(row) if len(values) > 1 else 0]
+
+
+@physics
 def _blend(x, W, gradient, C, k, projection, row, slot):
     """One visit of a constraint [PXPBD Algorithm 1]: Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp with
     Δx_fp = (λ + Δλ) W ∇C - Δx_total [PXPBD eq. 19, 22]."""
     (multipliers, totals), (of_copies,) = projection.memory, projection.options
-    zeta = of_copies[copy_of(row) if len(of_copies) > 1 else 0]
+    zeta = _of_copy(of_copies, row)
     lam = load(multipliers, row, slot)
     step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient))
-    first = 3 * len(x) * slot
-    so_far = load_corners(x, totals, row, first)
+    so_far = load_corners(x, totals, row, slot)
     along = zeta * step + (1.0 - zeta) * (lam + step)
     moves = shifted(times(zeta - 1.0, so_far), along, W, gradient)
     store(multipliers, row, slot, lam + step)
-    store_corners(totals, row, first, plus(so_far, moves))
+    store_corners(totals, row, slot, plus(so_far, moves))
     return plus(x, moves)
 
 
@@ -97,11 +95,10 @@ def _blend(x, W, gradient, C, k, projection, row, slot):
 def _project_blended(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
-    N = held_corners(places, row)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    x = _blend(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 0)
+    x = _blend(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _blend(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 1)
+    x = _blend(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1)
     put_corners(places, row, u, x)
 
 
@@ -110,7 +107,7 @@ def _project_blended_root(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
-    gradient = free_corners(held_corners(places, row), spread(D, g))
+    gradient = gradients(places, row, D, g)
     put_corners(places, row, u, _blend(x, W, gradient, C, V, projection, row, 0))
 
 
@@ -118,8 +115,7 @@ def _project_blended_root(projection, row, u):
 def _project_blended_single(projection, row, u):
     places = projection.places
     x, W = corners_of(places, row, u)
-    C, gradient, k = constraint_of_corners(places.rows, row, x)
-    gradient = free_corners(held_corners(places, row), gradient)
+    C, gradient, k = one_constraint(places, row, x)
     put_corners(places, row, u, _blend(x, W, gradient, C, k, projection, row, 0))
 
 
@@ -169,16 +165,14 @@ def _project_piola(projection, row, u):
         new, F = _newton_step(material, F, alone, G)
     for p in range(9):
         store(stresses, row, p, new[p])
-    push = free_corners(held_corners(places, row), spread(minus9(new, old), g))
-    put_corners(places, row, u, shifted(x, -V, W, push))
+    put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(new, old), g)))
 
 
 @exert.of(PiolaProjection)
 def _exert_stresses(projection, row, u):
     places, (stresses,) = projection.places, projection.memory
     x, W, g, V, _ = element(places, row, u)
-    push = free_corners(held_corners(places, row), spread(load_matrix(stresses, row), g))
-    put_corners(places, row, u, shifted(x, -V, W, push))
+    put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, load_matrix(stresses, row), g)))
 
 
 @dataclass(frozen=True)
@@ -227,7 +221,8 @@ def safe_zeta(rows: Any, weights: np.ndarray) -> np.ndarray:
     The fixed-point part treats the stiffness across a constraint's gradient, about 2μ, explicitly, so it is
     stable only while (1 - ζ) q stays below a bound, which lies between 2 and 4 on a clamped falling block.
     """
-    others = rows.rest[:, :-1].reshape(len(weights), weights.shape[1] - 1, 3, -1)
+    count = 3 * (weights.shape[1] - 1)
+    others = rows.rest[:, :count].reshape(len(weights), weights.shape[1] - 1, 3, -1)
     gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
     mobility = np.einsum("rvl,rvil,rvil->rl", weights, gradients, gradients)
     stiffness = 2 * np.asarray(shear_modulus(rows.material)) * rows.rest[:, -1:]

@@ -136,12 +136,12 @@ class Path:
     turn at most, by t = 1, most: how far any does [rad]."""
 
     def __init__(self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float):
-        self._maker, self.start, self.d, self.turn, self._most = maker, start, d, turn, most
+        self._maker, self.start, self.d, self.turn, self.most = maker, start, d, turn, most
 
     def go(self, t: float) -> None:
         """Take the problem's u to x(t)."""
         problem = self._maker.problem
-        straight = not t * self._most > STRAIGHT
+        straight = not t * self.most > STRAIGHT
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
         problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
 

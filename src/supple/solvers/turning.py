@@ -31,7 +31,13 @@ from supple.kernels import (
     strides,
 )
 from supple.linear.tiles import each_row
-from supple.terms.elastic import corners, displacement_gradient, rest_gradient, shape_gradients
+from supple.terms.elastic import (
+    corner_vectors,
+    corners,
+    displacement_gradient,
+    shape_gradients,
+)
+from supple.terms.straining import rest_gradient
 
 COLLAPSED = 0.1
 """|F|² below which an element has hardly a direction left, and turns less."""
@@ -80,7 +86,7 @@ def motion_at(rows, row, own, u, d):
     """(F, D, g) of the elements in a row."""
     g = shape_gradients(rows, row)
     x = corners(rows, row, u, gather(u, own, row, 0))
-    change = corners(rows, row, d, gather(d, own, row, 0))
+    change = corner_vectors(rows, row, d, gather(d, own, row, 0))
     F = combine(1.0, rest_gradient(rows, g), 1.0, displacement_gradient(x, g))
     return F, displacement_gradient(change, g), g
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.kernels import gather, load, physics, scatter, select, store
+from supple.solvers.corners import free_corner, load_vector
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import (
-    Places,
-    Projection,
-    exert,
-    free_corner,
-    load_vector,
-    new_memory,
-    project,
-    projects,
-)
+from supple.solvers.projection import Places, Projection, exert, new_memory, project, projects
 from supple.terms import Term
 from supple.terms.weak import WeakRows, constraint_gap
 

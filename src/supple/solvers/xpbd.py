@@ -15,25 +15,19 @@ from supple.algebra.matrix3 import scaled
 from supple.checks import one_of
 from supple.kernels import load, physics, store
 from supple.materials import constraint_pair, psi, shear_modulus, stress
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import (
-    Places,
-    Projection,
+from supple.solvers.corners import (
     corners_of,
     element,
-    free_corners,
-    held_corners,
-    new_memory,
-    project,
-    projects,
+    gradients,
+    one_constraint,
     put_corners,
-    require,
     shifted,
-    spread,
     weighted_square,
 )
+from supple.solvers.elementwise import ElementOptions
+from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
 from supple.terms import Term
-from supple.terms.constraint import ConstraintRows, constraint_of_corners
+from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 
 
@@ -90,11 +84,10 @@ def _project_pair(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
     places = projection.places
     x, W, g, V, material = element(places, row, u)
-    N = held_corners(places, row)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    x = _solve_constraint(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 0)
+    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _solve_constraint(x, W, free_corners(N, spread(D, g)), C, k * V, projection, row, 1)
+    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1)
     put_corners(places, row, u, x)
 
 
@@ -104,7 +97,7 @@ def _project_root(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
-    gradient = free_corners(held_corners(places, row), spread(D, g))
+    gradient = gradients(places, row, D, g)
     put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0))
 
 
@@ -115,8 +108,7 @@ def _project_block(projection, row, u):
     x, W, g, V, material = element(places, row, u)
     C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
     k, k2 = k * V, k2 * V
-    N = held_corners(places, row)
-    a, b = free_corners(N, spread(D, g)), free_corners(N, spread(D2, g))
+    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
     lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
     aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
     # Each row of the system is multiplied by its stiffness, so that padding (k = 0) gives 0 and not 0/0.
@@ -134,8 +126,7 @@ def _project_compliant(projection, row, u):
     """An element that is one constraint [PBNG eq. 26]."""
     places = projection.places
     x, W = corners_of(places, row, u)
-    C, gradient, k = constraint_of_corners(places.rows, row, x)
-    gradient = free_corners(held_corners(places, row), gradient)
+    C, gradient, k = one_constraint(places, row, x)
     put_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0))
 
 

@@ -11,8 +11,11 @@ from supple.terms.bending import (
 )
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.hinge import Hinges
+from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
+from supple.terms.pattern import PatternElasticity
+from supple.terms.pressure import Pressure
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
@@ -32,11 +35,16 @@ __all__ = [
     "BENDINGS",
     "Bending",
     "Elements",
+    "Fabric",
+    "FabricElasticity",
+    "FabricMembrane",
     "HingeBending",
     "Hinges",
     "IsometricBending",
     "IsometricHinges",
+    "PatternElasticity",
     "PointSprings",
+    "Pressure",
     "Relations",
     "Springs",
     "Term",
@@ -52,6 +60,7 @@ __all__ = [
     "inversion",
     "limit_group_step",
     "limit_step",
+    "load_fabric",
     "plate_stiffness",
     "refreshed",
     "same_kind",

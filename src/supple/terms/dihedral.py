@@ -85,7 +85,7 @@ def angle_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w, t = length * N / NN, np.einsum("ei,ei->e", d, e)[:, None] / square
         share = np.stack([1 - t, t, -np.ones_like(t)], axis=1)
         gradient[:, corners] += share * w[:, None]
-        dN = sign * np.stack([_across(d - e), _across(-d), _across(e)], axis=1)
+        dN = sign * np.stack([cross_matrices(d - e), cross_matrices(-d), cross_matrices(e)], axis=1)
         dl = np.stack([-e, e, 0 * e], axis=1) / length[:, None]
         dt = np.stack([2 * t * e - e - d, d - 2 * t * e, e], axis=1) / square[:, None]
         turn = (length / NN)[:, :, None] * (np.eye(3) - 2 * np.einsum("ei,ej->eij", N, N) / NN[:, :, None])
@@ -97,7 +97,7 @@ def angle_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return gradient, hessian
 
 
-def _across(a: np.ndarray) -> np.ndarray:
+def cross_matrices(a: np.ndarray) -> np.ndarray:
     """(m, 3, 3) matrices A with A v = a × v."""
     x, y, z = a.T
     zero = np.zeros_like(x)

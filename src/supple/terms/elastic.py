@@ -1,7 +1,6 @@
 """Elements made of a material: Σ V ψ(F), with a deformation gradient F that is constant in each of them.
 
-What they are, tetrahedra or triangles, is told by how many corners they have and by their `measure` of
-deformation; the rest is the same for all.
+What they are, tetrahedra or triangles, is told by their corners and their `measure` of deformation.
 """
 
 from __future__ import annotations
@@ -29,8 +28,16 @@ from supple.kernels import (
     take_chunk,
     unrolled,
 )
-from supple.materials import hessian_bound, psi, step_limit, stress_differential, traction
+from supple.materials import (
+    hessian_bound,
+    psi,
+    step_limit,
+    stress_differential,
+    traction,
+    vertex_response,
+)
 from supple.terms.parameters import packed, placed
+from supple.terms.straining import from_rest, rest_gradient
 from supple.terms.term import (
     Elemental,
     Elements,
@@ -145,11 +152,6 @@ displacement_gradient = unrolled(
 """Σ xₐ gₐᵀ, a 9-tuple, of what the corners have: without rounding that grows with the distance from 0."""
 
 
-@generic
-def rest_gradient(rows, g):
-    """Σ Xₐ gₐᵀ of the rest positions, a 9-tuple: what `displacement_gradient` changes."""
-
-
 @rest_gradient.of(ElasticRows)
 def _identity(rows, g):
     zero = 0.0 * g[0][0]
@@ -164,9 +166,15 @@ def shape_gradients(rows, row):
 
 
 @physics
-def corners(rows, row, u, ui):
-    """Displacements of all corners, the visiting one's first."""
+def corner_vectors(rows, row, u, ui):
+    """The vectors of all corners, the visiting one's first."""
     return (ui,) + _other_corners(rows, row, u)  # noqa: RUF005
+
+
+@physics
+def corners(rows, row, u, ui):
+    """Displacements of all corners from where their element is undeformed, the visiting one's first."""
+    return from_rest(rows, row, corner_vectors(rows, row, u, ui))
 
 
 def rest_volume(rows: Any, row: Any) -> Any:
@@ -203,15 +211,24 @@ def material_at(rows, row):
     return packed(rows.material, row, rest_volume(rows, row))
 
 
+def response(material: Any, F: Any, g: Any) -> Any:
+    """(P g, A) for the shape gradient g of a vertex."""
+
+
+@chosen_by_type(response, leads_on=True)
+def _response(material, F, g):
+    if vertex_response.known(material.instance_class):
+        return lambda material, F, g: vertex_response(material, F, g)
+    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g))
+
+
 @vertex_force.of(ElasticRows)
 def _vertex_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
     V = force_volume(rows, row, g)
-    material = material_at(rows, row)
-    f = traction(material, F, g[0])
-    A = hessian_bound(material, F, g[0], g[0])
+    f, A = response(material_at(rows, row), F, g[0])
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),

@@ -77,6 +77,9 @@ class Term(Protocol):
     ties: ClassVar[bool]
     """Whether it ties points together, rather than being what bodies are made of."""
 
+    loads: ClassVar[bool]
+    """Whether it acts on bodies from outside, rather than being stored in them."""
+
     @property
     def material(self) -> Any:
         """What its elements are made of, None where that is not what they are."""
@@ -111,6 +114,7 @@ class Elemental:
     """What terms share that bodies are made of: nothing is tied, and nothing but shape costs energy."""
 
     ties: ClassVar[bool] = False
+    loads: ClassVar[bool] = False
     vertices: np.ndarray
 
     @property

@@ -17,7 +17,8 @@ from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer,
 from supple.kernels import physics
 from supple.materials import suits_sheets, table_of
 from supple.terms.constraint import positive_part
-from supple.terms.elastic import Elastic, ElasticRows, measure, rest_gradient
+from supple.terms.elastic import Elastic, ElasticRows, measure
+from supple.terms.straining import rest_gradient
 from supple.terms.term import Elements
 
 
@@ -37,16 +38,7 @@ class TriangleElasticity(Elastic):
     @classmethod
     def from_mesh(cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any) -> Self:
         """points (n, 3) at rest; thickness [m], a number or one for each triangle."""
-        if not material.objective:
-            raise ValueError(
-                f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
-                "take another material"
-            )
-        if not suits_sheets(type(material)):
-            raise ValueError(
-                f"a membrane needs a material that is the same on both sides of it, and "
-                f"{type(material).__name__}, which has tensors, need not be; take another material"
-            )
+        refuse_unsuited(material)
         edges = points[triangles[:, 1:]] - points[triangles[:, :1]]
         material = in_plane(material, np.cross(edges[:, 0], edges[:, 1]))
         gradients = np.linalg.pinv(edges).transpose(0, 2, 1)
@@ -66,13 +58,17 @@ class TriangleElasticity(Elastic):
         blocks = np.einsum("e,eaj,eijkl,eklbm->eabim", self.volume, self.gradients, C, change, optimize=True)
         return positive_part(blocks) if kind == "projected" else blocks
 
+    def displaced(self, u: np.ndarray) -> np.ndarray:
+        """(m, 3, 3) [m] how far corners are from where triangles are undeformed, but for a translation."""
+        return u[self.vertices, :3].astype(float)
+
     def _turning(self, u: np.ndarray) -> np.ndarray:
         """-∂(n n₀ᵀ)/∂x (m, 3, 3, 3, 3): as the corners move out of the plane, δn = -Σ (F⁻ᵀ gᵇ)(n · δxᵇ)."""
         g = self.gradients
         normal = np.cross(g[:, 1], g[:, 2])
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         flat = np.eye(3) - np.einsum("ei,ej->eij", normal, normal)
-        T = flat + np.einsum("eai,eaj->eij", u[self.vertices, :3].astype(float), g)
+        T = flat + np.einsum("eai,eaj->eij", self.displaced(u), g)
         F = T.copy()
         tangents = np.linalg.svd(flat)[0][:, :, :2]
         now = np.cross((T @ tangents)[:, :, 0], (T @ tangents)[:, :, 1])
@@ -81,6 +77,20 @@ class TriangleElasticity(Elastic):
         F += np.einsum("ei,ej->eij", now, normal)
         dual = np.einsum("eij,ebj->ebi", np.linalg.pinv(F).transpose(0, 2, 1), g)
         return np.einsum("ebk,em,el->eklbm", dual, now, normal)
+
+
+def refuse_unsuited(material: Any) -> None:
+    """Refuse a material that membranes cannot have."""
+    if not material.objective:
+        raise ValueError(
+            f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
+            "take another material"
+        )
+    if not suits_sheets(type(material)):
+        raise ValueError(
+            f"a membrane needs a material that is the same on both sides of it, and "
+            f"{type(material).__name__}, which has tensors, need not be; take another material"
+        )
 
 
 def in_plane(material: Any, normals: np.ndarray) -> Any:

@@ -44,6 +44,7 @@ class WeakConstraints:
 
     name: ClassVar[str] = "weak constraints"
     ties: ClassVar[bool] = True
+    loads: ClassVar[bool] = False
     material: ClassVar[None] = None
 
     @property

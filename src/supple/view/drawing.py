@@ -11,6 +11,7 @@ from supple.view.camera import Camera
 from supple.view.fields import Field
 from supple.view.ground import Shadow, shadow_of
 from supple.view.light import shade
+from supple.view.obstacles import obstacle_triangles
 from supple.view.surface import Surface, surface_of
 
 
@@ -56,7 +57,8 @@ class Paint:
 class Drawing:
     """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
     (p, 3) [m], and rollers (q, 3) [m], which are pinned along some directions only; links (l, 2, 3) [m], the
-    two ends of each attachment; the shadow on the ground, None without one."""
+    two ends of each attachment; the shadow on the ground, None without one; obstacles: points (o, 3) [m]
+    and triangles (t, 3)."""
 
     surface: Surface
     points: np.ndarray
@@ -65,6 +67,7 @@ class Drawing:
     rollers: np.ndarray
     links: np.ndarray
     shadow: Shadow | None
+    obstacles: tuple[np.ndarray, np.ndarray]
 
 
 def drawing(
@@ -74,8 +77,10 @@ def drawing(
     limits: tuple[float, float],
     step: Step | None = None,
     ground: float | None = None,
+    time: float = np.inf,
 ) -> Drawing:
-    """A model at positions (n, 3) [m] coloured by a field between limits; ground: its height y [m]. Vertices
+    """A model at positions (n, 3) [m] coloured by a field between limits; ground: its height y [m]; time [s]:
+    for what moves by itself. Vertices
     whose positions are not finite are drawn in the middle of the others."""
     surface = surface_of(model)
     finite = np.isfinite(positions).all(axis=1)
@@ -93,6 +98,7 @@ def drawing(
         rollers=points[surface.pin_corners[surface.rolling]],
         links=links_of(model, positions),
         shadow=None if ground is None else shadow_of(points, surface.triangles, ground),
+        obstacles=obstacle_triangles(model.obstacles, time, points),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from supple.evaluating import means_of, net_force_of
 from supple.model import Model, Step
+from supple.view.cloth_fields import bending_angle, warp_strain, weft_strain
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
 
 DECADES = 4
@@ -96,28 +97,28 @@ def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the cells around each vertex over their volume at rest [J/m³]."""
-    return means_of(model, positions, "energy")
+    return means_of(model, positions, "energy", step)
 
 
 def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], the mean over the cells around each
     vertex."""
-    return means_of(model, positions, "von_mises")
+    return means_of(model, positions, "von_mises", step)
 
 
 def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """-tr(σ)/3 [Pa], the mean over the cells around each vertex."""
-    return means_of(model, positions, "pressure")
+    return means_of(model, positions, "pressure", step)
 
 
 def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The largest eigenvalue of the Cauchy stress [Pa], the mean over the cells around each vertex."""
-    return means_of(model, positions, "principal_stresses")[:, 0]
+    return means_of(model, positions, "principal_stresses", step)[:, 0]
 
 
 def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The largest principal stretch, the mean over the cells around each vertex."""
-    return means_of(model, positions, "principal_stretches")[:, 0]
+    return means_of(model, positions, "principal_stretches", step)[:, 0]
 
 
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -151,13 +152,16 @@ def _body_names(model: Model) -> dict[int, str]:
 FIELDS = {
     "displacement": Field("displacement [m]", PALE_TO_DEEP, displacement),
     "energy_density": Field("strain energy density [J/m³]", PALE_TO_FIRE, energy_density, beyond=0.01),
-    "volume_ratio": Field("volume ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
+    "volume_ratio": Field("volume (or area) ratio J", RED_TO_BLUE, volume_ratio, centre=1.0),
     "von_mises": Field("von Mises stress [Pa]", PALE_TO_FIRE, von_mises, beyond=0.01),
     "pressure": Field("pressure [Pa]", RED_TO_BLUE[::-1], pressure, centre=0.0, beyond=0.01),
     "principal_stress": Field(
         "largest principal stress [Pa]", RED_TO_BLUE, principal_stress, centre=0.0, beyond=0.01
     ),
     "stretch": Field("largest principal stretch", RED_TO_BLUE, stretch, centre=1.0),
+    "bending_angle": Field("angle between triangles [degrees]", PALE_TO_DEEP, bending_angle, beyond=0.01),
+    "weft_strain": Field("strain along the weft", RED_TO_BLUE, weft_strain, centre=0.0, beyond=0.01),
+    "warp_strain": Field("strain along the warp", RED_TO_BLUE, warp_strain, centre=0.0, beyond=0.01),
     "residual": Field("residual [N]", COOL_TO_HOT, residual, logarithmic=True),
     "ordering": Field("colour of the ordering", SEPARATE, ordering, separate=True, names=_colour_names),
     "body": Field("body", SEPARATE, body, separate=True, names=_body_names),

@@ -30,12 +30,14 @@ SMALLEST, LARGEST = 160, 8192
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic; solved:
-    False for a start, whose values may be far beyond those that the colours are to show."""
+    False for a start, whose values may be far beyond those that the colours are to show; time [s]: when that
+    is, for obstacles that move."""
 
     positions: np.ndarray
     caption: str = ""
     step: Step | None = None
     solved: bool = True
+    time: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,7 @@ class Artist:
         camera = camera or self.view.camera
         positions = np.asarray(shape.positions, float)
         ground = self.view.ground if camera.position[1] > self.view.ground else None  # it hides what is above
-        shown = drawing(self.model, positions, self.field, self.view.limits, shape.step, ground)
+        shown = drawing(self.model, positions, self.field, self.view.limits, shape.step, ground, shape.time)
         return self._furniture.around(self._renderer.render(shown, camera), shape.caption, camera)
 
 

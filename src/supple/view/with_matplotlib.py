@@ -32,6 +32,7 @@ class Renderer:
         axes = figure.add_axes((0, 0, 1, 1), xlim=(-1, right), ylim=(-1, top))
         axes.axis("off")
         self._add_shadow(axes, drawing, camera)
+        self._add_obstacles(axes, *drawing.obstacles, camera)
         seen = self._add_surface(axes, drawing, camera)
         self._add_links(axes, drawing, camera)
         self._add_pins(axes, drawing, camera, seen)
@@ -53,6 +54,16 @@ class Renderer:
         )
         style = {"cmap": clear_to_dark, "vmin": 0, "vmax": 1, "antialiased": False, "linewidth": 0}
         axes.pcolormesh(x, y, drawing.shadow.darkness[1:, 1:], shading="flat", **style)
+
+    def _add_obstacles(self, axes: Any, points: np.ndarray, triangles: np.ndarray, camera: Camera) -> None:
+        """Translucent, behind everything."""
+        from matplotlib.collections import PolyCollection
+        from matplotlib.colors import to_rgba
+
+        if len(triangles):
+            places, _ = camera.project(points)
+            tone = to_rgba(self.theme.faded, 0.2)
+            axes.add_collection(PolyCollection(places[triangles], facecolors=tone, edgecolors="none"))
 
     def _add_surface(self, axes: Any, drawing: Drawing, camera: Camera) -> np.ndarray:
         """Draw the triangles that face the camera; the points (k, 3) of their corners."""

@@ -40,6 +40,7 @@ class Renderer:
         if drawing.shadow is not None:
             self._show_shadow(drawing.shadow)
         self._show_surface(drawing, camera)
+        self._show_obstacles(*drawing.obstacles)
         self._show_links(drawing.links, camera)
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
         self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
@@ -88,6 +89,14 @@ class Renderer:
             points = _nearer(drawing.points, camera, 0.001)
             mesh = pyvista.PolyData.from_regular_faces(points, drawing.surface.triangles)
             self._show("edges", mesh, color=self.theme.edges, opacity=0.12, style="wireframe", line_width=1)
+
+    def _show_obstacles(self, points: np.ndarray, triangles: np.ndarray) -> None:
+        """Translucent, lest they hide what touches them."""
+        import pyvista
+
+        if len(triangles):
+            mesh = pyvista.PolyData.from_regular_faces(points, triangles)
+            self._show("obstacles", mesh, color=self.theme.faded, opacity=0.25)
 
     def _show_shadow(self, shadow: Shadow) -> None:
         import pyvista

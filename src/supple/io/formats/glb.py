@@ -65,7 +65,7 @@ class _Surface:
     with the numbers source (c,) of their points, and uv (c, 2), v downwards as glTF wants it, or None."""
 
     def __init__(self, body: Part) -> None:
-        self.name = body.name
+        self.name, self.two_sided = body.name, body.mesh.corners == 3
         self._skin, self._vertices = skin_of(body), body.vertices
         corners = smooth_corners(self._skin.deform(body.mesh.points), self._skin.triangles)
         self.uv = None
@@ -158,7 +158,10 @@ def _tree(binary: _Binary, surfaces: Sequence[_Surface], frames: _Frames) -> dic
         "scenes": [{"nodes": list(range(len(names)))}],
         "nodes": [{"name": name, "mesh": number} for number, name in enumerate(names)],
         "meshes": [{"name": name, **mesh} for name, mesh in zip(names, meshes, strict=True)],
-        "materials": [_material(name, number) for number, name in enumerate(names)],
+        "materials": [
+            _material(name, number, surface.two_sided)
+            for number, (name, surface) in enumerate(zip(names, surfaces, strict=True))
+        ],
     }
     if len(frames.times) > 1:
         tree["animations"] = [_animation(binary, frames.times, len(names))]
@@ -192,11 +195,12 @@ def _mesh(binary: _Binary, surface: _Surface, number: int, frames: _Frames) -> d
     return {"primitives": [primitive], "weights": [0.0] * last, "extras": extras}
 
 
-def _material(name: str, number: int) -> dict[str, Any]:
-    """Matt, in the colour of the body."""
+def _material(name: str, number: int, two_sided: bool) -> dict[str, Any]:
+    """Matt, in the colour of the body; cloth is seen from both sides."""
     surface = {"metallicFactor": 0.0, "roughnessFactor": 0.85}
     return {
         "name": name,
+        "doubleSided": two_sided,
         "pbrMetallicRoughness": {"baseColorFactor": [*linear(number).tolist(), 1.0], **surface},
     }
 

@@ -34,6 +34,8 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         stage = Usd.Stage.CreateNew(str(temporary))
         _set_stage(stage, shot.dt)
         surfaces = [_surface(stage, f"/World/{n}/{n}", s) for n, s in zip(names, skins, strict=True)]
+        for surface, body in zip(surfaces, shot.bodies, strict=True):
+            surface.CreateDoubleSidedAttr(body.mesh.corners == 3)
         volumes = [
             _volume(stage, f"/World/{n}/{n}_volume", b.mesh) if b.mesh.corners == 4 else None
             for n, b in zip(names, shot.bodies, strict=True)

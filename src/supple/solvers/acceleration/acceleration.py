@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from supple.kernels import generic
 from supple.problem import Balance, Problem
 
@@ -34,6 +36,11 @@ class AccelerationRun(ABC):
 
     guarded: bool = True
     """Whether it must observe the residual to stay stable."""
+
+    @property
+    def follows(self) -> tuple[np.ndarray, ...]:
+        """Records that are u, and must be where something else than sweeps has changed that."""
+        return ()
 
     @abstractmethod
     def ahead(self, iterations: int) -> Any:

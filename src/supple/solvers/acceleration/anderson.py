@@ -66,9 +66,14 @@ def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemo
     )
 
 
+RISEN = 2.0
+"""How many times its least the residual may be before the history is given up, where there is friction."""
+
+
 class AndersonRun(AccelerationRun):
     """The history of up to `window` sweeps, and a safeguard: where the energy has risen since the last look,
-    u goes back to where it was least, and a new history begins with half the window, which grows again."""
+    u goes back to where it was least, and a new history begins with half the window, which grows again.
+    Friction has no energy that must fall: there the residual is looked at, and u stays."""
 
     def __init__(self, window: int, problem: Problem) -> None:
         self.problem, self._window = problem, window
@@ -87,13 +92,20 @@ class AndersonRun(AccelerationRun):
         if not self.restarts[copy]:
             return []
         times = counted(int(self.restarts[copy]), "time")
-        return [f"Anderson acceleration started over {times} because the energy rose"]
+        why = "residual" if self.problem.contacts.rough else "energy"
+        return [f"Anderson acceleration started over {times} because the {why} rose"]
+
+    @property
+    def follows(self) -> tuple[np.ndarray, ...]:
+        return (self._memory.x,)
 
     def ahead(self, iterations: int) -> AndersonMemory:
         return self._memory
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
+        if self.problem.contacts.rough:
+            return self._observe_friction(balance, copy)
         energy = self.problem.measures.energy_of(copy)
         window = self._memory.window
         if balance.finite and (
@@ -108,10 +120,27 @@ class AndersonRun(AccelerationRun):
             return False
         for array in (self.problem.u, self._memory.x):
             self.problem.device.assign(array, self._best, copy)
-        self.problem.device.pull(self._memory.known)
-        self._memory.known[copy] = 0
+        self._start_over(copy)
+        return True
+
+    def _start_over(self, copy: int) -> None:
+        """With half the window."""
+        known, window = self._memory.known, self._memory.window
+        self.problem.device.pull(known)
+        known[copy] = 0
         window[copy] //= 2
-        for array in (self._memory.known, window):
+        for array in (known, window):
             self.problem.device.push(array)
         self.restarts[copy] += 1
-        return True
+
+    def _observe_friction(self, balance: Balance, copy: int) -> bool:
+        """Start over where the residual has risen much."""
+        window = self._memory.window
+        if not balance.residual <= RISEN * self._least[copy]:
+            self._least[copy] = balance.residual
+            self._start_over(copy)
+        elif window[copy] < self._window:
+            window[copy] += 1
+            self.problem.device.push(window)
+        self._least[copy] = min(balance.residual, self._least[copy])
+        return False

@@ -45,7 +45,7 @@ def _ratio(name: str, pulled: str, across: str) -> Parameter:
     )
 
 
-class OrthotropicStVK(Material):
+class WovenStVK(Material):
     """ψ = ½ c₁₁ e₁² + ½ c₂₂ e₂² + c₁₂ e₁ e₂ + 2 G e₁₂², the strains E = ½ (Fᵀ F - I) along weft and warp.
 
     c₁₁ = weft/(1 - ν ν'), c₂₂ = warp/(1 - ν ν'), c₁₂ = ν warp/(1 - ν ν') for the ratios ν of weft and ν' of
@@ -135,18 +135,18 @@ def _second_piola(material, E):
     return add_diagonal(S, across)
 
 
-@psi.of(OrthotropicStVK)
+@psi.of(WovenStVK)
 def _psi(material, F):
     E = green_strain(F)
     return 0.5 * contract(_second_piola(material, E), E)
 
 
-@stress.of(OrthotropicStVK)
+@stress.of(WovenStVK)
 def _stress(material, F):
     return matmul(F, _second_piola(material, green_strain(F)))
 
 
-@stress_differential.of(OrthotropicStVK)
+@stress_differential.of(WovenStVK)
 def _stress_differential(material, F, dF):
     FtdF = matmul(transpose(F), dF)
     dE = combine(0.5, FtdF, 0.5, transpose(FtdF))
@@ -154,7 +154,7 @@ def _stress_differential(material, F, dF):
     return combine(1.0, matmul(dF, S), 1.0, matmul(F, _second_piola(material, dE)))
 
 
-@hessian_bound.of(OrthotropicStVK)
+@hessian_bound.of(WovenStVK)
 def _hessian_bound(material, F, g, h):
     """(|S| + G/20)(g·h) I + F B Fᵀ, B = (c₁₁ g₁ a + c₁₂ ĝ)(h₁ a)ᵀ + (c₁₂ g₁ a + c₂₂ ĝ) ĥᵀ
     + G (a (h₁ g + (g·h) a)ᵀ + g₁ (h₁ I + h aᵀ) - 4 g₁ h₁ a aᵀ), with g₁ = g·a, ĝ = g - g₁ a: the exact block
@@ -176,6 +176,6 @@ def _hessian_bound(material, F, g, h):
     return add_diagonal(bound, (math.sqrt(contract(S, S)) + 0.05 * material.shear) * gh)
 
 
-@shear_modulus.of(OrthotropicStVK)
+@shear_modulus.of(WovenStVK)
 def _shear_modulus(material):
     return material.shear

@@ -1,4 +1,4 @@
-"""What acts on vertices of a scene: pins that hold and move them, and loads."""
+"""Pins, which hold vertices and move them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from supple.scene.bodies import VertexSet
 from supple.scene.pickling import picklable
-from supple.scene.ramps import AnyRamp
 
 AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
@@ -28,15 +27,3 @@ class Pin:
     def __getstate__(self) -> dict[str, Any]:
         whose = f"pinned vertices of {self.on.body.name!r}"
         return self.__dict__ | {"motion": picklable(self.motion, whose)}
-
-
-@dataclass(frozen=True, eq=False)
-class Load:
-    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
-
-    on: VertexSet
-    force: np.ndarray
-    ramp: AnyRamp | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}

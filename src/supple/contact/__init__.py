@@ -1,0 +1,21 @@
+"""Contact: shapes of obstacles and their distance, and forces that push and rub at the points of contact."""
+
+from supple.contact.coulomb import allowed, respond, support
+from supple.contact.obstacles import Obstacles
+from supple.contact.planes import Friction, Planes, touch_of
+from supple.contact.shapes import Shapes, carried, distance, distances_to, nearest
+
+__all__ = [
+    "Friction",
+    "Obstacles",
+    "Planes",
+    "Shapes",
+    "allowed",
+    "carried",
+    "distance",
+    "distances_to",
+    "nearest",
+    "respond",
+    "support",
+    "touch_of",
+]

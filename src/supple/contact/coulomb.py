@@ -1,0 +1,200 @@
+"""Forces at the points where vertices touch obstacles: unilateral contact with Coulomb's friction.
+
+A vertex sees an obstacle as a plane: gap g = n · (u - foot), which must not be negative. With friction it has
+an anchor on it, where it was when the step began, carried along by the obstacle; its slip o is how far it is
+from there across n. The force r = λ n + t of the obstacle on the vertex obeys, at the end of a step,
+
+    λ ≥ 0, g ≥ 0, λ g = 0        and        |t| ≤ μ λ, o = 0   or   t = - μ λ o/|o|,
+
+with nothing taken from the step before: what sticks does so for ever. The same in one formula, for any k > 0
+[Alart and Curnier 1991]: r = C(r - k (g n + o)), with C the nearest force that n and μ allow, normal first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from supple.algebra.holding import symmetric_matvec
+from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
+from supple.contact.planes import Touch, across, is_empty, touch
+from supple.kernels import chosen_by_type, gather, physics, scatter, select
+
+ROUNDS, TURNS = 4, 4
+"""How often a visit finds the forces of three planes at one vertex, one after the other; and normal and
+tangential force of one. Both go on from what was found last, so that few will do."""
+
+HARDLY = 1e-6
+"""n · A⁻¹ n tr A below which a vertex is held along n by something else."""
+
+TINY = 1e-30
+
+
+def allowed(at: Any, r: Any) -> Any:
+    """C(r): the force nearest to r that a plane exerts, the normal part first."""
+
+
+@chosen_by_type(allowed)
+def _allowed(at, r):
+    if is_empty(at[Touch._fields.index("mu")]):
+        return lambda at, r: scale(max(dot(at.normal, r), 0.0 * r[0]), at.normal)
+    return lambda at, r: _in_cone(at, r)
+
+
+@physics
+def _in_cone(at, r):
+    normal = dot(at.normal, r)
+    t = sub(r, scale(normal, at.normal))
+    push = max(normal, 0.0 * normal)
+    return add(scale(push, at.normal), scale(_within(at.mu * push, t), t))
+
+
+def answer(at: Any, A: Any, f: Any, before: Any) -> Any:
+    """The force r of one plane on vertices that move by A⁻¹ (f + r), so that the law holds where they come
+    to be; before: what it was when it was found last."""
+
+
+@chosen_by_type(answer)
+def _answer(at, A, f, before):
+    if is_empty(at[Touch._fields.index("mu")]):
+        return lambda at, A, f, before: _push(at, A, f)
+    return lambda at, A, f, before: _push_and_rub(at, A, f, before)
+
+
+@physics
+def _push(at, A, f):
+    """λ n with g + n · A⁻¹ (f + λ n) = 0, or 0 where that pulls."""
+    n = at.normal
+    yields = dot(n, solve_spd(A, n))
+    there = yields * (A[0] + A[1] + A[2]) > HARDLY
+    wanted = -(at.gap + dot(n, solve_spd(A, f))) / select(there, yields, 0.0 * yields + 1.0)
+    return scale(select(there, max(wanted, 0.0 * wanted), 0.0 * wanted), n)
+
+
+@physics
+def _inverse(A):
+    """(A⁻¹, det A) of a symmetric A as xx yy zz xy xz yz."""
+    xx, yy, zz, xy, xz, yz = A
+    a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    det = xx * a + xy * b + xz * c
+    s = 1.0 / det
+    return (
+        s * a,
+        s * (xx * zz - xz * xz),
+        s * (xx * yy - xy * xy),
+        s * b,
+        s * c,
+        s * (xy * xz - xx * yz),
+    ), det
+
+
+@physics
+def _push_and_rub(at, A, f, before):
+    """Normal and tangential force in turn: λ so that the gap closes, and t = C(t - o/w) with the largest
+    eigenvalue w of how vertices yield to forces along the plane. Where the law holds neither changes."""
+    n, s = at.normal, solve_spd(A, f)
+    W, det = _inverse(A)
+    Wn = symmetric_matvec(W, n)
+    yields = dot(n, Wn)
+    there = yields * (A[0] + A[1] + A[2]) > HARDLY
+    one = 0.0 * yields + 1.0
+    half = 0.5 * (W[0] + W[1] + W[2] - yields)
+    square = max(half * half - dot(n, symmetric_matvec(A, n)) / det, 0.0 * half)
+    stiff, hard = one / (half + math.sqrt(square)), one / select(there, yields, one)
+    slip = sub(at.error, scale(at.gap, n))
+    push = max(dot(n, before), 0.0 * yields)
+    rub = sub(before, scale(dot(n, before), n))
+    for _ in range(TURNS):
+        Wt = symmetric_matvec(W, rub)
+        push = max(-hard * (at.gap + dot(n, s) + dot(n, Wt)), 0.0 * yields)
+        moved = add(add(s, Wt), scale(push, Wn))
+        rub = sub(rub, scale(stiff, add(slip, across(n, moved))))
+        rub = scale(_within(at.mu * push, rub), rub)
+    r = add(scale(push, n), rub)
+    return scale(select(there, one, 0.0 * one), r)
+
+
+@physics
+def _within(limit, v):
+    """The factor that makes v no longer than a limit."""
+    length = math.sqrt(dot(v, v))
+    return min(limit / max(length, 0.0 * length + TINY), 0.0 * length + 1.0)
+
+
+def respond(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, omega: Any) -> Any:
+    """The step ω A⁻¹ (f + r) of vertices with the force r of what they touch at its end."""
+
+
+@chosen_by_type(respond)
+def _respond(planes, own, batch, N, A, f, ui, omega):
+    if len(planes) == 0:
+        return lambda planes, own, batch, N, A, f, ui, omega: scale(omega, solve_spd(A, f))
+    return lambda planes, own, batch, N, A, f, ui, omega: _with_planes(
+        planes, own, batch, N, _relaxed(A, omega), f, ui
+    )
+
+
+@physics
+def _relaxed(A, omega):
+    """A/ω, with which a step that is relaxed by ω is one of its own."""
+    s = 1.0 / omega
+    return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5])
+
+
+@physics
+def _rounds(planes):
+    """How often planes are visited, one after the other."""
+    return 1 if len(planes.normal) == 1 else ROUNDS
+
+
+@physics
+def _last_forces(planes, own, batch, zero):
+    """The sum of the forces that were found last."""
+    r = (zero, zero, zero)
+    for j in range(len(planes.normal)):
+        r = add(r, gather(planes.force[j], own, batch, 0))
+    return r
+
+
+@physics
+def _with_planes(planes, own, batch, N, A, f, ui):
+    r = _last_forces(planes, own, batch, 0.0 * ui[0])
+    for _ in range(_rounds(planes)):
+        for j in range(len(planes.normal)):
+            before = gather(planes.force[j], own, batch, 0)
+            now = answer(touch(planes, j, own, batch, N, ui), A, add(f, sub(r, before)), before)
+            scatter(planes.force[j], own, batch, 0, now)  # also by threads that share a vertex
+            r = add(sub(r, before), now)
+    return solve_spd(A, add(f, r))
+
+
+def support(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, s: Any) -> Any:
+    """(f + r, s + |r|): what the forces of obstacles leave of net forces f, and sums of magnitudes. The force
+    of each plane goes into `reaction`; visits do not know of it, and measuring therefore changes nothing."""
+
+
+@chosen_by_type(support)
+def _support(planes, own, batch, N, A, ui, f, s):
+    if len(planes) == 0:
+        return lambda planes, own, batch, N, A, ui, f, s: (f, s)
+    return lambda planes, own, batch, N, A, ui, f, s: _by_planes(planes, own, batch, N, A, ui, f, s)
+
+
+@physics
+def _by_planes(planes, own, batch, N, A, ui, f, s):
+    """r = C(-(f + k (g n + o))): a gap counts as the force that would close it, where that is the smaller."""
+    k = (A[0] + A[1] + A[2]) / 3.0
+    r = _last_forces(planes, own, batch, 0.0 * ui[0])
+    for j in range(len(planes.normal)):
+        scatter(planes.reaction[j], own, batch, 0, gather(planes.force[j], own, batch, 0))
+    for _ in range(2 * _rounds(planes)):
+        for j in range(len(planes.normal)):
+            before = gather(planes.reaction[j], own, batch, 0)
+            at, rest = touch(planes, j, own, batch, N, ui), sub(r, before)
+            now = allowed(at, scale(-1.0, add(add(f, rest), scale(k, at.error))))
+            scatter(planes.reaction[j], own, batch, 0, now)
+            r = add(rest, now)
+    for j in range(len(planes.normal)):
+        now = gather(planes.reaction[j], own, batch, 0)
+        s = s + math.sqrt(dot(now, now))
+    return add(f, r), s

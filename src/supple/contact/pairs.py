@@ -1,0 +1,191 @@
+"""Contacts between surfaces: who is near to whom, in which direction, and how far inside.
+
+A vertex meets the nearest triangle of each body; whether it is outside of it is told by the triangles that
+are equally near. Edges meet where they cross, seen along the normal of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from supple.contact.closest import on_edges, on_triangle
+from supple.contact.grid import near, point
+from supple.kernels import kernel
+
+EQUALLY_NEAR = 1e-6
+"""Relative to the nearest."""
+
+PARALLEL = 1e-3
+"""Sine of the angle between edges below which they have no common normal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """vertices (m, 4) and signed weights (m, 4) of the points that meet, positive for the first of them;
+    normal (m, 3): from the second to the first outside of it; distance (m,) [m] along it, negative where they
+    have passed each other; strength (m,), from 0 to 1: how much it counts, which fades where edges end."""
+
+    vertices: np.ndarray
+    weights: np.ndarray
+    normal: np.ndarray
+    distance: np.ndarray
+    strength: np.ndarray
+
+    @staticmethod
+    def none() -> Meetings:
+        nothing = np.empty(0)
+        return Meetings(np.empty((0, 4), np.int64), np.empty((0, 4)), np.empty((0, 3)), nothing, nothing)
+
+    @staticmethod
+    def of(several: list[Meetings]) -> Meetings:
+        names = vars(several[0])
+        return Meetings(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
+
+    def where(self, chosen: np.ndarray) -> Meetings:
+        return Meetings(*(values[chosen] for values in vars(self).values()))
+
+
+@kernel
+def _weigh_triangles(x, stencils, weights):
+    for m in range(len(stencils)):
+        v, a, b, c = stencils[m, 0], stencils[m, 1], stencils[m, 2], stencils[m, 3]
+        p, q, r = on_triangle(point(x, v), point(x, a), point(x, b), point(x, c))
+        weights[m, 0], weights[m, 1], weights[m, 2], weights[m, 3] = 1.0, -p, -q, -r
+
+
+@kernel
+def _weigh_edges(x, stencils, weights):
+    for m in range(len(stencils)):
+        a, b, c, d = stencils[m, 0], stencils[m, 1], stencils[m, 2], stencils[m, 3]
+        s, t = on_edges(point(x, a), point(x, b), point(x, c), point(x, d))
+        weights[m, 0], weights[m, 1], weights[m, 2], weights[m, 3] = 1.0 - s, s, t - 1.0, -t
+
+
+def _gaps(x: np.ndarray, stencils: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(m, 3) Σ w x."""
+    return np.einsum("mk,mki->mi", weights, x[stencils])
+
+
+def _length(vectors: np.ndarray) -> np.ndarray:
+    return np.sqrt((vectors * vectors).sum(axis=1))
+
+
+def _pairs(start: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.repeat(np.arange(len(start) - 1), np.diff(start)), found
+
+
+class Surfaces:
+    """The surfaces of all bodies: triangles (t, 3) that are counter-clockwise seen from outside, of vertices
+    that belong to bodies (n,), and rest positions (n, 3) [m]. What is nearer than `clear` [m] at rest within
+    a body never meets. flat (bodies,): those that have no inside, as cloth; nobody knows there who has
+    passed."""
+
+    def __init__(
+        self, triangles: np.ndarray, body: np.ndarray, rest: np.ndarray, clear: float, flat: np.ndarray
+    ) -> None:
+        self.flat = flat
+        self.triangles, self.body = np.ascontiguousarray(triangles, np.int64), body
+        self.rest, self.clear = np.ascontiguousarray(rest, float), clear
+        self.vertices = np.unique(self.triangles)[:, None]
+        sides = np.concatenate(
+            [self.triangles[:, [0, 1]], self.triangles[:, [1, 2]], self.triangles[:, [2, 0]]]
+        )
+        self.edges, self._of_side = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True)
+
+    @property
+    def edge(self) -> float:
+        """Mean length of an edge at rest [m]."""
+        return float(_length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
+
+    def meetings(self, x: np.ndarray, thickness: float, reach: float, threads: int = 1) -> Meetings:
+        """All that is nearer than the thickness [m], or has passed the surface of another body by less than
+        the reach [m], with vertices at x (n, 3)."""
+        x = np.ascontiguousarray(x, float)
+        a, b, c = np.moveaxis(x[self.triangles], 1, 0)
+        normal = np.cross(b - a, c - a)
+        normal /= np.maximum(_length(normal), 1e-300)[:, None]
+        found = [
+            self._of_vertices(x, normal, thickness, reach, threads),
+            self._of_edges(x, normal, thickness, threads),
+        ]
+        return Meetings.of(found)
+
+    def _of_vertices(
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+    ) -> Meetings:
+        which, triangle = _pairs(*near(x, self.vertices, self.triangles, max(reach, thickness), threads))
+        stencils = np.column_stack([self.vertices[which], self.triangles[triangle]])
+        weights = np.zeros(stencils.shape)
+        _weigh_triangles(x, stencils, weights)
+        kept = self._clear(stencils, _weigh_triangles)
+        which, triangle, stencils, weights = (each[kept] for each in (which, triangle, stencils, weights))
+        gap = _gaps(x, stencils, weights)
+        distance = _length(gap)
+        first, group = _groups(which, self.body[stencils[:, 1]], distance)
+        least = distance[first][group]
+        height = np.where(distance <= least * (1 + EQUALLY_NEAR), (gap * normal[triangle]).sum(axis=1), 0.0)
+        side = np.where(np.bincount(group, height, len(first)) < 0, -1.0, 1.0)
+        side[self.flat[self.body[stencils[first, 1]]]] = 1.0
+        gap, distance, stencils, weights = (each[first] for each in (gap, distance, stencils, weights))
+        apart = distance > 1e-12 * max(thickness, reach)
+        n = np.where(
+            apart[:, None],
+            side[:, None] * gap / np.maximum(distance, 1e-300)[:, None],
+            normal[triangle[first]],
+        )
+        signed = side * distance
+        own = self.body[stencils[:, 0]] == self.body[stencils[:, 1]]
+        deepest = np.where(own, thickness, reach)
+        found = Meetings(stencils, weights, n, signed, np.ones(len(signed)))
+        return found.where((signed < thickness) & (signed > -deepest))
+
+    def _of_edges(self, x: np.ndarray, normal: np.ndarray, thickness: float, threads: int) -> Meetings:
+        one, other = _pairs(*near(x, self.edges, self.edges, thickness, threads))
+        stencils = np.column_stack([self.edges[one], self.edges[other]])
+        weights = np.zeros(stencils.shape)
+        _weigh_edges(x, stencils, weights)
+        p, q = x[stencils[:, 1]] - x[stencils[:, 0]], x[stencils[:, 3]] - x[stencils[:, 2]]
+        n = np.cross(p, q)
+        sine = _length(n) / np.maximum(_length(p) * _length(q), 1e-300)
+        crossing = (
+            (np.abs(weights) > 1e-9).all(axis=1) & (sine > PARALLEL) & self._clear(stencils, _weigh_edges)
+        )
+        pairs = one, other, stencils, weights, n, sine
+        one, other, stencils, weights, n, sine = (each[crossing] for each in pairs)
+        n /= np.maximum(_length(n), 1e-300)[:, None]
+        outward = self._edge_normals(normal)
+        n *= np.where((n * (outward[other] - outward[one])).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+        gap = (n * _gaps(x, stencils, weights)).sum(axis=1)
+        flat = self.flat[self.body[stencils[:, 0]]] | self.flat[self.body[stencils[:, 2]]]
+        side = np.where(flat & (gap < 0), -1.0, 1.0)
+        strength = 16 * np.abs(np.prod(weights, axis=1)) * sine**2
+        found = Meetings(stencils, weights, side[:, None] * n, side * gap, strength)
+        return found.where(np.abs(gap) < thickness)
+
+    def _edge_normals(self, normal: np.ndarray) -> np.ndarray:
+        """(edges, 3) sums of the normals of the triangles at each edge."""
+        three = np.concatenate([normal] * 3)
+        return np.column_stack([np.bincount(self._of_side, axis, len(self.edges)) for axis in three.T])
+
+    def _clear(self, stencils: np.ndarray, weigh: object) -> np.ndarray:
+        """Whether pairs are of different bodies, or far enough from each other at rest."""
+        body = self.body[stencils]
+        own = body[:, 0] == body[:, -1]
+        kept = ~own
+        if own.any():
+            weights = np.zeros((int(own.sum()), 4))
+            weigh(self.rest, np.ascontiguousarray(stencils[own]), weights)  # type: ignore[operator]
+            kept[own] = _length(_gaps(self.rest, stencils[own], weights)) > self.clear
+        return kept
+
+
+def _groups(vertex: np.ndarray, body: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs in groups by vertex and body: the first of the nearest of each, and the group of each pair."""
+    key = vertex * (int(body.max(initial=0)) + 1) + body
+    order = np.lexsort((np.arange(len(key)), distance, key))
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+    group = np.zeros(len(key), np.int64)
+    group[order] = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(key))))
+    return order[begins], group

@@ -1,0 +1,36 @@
+"""Arruda and Boyce's rubber of eight chains [Arruda and Boyce 1993], as a series of five terms."""
+
+from typing import Any
+
+from supple.materials.material import Material
+from supple.materials.parameters import Parameter
+from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
+
+SERIES = (1 / 2, 1 / 20, 11 / 1050, 19 / 7000, 519 / 673750)
+"""Of the inverse Langevin function."""
+
+
+class ArrudaBoyce(Material):
+    """ψ = μ Σ Cₖ λₘ^(2 - 2k) (Ī₁ᵏ - 3ᵏ) + κ/2 (J - 1)², k = 1 ... 5.
+
+    C = 1/2, 1/20, 11/1050, 19/7000, 519/673750. μ is that of the chains; the shear modulus at rest is
+    2 μ Σ k Cₖ (3/λₘ²)^(k - 1).
+    """
+
+    __slots__ = ()
+    parameters = (
+        modulus("shear", "shear modulus of the chains", "μ", 4e4),
+        Parameter(
+            "locking", "stretch at which chains lock", symbol="λₘ", above=1, example=3.0, slider=(1.5, 10.0)
+        ),
+        BULK,
+    )
+
+    def psi(self, I1: Any, J: Any) -> Any:
+        x, scale = isochoric(I1, J), 1.0 / (self.locking * self.locking)
+        total, power, rest, weight = 0.0, 1.0, 1.0, 1.0
+        for coefficient in SERIES:
+            power, rest = power * x, 3.0 * rest
+            total = total + coefficient * weight * (power - rest)
+            weight = weight * scale
+        return self.shear * total + volumetric(self.bulk, J)

@@ -1,0 +1,107 @@
+"""Positive definite approximations of second derivatives that nobody has written a formula for.
+
+A vertex of PBNG gets the exact block of the Hessian, lifted where that is not positive definite. Methods that
+want a I + b cof F ⊗ cof F get the smallest one of this form above ∂²ψ/∂F∂F that its eigenvalues tell.
+"""
+
+from __future__ import annotations
+
+import math
+
+from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, dot
+from supple.algebra.svd import symmetric_eigen
+from supple.kernels import each, generic, physics, total
+from supple.materials.material import shear_modulus
+from supple.materials.principal import principal_frame, principal_hessian
+
+FLOOR = 0.25
+"""Least stiffness of a vertex for that at rest."""
+
+
+@physics
+def lifted(material, A, g):
+    """A + τ I, for a block A of one vertex as xx yy zz xy xz yz: where its least eigenvalue is negative, τ
+    leaves its magnitude, and nowhere less than a part of μ |g|², the one at rest. A 9-tuple."""
+    floor = FLOOR * shear_modulus(material) * dot(g, g)
+    least = least_eigenvalue(A)
+    zero = 0.0 * least
+    lift = max(max(floor - least, -2.0 * least), zero)
+    return add_diagonal((A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2]), lift)
+
+
+@physics
+def least_eigenvalue(A):
+    """m - 2 p cos(⅓ arccos(-r)) of a symmetric 3×3 matrix as xx yy zz xy xz yz, with m = ⅓ tr A,
+    p² = ⅙ |A - m I|² and r = det(A - m I)/(2 p³), to 5 digits of p. In y = cos(½ arccos(-r)) the cosine is
+    smooth; its polynomial is exact at both ends. (See `algebra.rotation`.)"""
+    m = (A[0] + A[1] + A[2]) / 3.0
+    a, b, c, d, e, f = A[0] - m, A[1] - m, A[2] - m, A[3], A[4], A[5]
+    square = (a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0
+    p = math.sqrt(square)
+    determinant = a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - e * b)
+    x = -0.5 * determinant / (square * p + 1e-30)
+    zero = 0.0 * m
+    y = math.sqrt(max(0.5 + 0.5 * min(x, zero + 1.0), zero))
+    cosine = 0.5 + 0.5 * y + y * (1.0 - y) * (0.07719368 + y * (0.00909724 * y - 0.03061448))
+    return m - 2.0 * p * cosine
+
+
+@physics
+def isotropic_coefficients(material, F):
+    """(a, b) from the principal stretches: a is at least every flip and twist, and b is what the stretches
+    have along k, the diagonal of cof F̂, beyond that; then a is raised to the rest of A."""
+    _, s, _ = principal_frame(material, F)
+    A, flip, twist = principal_hessian(material, s)
+    k = (s[1] * s[2], s[0] * s[2], s[0] * s[1])
+    kk = dot(k, k) + 1e-20
+    a = max(max(max(flip[0], flip[1]), flip[2]), max(max(twist[0], twist[1]), twist[2]))
+    a = max(a, shear_modulus(material))
+    Ak = (
+        A[0] * k[0] + A[3] * k[1] + A[4] * k[2],
+        A[3] * k[0] + A[1] * k[1] + A[5] * k[2],
+        A[4] * k[0] + A[5] * k[1] + A[2] * k[2],
+    )
+    b = max((dot(k, Ak) / kk - a) / kk, 0.0 * a)
+    rest, _ = symmetric_eigen(
+        A[0] - b * k[0] * k[0],
+        A[1] - b * k[1] * k[1],
+        A[2] - b * k[2] * k[2],
+        A[3] - b * k[0] * k[1],
+        A[4] - b * k[0] * k[2],
+        A[5] - b * k[1] * k[2],
+    )
+    return max(a, max(max(rest[0], rest[1]), rest[2])), b
+
+
+_product = each("row, columns", "contract(row, columns[i])", contract, over="columns")
+
+_less_outer = each("s, a, columns", "combine(1.0, columns[i], -s * a[i], a)", combine, over="columns")
+
+_square_norms = total("columns", "contract(columns[i], columns[i])", contract, over="columns")
+
+
+@physics
+def _times(row, columns):
+    """A row times a symmetric 9×9 matrix."""
+    return _product(row, columns)
+
+
+_square = each("columns", "_times(columns[i], columns)", _times, over="columns")
+
+
+@generic
+def tangent(material, F):
+    """∂²ψ/∂F∂F [Pa], column by column: nine 9-tuples."""
+
+
+@physics
+def general_coefficients(material, F):
+    """(a, b) of a material that has directions: a⁴ = tr M⁴ with M = ∂²ψ/∂F∂F - b cof F ⊗ cof F, which is
+    above every eigenvalue of M, and b what there is along cof F beyond the shear modulus."""
+    columns, C = tangent(material, F), cofactor(F)
+    square = contract(C, C) + 1e-20
+    stiffness = shear_modulus(material)
+    along = contract(C, _product(C, columns)) / square
+    b = max((along - 2.0 * stiffness) / square, 0.0 * along)
+    rest = _square(_less_outer(b, C, columns))
+    return max(math.sqrt(math.sqrt(_square_norms(rest))), stiffness), b

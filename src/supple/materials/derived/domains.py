@@ -1,0 +1,143 @@
+"""Where an energy density is finite: which of its numbers must stay positive, and how far a vertex may move.
+
+log x, 1/x and powers of x that are not whole are undefined or infinite at x = 0. Where x is not positive by
+the way it is made, such as 1 + |F|², that is a barrier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from supple.materials.derived.differentiation import PAIRS, AlongVertex, expansions
+from supple.materials.derived.graph import Node, depending, reachable
+
+KEPT = 0.1
+"""Part of a positive number that a step leaves at least."""
+
+SHORTENINGS = 4
+"""How often a step is cut to a quarter, where it is not known in advance how far it may go."""
+
+
+def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node]:
+    """The nodes that must stay positive. declared: the parameters that kernels see."""
+    signs = _signs(psi, declared)
+    involved = depending([psi], F)
+    found: dict[Node, None] = {}
+    for node in reachable([psi]):
+        if node.op in ("log", "inv", "sqrt", "inverse_cube_root") and node in involved:
+            inner, op = node.args[0], node.op
+            if not (signs[inner] == 2 or (op == "sqrt" and signs[inner] >= 1)):
+                found[_unwrapped(inner)] = None
+    return list(found)
+
+
+def _unwrapped(node: Node) -> Node:
+    """x of x², c x and √x, which vanish where x does."""
+    if node.op == "mul" and (node.args[0] is node.args[1] or node.args[0].op == "number"):
+        return _unwrapped(node.args[1])
+    return _unwrapped(node.args[0]) if node.op == "sqrt" else node
+
+
+def _signs(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
+    """2 for what is positive by the way it is made, 1 for what is at least not negative, else 0."""
+    lowest = {f"material.{p.name}": _sign_of(p) for p in declared if p.size == 1}
+    signs: dict[Node, int] = {}
+    for node in reachable([psi]):
+        args = [signs[arg] for arg in node.args]
+        sign = 0
+        if node.op == "number":
+            sign = 2 if node.value > 0 else 1 if node.value == 0 else 0
+        elif node.op == "input":
+            sign = lowest.get(node.value, 0)
+        elif node.op == "exp":
+            sign = 2
+        elif node.op == "abs":
+            sign = 2 if args[0] == 2 else 1
+        elif node.op in ("sqrt", "inv", "inverse_cube_root"):
+            sign = args[0]
+        elif node.op == "add":
+            sign = max(args) if min(args) >= 1 else 0
+        elif node.op == "mul":
+            sign = max(args[0], 1) if node.args[0] is node.args[1] else min(args)
+        elif node.op == "max":
+            sign = max(args)
+        elif node.op == "min":
+            sign = min(args)
+        elif node.op == "select":
+            sign = min(args[1:])
+        signs[node] = sign
+    return signs
+
+
+def _sign_of(parameter: Any) -> int:
+    bounds = [b for b in (parameter.above, parameter.at_least) if b is not None]
+    if not bounds or max(bounds) < 0:
+        return 0
+    return 2 if parameter.above is not None or max(bounds) > 0 else 1
+
+
+def room_after(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
+    """How far the least of all numbers is above a tenth of itself after the whole step."""
+    graph = step[0].graph
+    moved = {F: F + step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
+    least, *others = (
+        there - KEPT * number for number, there in zip(numbers, graph.rebuilt(numbers, moved), strict=True)
+    )
+    for other in others:
+        least = graph.smallest(least, other)
+    return least
+
+
+def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
+    """The fraction t ≤ 1 of a step up to which every number stays above a tenth of itself.
+
+    d(t) = d + d' t + ½ d'' t² is exact for J, which is affine in one vertex, and for all that is quadratic,
+    as |F|²; elsewhere t is cut to a quarter until it is known to be small enough. A d'' > 0 is left out.
+    """
+    graph = step[0].graph
+    fraction = graph.number(1.0)
+    known = expansions(numbers, along)
+    for number in sorted(numbers, key=lambda number: _degree(number, along)):
+        d = known[number]
+        slope = sum((a * s for a, s in zip(d.slope, step, strict=True)), graph.number(0.0))
+        bend = graph.number(0.0)
+        for c, (i, j) in zip(d.curvature, PAIRS, strict=True):
+            bend = bend + (1.0 if i == j else 2.0) * c * step[i] * step[j]
+        room = 2.0 * (1.0 - KEPT) * number
+        loss = graph.apply("sqrt", slope * slope - room * graph.smallest(bend, 0.0)) - slope
+        t = room / graph.largest(loss, room)
+        fraction = t if fraction.op == "number" else graph.smallest(fraction, t)
+        if _degree(number, along) > 2:
+            fraction = _shortened(fraction, number, along, step)
+    return fraction
+
+
+def _shortened(t: Node, number: Node, along: AlongVertex, step: Sequence[Node]) -> Node:
+    for _ in range(SHORTENINGS):
+        moved = {F: F + t * step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
+        (there,) = number.graph.rebuilt([number], moved)
+        t = number.graph.choose(there >= KEPT * number, t, 0.25 * t)
+    return t
+
+
+def _degree(number: Node, along: AlongVertex) -> float:
+    """As a polynomial of where one vertex is; infinite for what is none."""
+    degrees: dict[Node, float] = {}
+    for node in reachable([number]):
+        args = [degrees[arg] for arg in node.args]
+        if node in along.F:
+            degree = 1.0
+        elif not any(args):
+            degree = 0.0
+        elif node.op in ("add", "sub", "neg"):
+            degree = max(args)
+        elif node.op == "mul":
+            degree = sum(args)
+        elif node.op == "det" and node.args[:9] == along.F:
+            degree = 1.0
+        else:
+            degree = math.inf
+        degrees[node] = degree
+    return degrees[number]

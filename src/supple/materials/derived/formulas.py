@@ -1,0 +1,178 @@
+"""All that solvers need of a material, from its energy density alone: functions written when first wanted.
+
+A material with ψ of F or of invariants gets them from one graph. Where ψ is a function of principal
+stretches, the graph is that of three numbers, and the rest is as in `stretches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from supple.kernels import all_lanes, physics, select
+from supple.materials.derived.bounds import lifted
+from supple.materials.derived.differentiation import AlongVertex, along_vertex, differential, gradient
+from supple.materials.derived.domains import barriers, room_after, step_fraction
+from supple.materials.derived.graph import ROUNDING, Node, depending
+from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced
+from supple.materials.derived.writing import written
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@cache
+def trace_of(cls: Any) -> Trace:
+    """ψ of a class, as a graph."""
+    trace = traced(cls)
+    if trace.psi not in depending([trace.psi], trace.variables):
+        raise TraceError(f"psi of {cls.__name__} does not depend on {', '.join(form_of(cls.psi))}")
+    return trace
+
+
+def is_of_stretches(cls: Any) -> bool:
+    return form_of(cls.psi) == (STRETCHES,)
+
+
+@cache
+def has_barrier(cls: Any) -> bool:
+    """Whether ψ is infinite or undefined for some F."""
+    trace = trace_of(cls)
+    return bool(barriers(trace.psi, trace.variables, cls.stored))
+
+
+def _inputs(trace: Trace, name: str, count: int) -> tuple[Node, ...]:
+    return tuple(trace.psi.graph.input(f"{name}[{k}]") for k in range(count))
+
+
+def _at_rest(trace: Trace, nodes: Sequence[Node]) -> list[Node]:
+    graph = trace.psi.graph
+    rest = IDENTITY if len(trace.variables) == 9 else (1.0, 1.0, 1.0)
+    known = dict(zip(trace.variables, map(graph.number, rest), strict=True))
+    return graph.rebuilt(nodes, known | {graph.input(ROUNDING): graph.number(0.0)})
+
+
+def _second(trace: Trace, direction: Sequence[Any]) -> list[Node]:
+    """δP along numbers or nodes."""
+    slope = gradient(trace.psi, trace.variables)
+    seeds = map(trace.psi.graph.node, direction)
+    return differential(slope, dict(zip(trace.variables, seeds, strict=True)))
+
+
+def write_psi(cls: Any) -> Callable:
+    """ψ, of F or of stretches."""
+    return written("psi", "material, F", [trace_of(cls).psi], cls.__module__)
+
+
+def write_stress(cls: Any) -> Callable:
+    """∂ψ/∂F."""
+    trace = trace_of(cls)
+    return written("stress", "material, F", gradient(trace.psi, trace.variables), cls.__module__)
+
+
+def write_stress_differential(cls: Any) -> Callable:
+    trace = trace_of(cls)
+    nodes = _second(trace, _inputs(trace, "dF", 9))
+    return written("stress_differential", "material, F, dF", nodes, cls.__module__)
+
+
+def write_tangent(cls: Any) -> Callable:
+    """∂²ψ/∂F∂F, nine 9-tuples."""
+    trace = trace_of(cls)
+    unit = [[float(p == q) for p in range(9)] for q in range(9)]
+    entries = [node for direction in unit for node in _second(trace, direction)]
+    flat = physics(written("tangent", "material, F", entries, cls.__module__))
+    rows = ", ".join(f"({', '.join(f'C[{9 * q + p}]' for p in range(9))})" for q in range(9))
+    return _defined("tangent", "material, F", f"C = flat(material, F)\n    return ({rows})", cls, flat=flat)
+
+
+def write_second(cls: Any) -> Callable:
+    """∂²ψ/∂σ∂σ, of stretches, nine numbers."""
+    trace = trace_of(cls)
+    nodes = [node for k in range(3) for node in _second(trace, [float(i == k) for i in range(3)])]
+    return written("second", "material, F", nodes, cls.__module__)
+
+
+def write_vertex_response(cls: Any) -> Callable:
+    """(P g, A): with A the exact block of one vertex, lifted."""
+    trace = trace_of(cls)
+    found = along_vertex(trace.psi, AlongVertex(trace.variables, _inputs(trace, "g", 3)))
+    nodes = [*found.slope, *found.curvature]
+    exact = physics(written("exact", "material, F, g", nodes, cls.__module__))
+    body = (
+        "x = exact(material, F, g)\n"
+        "    return (x[0], x[1], x[2]), lifted(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)"
+    )
+    return _defined("vertex_response", "material, F, g", body, cls, exact=exact, lifted=lifted)
+
+
+def write_principal_hessian(cls: Any) -> Callable:
+    """The twelve numbers of ∂²ψ/∂F∂F at F = diag(s), written without what vanishes there."""
+    trace = trace_of(cls)
+    graph = trace.psi.graph
+    s, zero = _inputs(trace, "s", 3), graph.number(0.0)
+    diagonal = (s[0], zero, zero, zero, s[1], zero, zero, zero, s[2])
+    there = dict(zip(trace.variables, diagonal, strict=True))
+
+    def column(k: int) -> list[Node]:
+        return graph.rebuilt(_second(trace, [float(p == k) for p in range(9)]), there)
+
+    x, y, z, xy, xz, yz = map(column, (0, 4, 8, 1, 2, 5))
+    nodes = [x[0], y[4], z[8], y[0], z[0], z[4], xy[1] + xy[3], xz[2] + xz[6], yz[5] + yz[7]]
+    nodes += [xy[1] - xy[3], xz[2] - xz[6], yz[5] - yz[7]]
+    flat = physics(written("principal", "material, s", nodes, cls.__module__, example="s[0]"))
+    body = (
+        "x = flat(material, s)\n"
+        "    return (x[0], x[1], x[2], x[3], x[4], x[5]), (x[6], x[7], x[8]), (x[9], x[10], x[11])"
+    )
+    return _defined("principal_hessian", "material, s", body, cls, flat=flat)
+
+
+def write_shear_modulus(cls: Any) -> Callable:
+    """The least of ∂²ψ/∂Fᵢⱼ² over i ≠ j at rest, of parameters only."""
+    trace = trace_of(cls)
+    graph = trace.psi.graph
+    if len(trace.variables) == 3:
+        first = _second(trace, (1.0, 0.0, 0.0))
+        nodes = [0.5 * (first[0] - first[1])]
+    else:
+        nodes = [_second(trace, [float(p == k) for p in range(9)])[k] for k in (1, 2, 3, 5, 6, 7)]
+    least, *others = _at_rest(trace, nodes)
+    for other in others:
+        least = graph.smallest(least, other)
+    example = f"material.{next(p.name for p in cls.stored if p.size == 1)}"
+    return written("shear_modulus", "material", [abs(least)], cls.__module__, example)
+
+
+def write_step_limit(cls: Any) -> Callable:
+    """How far a vertex may go; for stretches that is as far as J stays positive. Nearly all steps may be
+    taken whole, which is looked at first."""
+    trace = trace_of(cls)
+    graph = trace.psi.graph
+    F = _inputs(trace, "F", 9)
+    numbers = barriers(trace.psi, trace.variables, cls.stored)
+    if len(trace.variables) == 3:
+        numbers = [graph.det(F)]
+    along = AlongVertex(F, _inputs(trace, "g", 3))
+    step, arguments = _inputs(trace, "step", 3), "material, F, g, step"
+    body = (
+        "room = whole(material, F, g, step)\n"
+        "    one = 0.0 * room + 1.0\n"
+        "    if all_lanes(room >= 0.0):\n"
+        "        return one\n"
+        "    return select(room >= 0.0, one, part(material, F, g, step))"
+    )
+    names = {
+        "whole": physics(written("whole", arguments, [room_after(numbers, along, step)], cls.__module__)),
+        "part": physics(written("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)),
+        "all_lanes": all_lanes,
+        "select": select,
+    }
+    return _defined("step_limit", arguments, body, cls, **names)
+
+
+def _defined(name: str, arguments: str, body: str, cls: Any, **names: Any) -> Callable:
+    """A function of a few lines around others."""
+    space = {"__name__": cls.__module__, **names}
+    exec(f"def {name}({arguments}):\n    {body}", space)
+    return space[name]

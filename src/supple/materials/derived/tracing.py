@@ -1,0 +1,174 @@
+"""The graph of an energy density: ψ, as a user wrote it in Python, is called once with nodes for numbers.
+
+What ψ calls sees the nodes too: functions, kernels' own as well, are run as copies in which `math`, `min`,
+`max` and `select` write down what they would do.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import math
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from supple.algebra import matrix3
+from supple.algebra.rotation import stretch_trace
+from supple.kernels import all_lanes, rounding, select
+from supple.materials.derived.graph import ROUNDING, Graph, Node
+
+INVARIANTS = ("I1", "I2", "J")
+"""What ψ may be a function of instead of F: |F|², |cof F|² and det F, which are tr C, ½ (tr²C - tr C²)
+and √det C for C = Fᵀ F."""
+
+STRETCHES = "stretches"
+"""Or of the three principal stretches, the last of which is negative where F is inverted."""
+
+
+class TraceError(TypeError):
+    """An energy density cannot be differentiated."""
+
+
+class Trace(NamedTuple):
+    """ψ as a graph, and the inputs it is a function of: nine of F, or three stretches."""
+
+    psi: Node
+    variables: tuple[Node, ...]
+
+
+def form_of(density: Callable) -> tuple[str, ...]:
+    """What a ψ is a function of: ("F",), ("stretches",) or some of the invariants."""
+    names = tuple(inspect.signature(density).parameters)[1:]
+    if names in (("F",), (STRETCHES,)) or (names and set(names) <= set(INVARIANTS)):
+        return names
+    raise TraceError(
+        f"psi is a function of F, of stretches, or of some of I1, I2 and J, such as psi(self, I1, J); "
+        f"got psi(self{''.join(f', {name}' for name in names)})"
+    )
+
+
+def traced(cls: Any) -> Trace:
+    """The energy density of a class of materials with a method `psi`."""
+    graph, form = Graph(), form_of(cls.psi)
+    count = 3 if form == (STRETCHES,) else 9
+    variables = tuple(graph.input(f"F[{k}]") for k in range(count))
+    given: list[Any] = [variables]
+    if form[0] in INVARIANTS:
+        given = [_invariant(graph, variables, name) for name in form]
+    try:
+        psi = _Tracer(graph).of(cls.psi)(_Parameters(graph, cls), *given)
+        return Trace(graph.node(psi), variables)
+    except TypeError as error:
+        raise TraceError(
+            f"psi of {cls.__name__} cannot be differentiated: {error}. It may add, multiply, divide, take "
+            f"powers, math.sqrt, math.log, math.exp, abs, min and max, call functions that do, and choose by "
+            f"supple.select(condition, yes, no) instead of `if`"
+        ) from error
+
+
+def _invariant(graph: Graph, F: tuple[Node, ...], name: str) -> Node:
+    if name == "J":
+        return graph.det(F)
+    terms = F if name == "I1" else graph.cofactor(F)
+    total = graph.number(0.0)
+    for term in terms:
+        total = total + term * term
+    return total
+
+
+class _Parameters:
+    """Stands for the material in ψ: what kernels see of it are inputs, all else is as its class has it."""
+
+    def __init__(self, graph: Graph, cls: Any) -> None:
+        self._graph, self._cls = graph, cls
+        self._stored = {p.name: p.size for p in cls.stored}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._stored:
+            text, size = f"material.{name}", self._stored[name]
+            if size == 1:
+                return self._graph.input(text)
+            return tuple(self._graph.input(f"{text}[{k}]") for k in range(size))
+        found = inspect.getattr_static(self._cls, name, None)
+        tracer = _Tracer(self._graph)
+        if isinstance(found, property):
+            return tracer.of(found.fget)(self)
+        if isinstance(found, FunctionType):
+            return MethodType(tracer.of(found), self)
+        return tracer.of(getattr(self._cls, name))
+
+
+class _Namespace:
+    """A module whose functions write down what they do."""
+
+    def __init__(self, tracer: _Tracer, module: Any) -> None:
+        self._tracer, self._module = tracer, module
+
+    def __getattr__(self, name: str) -> Any:
+        return self._tracer.of(getattr(self._module, name))
+
+
+class _Tracer:
+    """Copies of functions that work on nodes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._copies: dict[int, Any] = {}
+        self._known: dict[int, Callable] = {
+            id(math.sqrt): lambda x: graph.apply("sqrt", x),
+            id(math.log): lambda x: graph.apply("log", x),
+            id(math.exp): lambda x: graph.apply("exp", x),
+            id(math.pow): graph.power,
+            id(math.fabs): lambda x: graph.apply("abs", x),
+            id(min): lambda *given: _folded(graph.smallest, given),
+            id(max): lambda *given: _folded(graph.largest, given),
+            id(select): graph.choose,
+            id(matrix3.det): graph.det,
+            id(stretch_trace): graph.stretch_trace,
+            id(rounding): lambda example: graph.input(ROUNDING),
+            id(all_lanes): _no_branches,
+        }
+
+    def of(self, thing: Any) -> Any:
+        """What stands for something that ψ reads."""
+        if id(thing) in self._known:
+            return self._known[id(thing)]
+        if isinstance(thing, ModuleType):
+            return _Namespace(self, thing)
+        if hasattr(thing, "py_func"):  # compiled by Numba
+            return self.of(thing.py_func)
+        if not isinstance(thing, FunctionType):
+            return thing
+        if id(thing) not in self._copies:
+            names: dict[str, Any] = {"__builtins__": builtins}
+            cells = self._cells(thing)
+            copy = FunctionType(thing.__code__, names, thing.__name__, thing.__defaults__, cells)
+            self._copies[id(thing)] = copy
+            copy.__kwdefaults__ = thing.__kwdefaults__
+            names.update(self._globals(thing))
+        return self._copies[id(thing)]
+
+    def _globals(self, function: FunctionType) -> dict[str, Any]:
+        everything = vars(builtins) | function.__globals__
+        names = _names(function.__code__)
+        return {name: self.of(everything[name]) for name in names if name in everything}
+
+    def _cells(self, function: FunctionType) -> tuple[CellType, ...]:
+        return tuple(CellType(self.of(cell.cell_contents)) for cell in function.__closure__ or ())
+
+
+def _names(code: CodeType) -> set[str]:
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*(_names(inner) for inner in nested))
+
+
+def _folded(function: Callable, given: Any) -> Any:
+    """min and max of two numbers or more, or of a sequence of them."""
+    first, *rest = given if len(given) > 1 else given[0]
+    for other in rest:
+        first = function(first, other)
+    return first
+
+
+def _no_branches(condition: Any) -> Any:
+    raise TypeError("all_lanes decides an `if`")

@@ -1,0 +1,23 @@
+"""Fung's exponential law in its isotropic form [Fung 1967, Demiray 1972]: soft tissue that stiffens."""
+
+import math
+from typing import Any
+
+from supple.materials.material import Material
+from supple.materials.parameters import Parameter
+from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
+
+
+class Fung(Material):
+    """ψ = μ/(2 b) (exp(b (Ī₁ - 3)) - 1) + κ/2 (J - 1)². Its shear modulus at rest is μ."""
+
+    __slots__ = ()
+    parameters = (
+        modulus("shear", "shear modulus at rest", "μ", 4e4),
+        Parameter("stiffening", "exponent", symbol="b", above=0, example=1.0, slider=(0.1, 20.0)),
+        BULK,
+    )
+
+    def psi(self, I1: Any, J: Any) -> Any:
+        growth = math.exp(self.stiffening * (isochoric(I1, J) - 3.0)) - 1.0
+        return 0.5 * self.shear / self.stiffening * growth + volumetric(self.bulk, J)

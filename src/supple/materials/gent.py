@@ -1,0 +1,23 @@
+"""Gent's rubber [Gent 1996]: its chains cannot be stretched beyond a limit."""
+
+import math
+from typing import Any
+
+from supple.materials.material import Material
+from supple.materials.parameters import Parameter
+from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
+
+
+class Gent(Material):
+    """ψ = -μ Jₘ/2 log(1 - (Ī₁ - 3)/Jₘ) + κ/2 (J - 1)², infinite at Ī₁ - 3 = Jₘ and at J = 0."""
+
+    __slots__ = ()
+    parameters = (
+        modulus("shear", "shear modulus at rest", "μ", 4e4),
+        Parameter("limit", "largest Ī₁ - 3", symbol="Jₘ", above=0, example=30.0, slider=(1.0, 100.0)),
+        BULK,
+    )
+
+    def psi(self, I1: Any, J: Any) -> Any:
+        left = 1.0 - (isochoric(I1, J) - 3.0) / self.limit
+        return volumetric(self.bulk, J) - 0.5 * self.shear * self.limit * math.log(left)

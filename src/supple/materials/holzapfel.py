@@ -1,0 +1,45 @@
+"""Walls of arteries, with two families of fibres [Holzapfel, Gasser, Ogden 2000; Gasser et al. 2006]."""
+
+import math
+from typing import Any
+
+from supple.algebra.matrix3 import contract, det, dot, matvec
+from supple.materials.material import Material
+from supple.materials.parameters import Parameter
+from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
+
+
+class HolzapfelGasserOgden(Material):
+    """ψ = μ/2 (Ī₁ - 3) + k₁/(2 k₂) Σ (exp(k₂ ⟨Eₐ⟩²) - 1) + κ/2 (J - 1)² over two families of fibres a.
+
+    Eₐ = d (Ī₁ - 3) + (1 - 3 d) (Ī₄ - 1), Ī₄ = J^(-2/3) |F a|²; ⟨x⟩ = max(x, 0): fibres do not push. d is how
+    dispersed their directions are: 0 for none, 1/3 for all directions alike.
+    """
+
+    __slots__ = ()
+    parameters = (
+        modulus("shear", "shear modulus between the fibres", "μ", 4e4),
+        modulus("stiffness", "stiffness of the fibres", "k₁", 8e4, at_least=0),
+        Parameter(
+            "stiffening", "exponent of the fibres", symbol="k₂", above=0, example=0.8, slider=(0.1, 100.0)
+        ),
+        Parameter(
+            "dispersion", "dispersion of the fibres", symbol="d", at_least=0, at_most=1 / 3, default=0.0,
+            slider=(0.0, 1 / 3),
+        ),
+        Parameter("fibre", "direction of one family of fibres", kind="direction", example=(0.8, 0.6, 0.0)),
+        Parameter("other", "direction of the other family", kind="direction", example=(0.8, -0.6, 0.0)),
+        BULK,
+    )  # fmt: skip
+
+    def psi(self, F: Any) -> Any:
+        J = det(F)
+        I1 = isochoric(contract(F, F), J)
+        matrix = 0.5 * self.shear * (I1 - 3.0) + volumetric(self.bulk, J)
+        return matrix + self.family(F, J, I1, self.fibre) + self.family(F, J, I1, self.other)
+
+    def family(self, F: Any, J: Any, I1: Any, fibre: Any) -> Any:
+        d = matvec(F, fibre)
+        longer = isochoric(dot(d, d), J) - 1.0
+        E = max(self.dispersion * (I1 - 3.0) + (1.0 - 3.0 * self.dispersion) * longer, 0.0)
+        return 0.5 * self.stiffness / self.stiffening * (math.exp(self.stiffening * E * E) - 1.0)

@@ -1,0 +1,24 @@
+"""Mooney-Rivlin rubber [Mooney 1940, Rivlin 1948]."""
+
+from typing import Any
+
+from supple.materials.material import Material
+from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
+
+
+class MooneyRivlin(Material):
+    """ψ = c₁₀ (Ī₁ - 3) + c₀₁ (Ī₂ - 3) + κ/2 (J - 1)², Ī₁ = J^(-2/3) I₁, Ī₂ = J^(-4/3) I₂.
+
+    Its shear modulus at rest is 2 (c₁₀ + c₀₁). Infinite at J = 0.
+    """
+
+    __slots__ = ()
+    parameters = (
+        modulus("c10", "coefficient of the first invariant", "c₁₀", 3e4),
+        modulus("c01", "coefficient of the second invariant", "c₀₁", 1e4, at_least=0),
+        BULK,
+    )
+
+    def psi(self, I1: Any, I2: Any, J: Any) -> Any:
+        second = self.c01 * (I2 * J ** (-4.0 / 3.0) - 3.0)
+        return self.c10 * (isochoric(I1, J) - 3.0) + second + volumetric(self.bulk, J)

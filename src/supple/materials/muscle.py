@@ -1,0 +1,69 @@
+"""Muscle with fibres that pull when they are activated [PXPBD eq. 6-8, Blemker et al. 2005]."""
+
+import math
+from typing import Any, ClassVar
+
+from supple.algebra.matrix3 import cofactor, contract, det, dot, matvec
+from supple.algebra.rotation import stretch_trace
+from supple.kernels import select
+from supple.materials.isotropic import POISSON, YOUNG
+from supple.materials.material import Material
+from supple.materials.parameters import Parameter
+from supple.materials.volumetric import modulus
+
+SHORTEST = 1e-12
+"""Added to the square of a fibre's stretch, since one of no length has no direction."""
+
+
+class Muscle(Material):
+    """ψ = ψ_corotated + σ (fₚ + α fₐ), f functions of x = |F a|/λₒ, a the fibres and α their activation.
+
+    |F a| is the stretch of fibres, λₒ that at which they pull most. Passive ones have the slope
+    fₚ' = 0.05 (exp(6.6 (x - 1)) - 1) for x > 1, active ones fₐ' = 9 (x - 0.4)² from x = 0.4 to 0.6,
+    1 - 4 (x - 1)² to 1.4 and 9 (x - 1.6)² to 1.6. The fibres pull with σ/λₒ (fₚ' + α fₐ') for the area at
+    rest. (PXPBD eq. 6 has α at the passive part; its constants are rounded to four digits, here they join
+    without steps.)
+    """
+
+    __slots__ = ()
+    relaxed: ClassVar[bool] = False
+    parameters = (
+        YOUNG,
+        POISSON,
+        modulus("strength", "largest active stress of the fibres", "σ", 3e5),
+        Parameter(
+            "optimal", "stretch at which fibres pull most", symbol="λₒ", above=0, default=1.0,
+            slider=(0.5, 2.0),
+        ),
+        Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
+        Parameter(
+            "activation", "how much of their strength fibres use", symbol="α", at_least=0, at_most=1,
+            default=0.0, slider=(0.0, 1.0),
+        ),
+    )  # fmt: skip
+
+    def psi(self, F: Any) -> Any:
+        d = matvec(F, self.fibre)
+        x = math.sqrt(dot(d, d) + SHORTEST) / self.optimal
+        return self.corotated(F) + self.strength * (passive(x) + self.activation * active(x))
+
+    def corotated(self, F: Any) -> Any:
+        """μ |F - R|² + λ/2 (J - 1)²."""
+        E, nu = self.young, self.poisson
+        C, I1, J = cofactor(F), contract(F, F), det(F)
+        shear = E / (2.0 * (1.0 + nu)) * (I1 - 2.0 * stretch_trace(I1, contract(C, C), J) + 3.0)
+        return shear + 0.5 * E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)) * (J - 1.0) ** 2
+
+
+def passive(x: Any) -> Any:
+    """∫ 0.05 (exp(6.6 (x - 1)) - 1) over x > 1."""
+    beyond = max(x - 1.0, 0.0)
+    return 0.05 * ((math.exp(6.6 * beyond) - 1.0) / 6.6 - beyond)
+
+
+def active(x: Any) -> Any:
+    """The integral of the active curve, 0 for x ≤ 0.4."""
+    lower, upper = max(x - 0.4, 0.0), min(x - 1.6, 0.0)
+    middle = x - 1.0 - 4.0 / 3.0 * (x - 1.0) ** 3 + 0.024 + 0.4 - 4.0 / 3.0 * 0.4**3
+    top = 0.024 + 0.8 - 8.0 / 3.0 * 0.4**3 + 0.024
+    return select(x < 0.6, 3.0 * lower**3, select(x < 1.4, middle, top + 3.0 * upper**3))

@@ -1,0 +1,60 @@
+"""St. Venant-Kirchhoff elasticity with fibres: the same in all directions across them."""
+
+from typing import Any
+
+import numpy as np
+
+from supple.algebra.matrix3 import add_diagonal, contract, dot, matmul, matvec, scaled, transpose
+from supple.materials.material import Material
+from supple.materials.parameters import Parameter
+from supple.materials.volumetric import modulus
+
+
+def green_strain(F: Any) -> Any:
+    """E = ½ (Fᵀ F - I)."""
+    return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
+
+
+class TransverseStVK(Material):
+    """ψ = ½ C₁ e² + C₂ e p + ½ C₃ p² + G (|E|² - 2 |E a|² + e²) + 2 Gₐ (|E a|² - e²), E = ½ (Fᵀ F - I).
+
+    e = a·E a is the strain along the fibres a, p = tr E - e that across them. With n = E_across/E_along and
+    m = 1 - ν - 2 n νₐ²: C₁ = E_along (1 - ν)/m, C₂ = E_across νₐ/m, C₃ = E_across (ν + n νₐ²)/((1 + ν) m) and
+    G = E_across/(2 (1 + ν)). νₐ is how much thinner the body gets for how much longer it is pulled along a.
+    """
+
+    __slots__ = ()
+    parameters = (
+        modulus("young_along", "Young's modulus along the fibres", "Eₐ", 3e5),
+        modulus("young_across", "Young's modulus across the fibres", "E", 1e5),
+        modulus("shear_along", "shear modulus along the fibres", "Gₐ", 6e4),
+        Parameter("poisson_along", "Poisson's ratio of a pull along the fibres", symbol="νₐ", example=0.3),
+        Parameter(
+            "poisson_across", "Poisson's ratio across the fibres", symbol="ν", above=-1, below=1, example=0.3
+        ),
+        Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
+    )
+
+    @classmethod
+    def store(cls, **parameters: Any) -> dict[str, Any]:
+        ratio = np.divide(parameters["young_across"], parameters["young_along"])
+        margin = 1 - parameters["poisson_across"] - 2 * ratio * np.square(parameters["poisson_along"])
+        if not np.all(margin > 0):
+            raise ValueError(
+                "poisson_across + 2 poisson_along² young_across/young_along must be less than 1, else the "
+                f"material would gain energy when it is squeezed; it is {1 - np.min(margin):.4g}"
+            )
+        return parameters
+
+    def psi(self, F: Any) -> Any:
+        E = green_strain(F)
+        Ea = matvec(E, self.fibre)
+        e, square = dot(self.fibre, Ea), dot(Ea, Ea)
+        p = E[0] + E[4] + E[8] - e
+        nu, along = self.poisson_across, self.poisson_along * self.poisson_along
+        n = self.young_across / self.young_along
+        scale = self.young_across / (1.0 - nu - 2.0 * n * along)
+        C1, C2, C3 = scale * (1.0 - nu) / n, scale * self.poisson_along, scale * (nu + n * along) / (1.0 + nu)
+        shear = 0.5 * self.young_across / (1.0 + nu) * (contract(E, E) - 2.0 * square + e * e)
+        stretch = 0.5 * C1 * e * e + C2 * e * p + 0.5 * C3 * p * p
+        return stretch + shear + 2.0 * self.shear_along * (square - e * e)

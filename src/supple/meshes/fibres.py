@@ -1,0 +1,71 @@
+"""Directions of fibres that run from one end of a body to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.linalg import spsolve
+
+from supple.checks import shown
+from supple.meshes.checks import MeshError
+from supple.meshes.tetmesh import TetMesh
+
+Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list
+
+
+def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarray:
+    """(m, 3) unit vectors along which heat would flow from the vertices at `start` to those at `end`.
+
+    They are the gradients of the harmonic function that is 0 at the start, 1 at the end and has no flux
+    through the rest of the surface; so they follow the body, as fibres of a muscle do between its tendons.
+    start and end: a function of rest points (n, 3) that gives a mask, a mask, or numbers of vertices.
+    """
+    low, high = (_vertices(mesh, chosen, name) for chosen, name in ((start, "start"), (end, "end")))
+    if len(shared := np.intersect1d(low, high)):
+        raise MeshError(f"start and end of fibres must not share vertices; they share {len(shared)}")
+    gradients = _gradients(mesh)
+    potential = _harmonic(mesh, gradients, low, high)
+    direction = np.einsum("ea,eai->ei", potential[mesh.tets], gradients)
+    length = np.linalg.norm(direction, axis=1)
+    if len(lost := np.flatnonzero(~(length > 1e-9 * length.max()))):
+        raise MeshError(
+            f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they do not lie between start "
+            f"and end of the fibres, or are held by them wholly"
+        )
+    return direction / length[:, None]
+
+
+def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
+    found = np.asarray(chosen(mesh.points) if callable(chosen) else chosen)
+    if found.dtype == bool and found.shape != (mesh.n_vertices,):
+        raise MeshError(f"{name} of fibres: a mask has one value for each of {mesh.n_vertices} vertices")
+    numbers = np.flatnonzero(found) if found.dtype == bool else np.unique(found)
+    if not len(numbers) or numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= mesh.n_vertices:
+        raise MeshError(f"{name} of fibres must be vertices of the mesh, at least one, got {shown(chosen)}")
+    return numbers
+
+
+def _gradients(mesh: TetMesh) -> np.ndarray:
+    """(m, 4, 3) of the shape functions [1/m]."""
+    corners = mesh.points[mesh.tets]
+    inner = np.linalg.inv(corners[:, 1:] - corners[:, :1]).transpose(0, 2, 1)
+    return np.concatenate([-inner.sum(axis=1, keepdims=True), inner], axis=1)
+
+
+def _harmonic(mesh: TetMesh, gradients: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """(n,) the solution of Laplace's equation; vertices that hang on neither end are 0."""
+    n, tets = mesh.n_vertices, mesh.tets
+    entries = mesh.volumes[:, None, None] * np.einsum("eai,ebi->eab", gradients, gradients)
+    rows, columns = np.repeat(tets, 4, axis=1).ravel(), np.tile(tets, (1, 4)).ravel()
+    K = coo_matrix((entries.ravel(), (rows, columns)), shape=(n, n)).tocsr()
+    potential = np.zeros(n)
+    potential[high] = 1.0
+    labels = mesh.components
+    hanging = np.isin(labels, labels[np.concatenate([low, high])])
+    free = np.setdiff1d(np.flatnonzero(hanging), np.concatenate([low, high]))
+    if len(free):
+        potential[free] = spsolve(K[free][:, free].tocsc(), -K[free] @ potential)
+    return potential

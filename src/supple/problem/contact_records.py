@@ -1,0 +1,225 @@
+"""What obstacles do to vertex records: planes are found, vertices put out of them, forces exerted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import types
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.contact import allowed, carried, distance, nearest, touch_of
+from supple.contact.planes import Touch
+from supple.contact.shapes import FRICTION
+from supple.kernels import (
+    RECORD,
+    chosen_by_type,
+    number_at,
+    offset_of,
+    pack_like,
+    physics,
+    put_record,
+    record_at,
+    select,
+)
+from supple.problem.records import act, for_each
+
+
+class Remember(NamedTuple):
+    """start = u, where a step begins."""
+
+    u: Any
+    start: Any
+
+
+@act.of(Remember)
+def _remember(operation, place, i):
+    k = i + offset_of(place)
+    put_record(operation.start, k, record_at(operation.u, k))
+
+
+class Detect(NamedTuple):
+    """Planes of every vertex at u, which is put out of what it is inside of where `free` (n + 1,) is 1. rest
+    (n + 1, 4): positions at rest, float64; which (copies (n + 1), 4): the numbers of the shapes."""
+
+    u: Any
+    rest: Any
+    free: Any
+    start: Any
+    shapes: Any
+    planes: Any
+    which: Any
+    snap: Any
+
+
+@physics
+def _vector(records, k):
+    """A record as plain numbers in float64."""
+    first = RECORD * k
+    return (
+        1.0 * number_at(records, first),
+        1.0 * number_at(records, first + 1),
+        1.0 * number_at(records, first + 2),
+    )
+
+
+@physics
+def _put(records, k, v, like):
+    put_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+
+
+@act.of(Detect)
+def _detect(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    X = _vector(o.rest, i)
+    found = nearest(o.shapes, add(X, _vector(o.u, k)))
+    for j in range(len(o.planes.normal)):
+        if o.which[k, j] != found[j]:  # the force was that of another
+            _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
+        o.which[k, j] = found[j]
+        _take_plane(o, j, found[j], i, k, X)
+    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
+
+
+@physics
+def _take_plane(operation, j, shape, i, k, X):
+    u, planes = _vector(operation.u, k), operation.planes
+    like = record_at(operation.u, k)[0]
+    none = (0.0, 0.0, 0.0)
+    if shape < 0 or i == operation.free.shape[0] - 1:
+        _put(planes.normal[j], k, none, like)
+        _put(planes.foot[j], k, none, like)
+    else:
+        d, n = distance(operation.shapes, shape, add(X, u))
+        _put(planes.normal[j], k, n, like)
+        _put(planes.foot[j], k, sub(u, scale(d, n)), like)
+        take_friction(planes.friction, operation, j, shape, k, X, like)
+
+
+def take_friction(friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, like: Any) -> None:
+    """Write the anchor and the coefficient, where there is friction."""
+
+
+@chosen_by_type(take_friction)
+def _take_friction(friction, operation, j, shape, k, X, like):
+    if len(friction) == 0:
+        return lambda friction, operation, j, shape, k, X, like: None
+
+    def anchored(friction, operation, j, shape, k, X, like):
+        there = carried(operation.shapes, shape, add(X, _vector(operation.start, k)))
+        mu = operation.shapes.rows[shape, FRICTION]
+        _put(friction.anchor[j], k, sub(there, X), like)
+        _put(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
+
+    return anchored
+
+
+@physics
+def clamp(planes, u, k, free, snap):
+    """Put the k-th record of u out of all planes, and to its anchor where it is there but for rounding."""
+    x = record_at(u, k)
+    for _ in range(3 if len(planes.normal) > 1 else 1):
+        for j in range(len(planes.normal)):
+            at = touch_of(planes, j, k, x)
+            x = sub(x, scale(free * min(at.gap, 0.0 * at.gap), at.normal))
+            x = settled(at, x, free, snap)
+    put_record(u, k, x)
+
+
+def settled(at: Any, x: Any, free: Any, snap: Any) -> Any:
+    """x, or the anchor where that is hardly away."""
+
+
+@chosen_by_type(settled)
+def _settled(at, x, free, snap):
+    if isinstance(at[Touch._fields.index("mu")], types.BaseTuple):
+        return lambda at, x, free, snap: x
+
+    def snapped(at, x, free, snap):
+        slip = sub(at.error, scale(at.gap, at.normal))
+        near = (dot(slip, slip) <= snap * snap) & (at.gap <= snap)
+        return sub(x, scale(select(near, free, 0.0 * free), slip))
+
+    return snapped
+
+
+class Clamp(NamedTuple):
+    """u is put out of the planes that there are, after something has moved it without looking at them, and
+    what follows it is put where it is."""
+
+    u: Any
+    free: Any
+    planes: Any
+    snap: Any
+    followers: Any
+
+
+@act.of(Clamp)
+def _clamp_record(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
+    follow(o.followers, o.u, k)
+
+
+def follow(followers: tuple, u: Any, k: int) -> None:
+    """Put the k-th record of u into those of others, too."""
+
+
+@chosen_by_type(follow)
+def _follow(followers, u, k):
+    if len(followers) == 0:
+        return lambda followers, u, k: None
+    return lambda followers, u, k: put_record(followers[0], k, record_at(u, k))
+
+
+class Press(NamedTuple):
+    """What element-wise methods do with a plane of this number: u += W Δr with the force r = C(r - (g n +
+    o)/W), which memory (copies (n + 1), 4) keeps in the course of a step; weights (n + 1,): W [m/N]."""
+
+    u: Any
+    weights: Any
+    planes: Any
+    number: Any
+    memory: Any
+
+
+@act.of(Press)
+def _press(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    W = o.weights[i]
+    if W > 0.0:
+        x, before = record_at(o.u, k), record_at(o.memory, k)
+        at = touch_of(o.planes, o.number, k, x)
+        force = allowed(at, sub(before, scale(1.0 / W, at.error)))
+        put_record(o.memory, k, force)
+        put_record(o.u, k, add(x, scale(W, sub(force, before))))
+
+
+class Exert(NamedTuple):
+    """u += W r with what `Press` remembers."""
+
+    u: Any
+    weights: Any
+    memory: Any
+
+
+@act.of(Exert)
+def _exert(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    put_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
+
+
+def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
+    """Do a `Clamp` on so many records in one phase, where there is one; returns the phase that follows."""
+    return phase
+
+
+@chosen_by_type(clamp_all, leads_on=True)
+def _clamp_all(clamps, team, phase, count):
+    if len(clamps) == 0:
+        return lambda clamps, team, phase, count: phase
+
+    def do_it(clamps, team, phase, count):
+        for_each(team, phase, (count,), (clamps,))
+        return phase + 1
+
+    return do_it

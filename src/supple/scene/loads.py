@@ -1,0 +1,180 @@
+"""Loads: forces on vertices, pressure inside surfaces, and wind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from supple.meshes import Mesh
+from supple.meshes.edges import Edges
+from supple.meshes.measures import area_vectors
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.checks import Vector, listed, number, vector
+from supple.scene.errors import SceneError
+from supple.scene.pickling import picklable
+from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
+from supple.terms import Pressure, Term
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
+
+    on: VertexSet
+    force: np.ndarray
+    ramp: AnyRamp | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}
+
+
+def surface_of(chosen: VertexSet) -> np.ndarray:
+    """(k, 3) the surface triangles of a body whose three vertices are all chosen."""
+    surface = chosen.body.mesh.surface
+    triangles = surface[np.isin(surface, chosen.indices).all(axis=1)]
+    if len(triangles) == 0:
+        raise SceneError(
+            f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
+            "chosen ones; choose all vertices of a piece of the surface."
+        )
+    return triangles
+
+
+def tractions(chosen: VertexSet, pascals: np.ndarray) -> np.ndarray:
+    """Forces (k, 3) [N] on the chosen vertices from a traction (3,) [Pa] on their triangles at rest."""
+    mesh: Mesh = chosen.body.mesh
+    triangles = surface_of(chosen)
+    third = np.linalg.norm(area_vectors(mesh.points, triangles), axis=1) / 3
+    area = np.bincount(triangles.ravel(), np.repeat(third, 3), mesh.n_vertices)
+    return area[chosen.indices, None] * pascals
+
+
+@dataclass(frozen=True, eq=False)
+class Inflation:
+    """A pressure [Pa] on triangles (k, 3) of a body, outwards, constant or of which a ramp says what part
+    acts: the energy -p V."""
+
+    body: Body
+    triangles: np.ndarray
+    pressure: float
+    ramp: AnyRamp | None = None
+
+    def term(self, positions: np.ndarray) -> Pressure:
+        """For a model with vertices at positions (n, 3) [m] at zero displacement."""
+        count = len(self.triangles)
+        return Pressure(
+            (self.triangles + self.body.first).astype(np.int32),
+            np.full(count, self.pressure),
+            positions,
+            self.body.points[np.unique(self.triangles)].mean(axis=0),
+            None if self.ramp is None else count,
+        )
+
+    def follower(self, index: int) -> tuple[int, Varying] | None:
+        """Who has the term of this number vary in time, where it does."""
+        return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
+
+    def refuse_open(self, pinned: np.ndarray) -> None:
+        """A pressure has an energy where the surface is closed, or all its edges (at least) are pinned."""
+        edges = Edges(self.triangles)
+        free = np.setdiff1d(edges.ends[edges.counts == 1] + self.body.first, pinned)
+        if len(free):
+            raise SceneError(
+                f"The pressure on {self.body.name!r} needs a closed surface, or one whose edges are pinned: "
+                f"{len(free)} vertices of its open edges are free, for example vertex "
+                f"{free[0] - self.body.first}. Close it, pin them, or take add_traction for a dead load."
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"the pressure on {self.body.name!r}", "ramp")}
+
+
+@dataclass(frozen=True, eq=False)
+class Varying:
+    """Lets a pressure be what a ramp says at the beginning of every step."""
+
+    index: int
+    pressure: float
+    ramp: AnyRamp
+    every: int | None = None
+
+    def follow(self, problem: Any, time: float) -> Term | None:
+        term = problem.model.terms[self.index]
+        now = self.pressure * fraction_at(self.ramp, time)
+        return (
+            None if (term.pressure == now).all() else replace(term, pressure=np.full_like(term.pressure, now))
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, "a pressure", "ramp")}
+
+
+@dataclass(frozen=True, eq=False)
+class Wind:
+    """Air of a density [kg/m³] that moves with a velocity (3,) [m/s] and acts on the surfaces of bodies:
+    f = ½ ρ A ((C_D - C_L)(w · n) w + C_L |w|² n) on each triangle, a third on each of its vertices, with the
+    wind w relative to the triangle and its normal n on the lee side [GPBD section 5.4].
+
+    It is no energy: forces are taken at the beginning of every step, and stay until its end.
+    """
+
+    bodies: tuple[Body, ...]
+    velocity: Vector
+    drag: float
+    lift: float
+    density: float
+    ramp: AnyRamp | None = None
+
+    def forces(self, x: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """(n, 3) [N] on all vertices of a scene at positions x (n, 3) [m] with velocities v (n, 3) [m/s], at
+        a time [s], of which a ramp says what part of the wind blows."""
+        total = np.zeros_like(x)
+        wind = fraction_at(self.ramp, time) * np.array(self.velocity)
+        for body in self.bodies:
+            triangles = body.mesh.surface + body.first
+            w = wind - v[triangles].mean(axis=1)
+            n = area_vectors(x, triangles)
+            area = np.linalg.norm(n, axis=1, keepdims=True)
+            n = n / np.maximum(area, 1e-300)
+            along = np.einsum("ti,ti->t", w, n)[:, None]
+            n, along = np.where(along < 0, -n, n), np.abs(along)
+            push = (self.drag - self.lift) * along * w + self.lift * (w * w).sum(axis=1, keepdims=True) * n
+            third = 0.5 * self.density * area * push / 3
+            for corner in triangles.T:
+                np.add.at(total, corner, third)
+        return total
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, "the wind", "ramp")}
+
+
+def inflation(chosen: VertexSet, pressure: Any, ramp: Any) -> Inflation:
+    """What `Scene.add_pressure` adds."""
+    pascals = number(pressure, "pressure [Pa]")
+    return Inflation(chosen.body, surface_of(chosen), pascals, check_ramp(ramp))
+
+
+def wind(bodies: Any, velocity: Any, drag: Any, lift: Any, density: Any, ramp: Any) -> Wind:
+    """What `Scene.add_wind` adds."""
+    if not bodies:
+        raise SceneError("The scene has no bodies for the wind to blow on; add them first.")
+    return Wind(
+        tuple(bodies),
+        vector(velocity, "velocity [m/s] of the wind"),
+        number(drag, "drag of the wind", at_least=0),
+        number(lift, "lift of the wind", at_least=0),
+        number(density, "density [kg/m³] of the air", above=0),
+        check_ramp(ramp),
+    )
+
+
+def refuse_still(winds: list[Wind]) -> None:
+    """Wind is for motions: what it does depends on velocities, and it has no energy."""
+    if winds:
+        names = listed(body.name for body in winds[0].bodies)
+        raise SceneError(
+            f"Wind on {names} moves cloth, and has no equilibrium; make the scene dynamic with "
+            "quasistatic=False and simulate it, with damping until it comes to rest."
+        )

@@ -1,0 +1,144 @@
+"""Obstacles: rigid shapes that bodies cannot enter, at rest or moved like pins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.checks import floats
+from supple.contact import Obstacles, Shapes, distances_to
+from supple.contact import shapes as kinds
+from supple.meshes import TriMesh
+from supple.scene.checks import number, shown, sound_name
+from supple.scene.errors import SceneError
+from supple.scene.pickling import picklable
+from supple.scene.shapes import Shape, SurfaceShape
+
+if TYPE_CHECKING:
+    from supple.scene.scene import Scene
+
+AnyMotion = Callable[[np.ndarray, float], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Obstacle:
+    """A shape that bodies cannot enter. friction: Coulomb's coefficient μ; name: of its force in reports."""
+
+    shape: Shape
+    motion: AnyMotion | None
+    friction: float
+    name: str
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"motion": picklable(self.motion, f"obstacle {self.name!r}")}
+
+
+class WithObstacles:
+    """The part of a scene that is about obstacles."""
+
+    obstacles: list[Obstacle]
+
+    def add_obstacle(
+        self,
+        shape: Shape | TriMesh,
+        motion: AnyMotion | None = None,
+        *,
+        friction: float = 0.0,
+        name: str | None = None,
+    ) -> Obstacle:
+        """Something rigid that bodies cannot enter: a `Plane`, `Box`, `Sphere`, `Capsule` or `Cylinder`, or a
+        closed surface, such as `load_surface("mannequin.obj")`.
+
+        It rests where it is, or is moved by a motion such as `Translate(...)`, as pins are; that must not
+        deform it. friction: Coulomb's coefficient μ, 0 for none; what sticks does so for ever. The name is
+        that of its forces in reports; without one it is "obstacle0", "obstacle1", ...
+        """
+        if isinstance(shape, TriMesh):
+            shape = SurfaceShape(shape)
+        if not isinstance(shape, Shape):
+            raise SceneError(
+                f"add_obstacle needs a shape, for example supple.Plane() or supple.Sphere(radius=0.5); "
+                f"got {shown(shape)}."
+            )
+        if motion is not None and not callable(motion):
+            raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
+        mu = number(friction, "friction of an obstacle", at_least=0)
+        name = f"obstacle{len(self.obstacles)}" if name is None else sound_name(name, "obstacle")
+        if name in (obstacle.name for obstacle in self.obstacles):
+            raise SceneError(f"There is already an obstacle named {name!r}; names must differ.")
+        self.obstacles.append(Obstacle(shape, motion, mu, name))
+        return self.obstacles[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """t -> the frames (r, 12) of all shapes at a time [s]."""
+
+    obstacles: tuple[Obstacle, ...]
+
+    def __call__(self, t: float) -> np.ndarray:
+        return np.concatenate([self._of(obstacle, t) for obstacle in self.obstacles])
+
+    def _of(self, obstacle: Obstacle, t: float) -> np.ndarray:
+        rows = obstacle.shape.rows
+        pose = rows[:, kinds.POSE : kinds.POSE + 12]
+        if obstacle.motion is None:
+            return pose
+        axes, origin = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:]
+        points = np.concatenate([origin[:, None], origin[:, None] + axes], axis=1).reshape(-1, 3)
+        moved = floats(obstacle.motion(points, t)).reshape(-1, 4, 3)
+        turned = moved[:, 1:] - moved[:, :1]
+        unit = np.einsum("kai,kbi->kab", turned, turned)
+        if not np.abs(unit - np.eye(3)).max() < 1e-6:  # also where some are NaN
+            when = "in the end" if t == np.inf else f"at t = {t:g} s"
+            raise SceneError(
+                f"The motion of obstacle {obstacle.name!r} must be rigid, shifts and turns only; {when} it "
+                "is not, or is not finite."
+            )
+        return np.concatenate([turned.reshape(-1, 9), moved[:, 0]], axis=1)
+
+
+def obstacles_of(scene: Scene) -> Obstacles | None:
+    """What a model knows of the obstacles of a scene."""
+    if not scene.obstacles:
+        return None
+    rows, values, first = [], [], 0
+    for k, obstacle in enumerate(scene.obstacles):
+        of_shape = obstacle.shape.rows.copy()
+        of_shape[:, kinds.OBSTACLE], of_shape[:, kinds.FRICTION] = k, obstacle.friction
+        of_shape[:, kinds.FIRST] = first
+        rows.append(of_shape)
+        values.append(obstacle.shape.values)
+        first += len(values[-1])
+    numbers = np.concatenate([*values, np.zeros(1)])
+    names = tuple(obstacle.name for obstacle in scene.obstacles)
+    return Obstacles(names, np.concatenate(rows), numbers, Poses(tuple(scene.obstacles)))
+
+
+INSIDE = 1e-6
+"""How deep a body may be in an obstacle when a scene begins, in parts of its size."""
+
+
+def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
+    """Refuse bodies that begin inside an obstacle, but for vertices that are pinned there."""
+    obstacles = obstacles_of(scene)
+    if obstacles is None:
+        return
+    obstacles.poses(np.inf)  # which refuses motions that deform
+    shapes: Shapes = obstacles.shapes(0.0)
+    for body in scene.bodies:
+        depth, _, which = distances_to(shapes, body.points)
+        held = pinned[(pinned >= body.vertices.start) & (pinned < body.vertices.stop)]
+        depth[held - body.vertices.start] = np.inf
+        worst = int(depth.argmin())
+        if depth[worst] < -INSIDE * float(np.ptp(body.points, axis=0).max()):
+            name = obstacles.names[obstacles.obstacle[which[worst]]]
+            count = int((depth < 0).sum())
+            raise SceneError(
+                f"{body.name!r} begins inside obstacle {name!r}: {count} of its vertices, at most "
+                f"{-depth[worst]:.3g} m deep, which is vertex {worst} at {body.points[worst].tolist()}. Move "
+                "one of them away first."
+            )

@@ -1,0 +1,74 @@
+"""The part of a scene that is about what binds vertices: attachments, springs, and terms of one's own."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from supple.scene.attachments import Attachment, attachment
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.checks import shown
+from supple.scene.errors import SceneError
+from supple.scene.springs import SpringSet, spring_set
+from supple.scene.terms import TermMaker
+
+
+class WithTies:
+    """The part of a scene that is about ties."""
+
+    attachments: list[Attachment]
+    springs: list[SpringSet]
+    further: list[TermMaker]
+
+    def attach(
+        self,
+        a: VertexSet | Body,
+        b: VertexSet | Body | ArrayLike | None = None,
+        *,
+        stiffness: float,
+        normal: ArrayLike | None = None,
+        tangent_stiffness: float | None = None,
+        keep_offset: bool = False,
+        within: float | None = None,
+    ) -> None:
+        """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
+
+        b: as many vertices, paired in order; or a body, of which each vertex of a takes the closest point at
+        rest; or fixed points (3,) or (k, 3) [m]; or None, the points where a is at rest.
+        stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
+        where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
+        closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
+        of the vertices b in place of the one in order, no farther away at rest.
+        """
+        if isinstance(b, VertexSet | Body):
+            self._vertices(b)
+        self.attachments.append(
+            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
+        )
+
+    def add_springs(
+        self,
+        a: VertexSet | Body,
+        b: VertexSet | Body | ArrayLike,
+        *,
+        stiffness: ArrayLike,
+        rest_length: ArrayLike | None = None,
+    ) -> None:
+        """Springs from vertices a to b, energy ½ k (l - L)² each, l their length.
+
+        b: as many vertices, paired in order, or fixed points (3,) or (k, 3) [m]. stiffness k [N/m] and
+        rest_length L [m] are numbers, or one for each; springs without a rest_length are as long as they are
+        at rest.
+        """
+        if isinstance(b, VertexSet | Body):
+            b = self._vertices(b)
+        self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+
+    def add_term(self, make: TermMaker) -> None:
+        """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the
+        rest positions (n, 3) [m] of all vertices; `body.vertices` says which are whose."""
+        if not callable(make):
+            raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
+        self.further.append(make)
+
+    def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
+        raise NotImplementedError

@@ -1,0 +1,126 @@
+"""Parameters of materials that vary in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from supple.checks import closest
+from supple.materials import Material, is_per_element, table_of
+from supple.scene.bodies import Body
+from supple.scene.checks import shown
+from supple.scene.errors import SceneError
+from supple.scene.pickling import picklable
+from supple.scene.ramps import AnyRamp, Ramp, check_ramp, fraction_at
+
+
+@dataclass(frozen=True, eq=False)
+class Varied:
+    """A parameter of a body's material, of whose value a ramp says what part it has at a time."""
+
+    body: Body
+    parameter: str
+    ramp: AnyRamp
+
+    def __getstate__(self) -> dict[str, Any]:
+        whose = f"{self.parameter} of {self.body.name!r}"
+        return self.__dict__ | {"ramp": picklable(self.ramp, whose, "ramp")}
+
+    def changed(self, material: Material, t: float) -> Material:
+        """The material as it is at a time [s]."""
+        fraction = fraction_at(self.ramp, t)
+        if fraction == 1:
+            return material
+        given = material.given()
+        try:
+            return type(material)(**(given | {self.parameter: fraction * np.asarray(given[self.parameter])}))
+        except ValueError as error:
+            when = "in the end" if np.isinf(t) else f"at t = {t:g} s"
+            raise SceneError(
+                f"{fraction:g} times the {self.parameter} of {self.body.name!r}, {when}, is no value for it: "
+                f"{error}"
+            ) from None
+
+
+def varied(body: Body, parameter: Any, ramp: Any) -> Varied:
+    """What `Scene.vary` describes."""
+    material, kind = body.material, type(body.material).__name__
+    declared = {p.name: p for p in material.parameters}
+    if not isinstance(parameter, str) or parameter not in declared:
+        raise SceneError(
+            f"{kind} of {body.name!r} has no parameter {shown(parameter)}; "
+            f"{closest(str(parameter), declared)}"
+        )
+    if not declared[parameter].may_vary:
+        able = [name for name, p in declared.items() if p.may_vary]
+        raise SceneError(
+            f"{parameter} of {kind} is a {declared[parameter].kind} and stays as it is; what may vary are "
+            f"numbers, here {', '.join(able) or 'none'}."
+        )
+    if ramp is None or check_ramp(ramp) is None:
+        raise SceneError(f"{parameter} of {body.name!r} needs a ramp that says how it varies; got None.")
+    if not np.any(getattr(material, parameter)):
+        raise SceneError(
+            f"{parameter} of {body.name!r} is 0, and so is every part of it; give the material the value "
+            "that it has where the ramp is 1."
+        )
+    return Varied(body, parameter, ramp)
+
+
+def check_varied(each: Varied, body: Body, times: list[float]) -> None:
+    """Refuse a ramp that leads a parameter of a body out of its bounds: where the ramp has times of its own
+    there, else at these [s]."""
+    for t in each.ramp.times if isinstance(each.ramp, Ramp) else times:
+        each.changed(body.material, float(t))
+
+
+@dataclass(frozen=True, eq=False)
+class VaryingMaterial:
+    """t -> the one material of several bodies at a time [s]."""
+
+    bodies: tuple[Body, ...]
+    varied: tuple[Varied, ...]
+
+    def fractions(self, t: float) -> tuple[float, ...]:
+        """What part each parameter that varies has of its value."""
+        return tuple(fraction_at(each.ramp, t) for each in self.varied)
+
+    def __call__(self, t: float) -> Material:
+        return merged_material([self._at(body, t) for body in self.bodies], apart=True)
+
+    def _at(self, body: Body, t: float) -> Body:
+        material = body.material
+        for each in self.varied:
+            if each.body.name == body.name:
+                material = each.changed(material, t)
+        return replace(body, material=material)
+
+
+def merged_material(bodies: list[Body], apart: bool = False) -> Any:
+    """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
+    value for each cell; apart: also where they have the same, as what varies may differ later."""
+    materials = [body.material.by_element(body.mesh.n_cells) for body in bodies]
+    if len(bodies) == 1:
+        return materials[0]
+
+    def merged(values: tuple[Any, ...]) -> Any:
+        alike = not any(map(is_per_element, values)) and all(value == values[0] for value in values)
+        if alike and not apart:
+            return values[0]
+        rows = [table_of(v, b.mesh.n_cells) for v, b in zip(values, bodies, strict=True)]
+        table = np.concatenate(rows)
+        return table[:, 0].copy() if table.shape[1] == 1 else table
+
+    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
+
+
+def varying_materials(groups: list[list[Body]], varied: list[Varied]) -> dict[int, VaryingMaterial]:
+    """For each group of bodies that make one term, in which a parameter varies, its material in time."""
+    found = {}
+    for number, group in enumerate(groups):
+        own = tuple(each for each in varied if each.body.name in {body.name for body in group})
+        if own:
+            found[number] = VaryingMaterial(tuple(group), own)
+    return found

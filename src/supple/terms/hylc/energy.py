@@ -1,0 +1,182 @@
+"""ψ of six strains: e₀ and e₂, the stretches along both threads less 1; e₁, the cosine of the angle between
+them; and the second fundamental form L as xx, xy, yy [1/m].
+
+With X = e/z in the plane, ψ = C + Σ fₖ(Xₖ) + Σ fᵢⱼ(Xᵢ, Xⱼ) + [g₃(L/z₃)]ₓₓ + [g₄(L/z₄)]ᵧᵧ, of which the
+last two are entries of functions of a matrix, g₃(y) = f₃(y) + Σᵢ fᵢ₃(Xᵢ, y), and g₄ alike. Of the eigenvalues
+m ± r of L, with d = (L_xx - L_yy)/2 and b = L_xy, these are A ± d Q, A = (g(m + r) + g(m - r))/2 and
+Q = (g(m + r) - g(m - r))/2r: no eigenvectors, and no singularity where L is round.
+
+Q is a difference of nearly equal numbers where r is small, which single precision does not stand; so fabrics
+are computed in double precision, and below FLAT Q is the derivative that it tends to.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from supple.kernels import physics, select, unrolled
+from supple.terms.hylc.splines import double, single
+
+FLAT = 1e-4
+"""r [1/m] below which L counts as round."""
+
+
+class FabricData(NamedTuple):
+    """What kernels get of a fabric: layout and table as in `Fabric`, and the scales z₀ ... z₄."""
+
+    layout: Any
+    table: Any
+    scale: Any
+
+
+_added = unrolled("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in range(n)), over="a")
+"""a + s b, for tuples."""
+
+
+@physics
+def _nothing(m):
+    """As many zeros as `_side` has numbers."""
+    o = 0.0 * m
+    return (o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o, o)
+
+
+@physics
+def _bent(fabric, k, X, y):
+    """g₃ for k = 3 and g₄ for k = 4: g, g_y, g_yy; and along the three strains in the plane gᵢ, gᵢ_y, gᵢᵢ."""
+    first = 3 * k - 1
+    f, slope, curve = single(fabric, k, y)
+    a = double(fabric, first, X[0], y)
+    b = double(fabric, first + 1, X[1], y)
+    c = double(fabric, first + 2, X[2], y)
+    return (
+        f + a[0] + b[0] + c[0], slope + a[2] + b[2] + c[2], curve + a[5] + b[5] + c[5],
+        a[1], b[1], c[1], a[4], b[4], c[4], a[3], b[3], c[3],
+    )  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """An entry of a function of a matrix: its value and its derivatives by m, d and b."""
+
+    value: Any
+    first: Any
+    second: Any
+
+
+@physics
+def _entry(both, between, inverse, sign, d, b, r, flat):
+    """A ± d Q of a function, from the sum of (value, derivative, second derivative) at m + r and m - r and
+    from their difference; inverse: 1/z. Second derivatives are given as (mm, md, mb, dd, db, bb)."""
+    zero = 0.0 * d
+    half = select(flat, zero, 0.5 / r)
+    A = 0.5 * both[0]
+    Am = 0.5 * inverse * both[1]
+    Amm = 0.5 * inverse * inverse * both[2]
+    Q = select(flat, Am, half * between[0])
+    Qm = select(flat, Amm, half * inverse * between[1])
+    Qmm = half * inverse * inverse * between[2]
+    square = 4.0 * half * half
+    Qr, Qmr = square * (Am - Q), square * (Amm - Qm)
+    K = square * (Qmm - 3.0 * Qr)
+    s = sign
+    return Entry(
+        A + s * d * Q,
+        (Am + s * d * Qm, d * Qm + s * (Q + d * d * Qr), b * Qm + s * d * b * Qr),
+        (
+            Amm + s * d * Qmm,
+            d * Qmm + s * (Qm + d * d * Qmr),
+            b * Qmm + s * d * b * Qmr,
+            Qm + d * d * Qmr + s * d * (3.0 * Qr + d * d * K),
+            d * b * Qmr + s * b * (Qr + d * d * K),
+            Qm + b * b * Qmr + s * d * (Qr + b * b * K),
+        ),
+    )
+
+
+@physics
+def _side(fabric, k, X, m, d, b, r, flat):
+    """The entry of gₖ(L/z): its value; its derivatives by m, d and b; its second ones; its derivatives by X;
+    by X and then by m, d and b; and twice by X."""
+    inverse, sign = 1.0 / fabric.scale[k], 7.0 - 2.0 * k
+    zero = 0.0 * m
+    both = (zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero)
+    between = both
+    for end in range(2):
+        way = 1.0 - 2.0 * end
+        found = _bent(fabric, k, X, inverse * (m + way * r))
+        both, between = _added(both, 1.0, found), _added(between, way, found)
+    whole = _entry(
+        (both[0], both[1], both[2]), (between[0], between[1], between[2]), inverse, sign, d, b, r, flat
+    )
+    u = _entry((both[3], both[6], zero), (between[3], between[6], zero), inverse, sign, d, b, r, flat)
+    v = _entry((both[4], both[7], zero), (between[4], between[7], zero), inverse, sign, d, b, r, flat)
+    w = _entry((both[5], both[8], zero), (between[5], between[8], zero), inverse, sign, d, b, r, flat)
+    half = select(flat, zero, 0.5 * sign * d / r)
+    return (
+        (whole.value,) + whole.first + whole.second + (u.value, v.value, w.value)  # noqa: RUF005
+        + u.first + v.first + w.first
+        + (
+            0.5 * both[9] + half * between[9],
+            0.5 * both[10] + half * between[10],
+            0.5 * both[11] + half * between[11],
+        )
+    )  # fmt: skip
+
+
+@physics
+def _by_entries(m, d, b):
+    """Derivatives by L_xx, L_xy and L_yy from those by m, d and b."""
+    return 0.5 * (m + d), b, 0.5 * (m - d)
+
+
+@physics
+def _twice_by_entries(mm, md, mb, dd, db, bb):
+    """Second derivatives by (xx, xx), (xx, xy), (xx, yy), (xy, xy), (xy, yy), (yy, yy)."""
+    return (
+        0.25 * (mm + 2.0 * md + dd), 0.5 * (mb + db), 0.25 * (mm - dd),
+        bb, 0.5 * (mb - db), 0.25 * (mm - 2.0 * md + dd),
+    )  # fmt: skip
+
+
+class Density(NamedTuple):
+    """ψ [J/m²] less its constant; its derivatives by e₀ e₁ e₂ L_xx L_xy L_yy; its second ones, the upper
+    triangle row by row."""
+
+    value: Any
+    first: Any
+    second: Any
+
+
+@physics
+def density(fabric, e):
+    """ψ and its derivatives at strains e, a 6-tuple."""
+    z = fabric.scale
+    w = (1.0 / z[0], 1.0 / z[1], 1.0 / z[2])
+    X = (e[0] * w[0], e[1] * w[1], e[2] * w[2])
+    m, d, b = 0.5 * (e[3] + e[5]), 0.5 * (e[3] - e[5]), e[4]
+    r = math.sqrt(d * d + b * b)
+    flat = r < FLAT
+    s = _nothing(m)
+    for k in range(3, 5):
+        s = _added(s, 1.0, _side(fabric, k, X, m, d, b, r, flat))
+    f, g, h = single(fabric, 0, X[0]), single(fabric, 1, X[1]), single(fabric, 2, X[2])
+    p, q, t = double(fabric, 5, X[0], X[1]), double(fabric, 6, X[0], X[2]), double(fabric, 7, X[1], X[2])
+    bend, B = _by_entries(s[1], s[2], s[3]), _twice_by_entries(s[4], s[5], s[6], s[7], s[8], s[9])
+    u, v = _by_entries(s[13], s[14], s[15]), _by_entries(s[16], s[17], s[18])
+    y = _by_entries(s[19], s[20], s[21])
+    return Density(
+        f[0] + g[0] + h[0] + p[0] + q[0] + t[0] + s[0],
+        (
+            w[0] * (f[1] + p[1] + q[1] + s[10]),
+            w[1] * (g[1] + p[2] + t[1] + s[11]),
+            w[2] * (h[1] + q[2] + t[2] + s[12]),
+            bend[0], bend[1], bend[2],
+        ),
+        (
+            w[0] * w[0] * (f[2] + p[3] + q[3] + s[22]), w[0] * w[1] * p[4], w[0] * w[2] * q[4],
+            w[0] * u[0], w[0] * u[1], w[0] * u[2],
+            w[1] * w[1] * (g[2] + p[5] + t[3] + s[23]), w[1] * w[2] * t[4],
+            w[1] * v[0], w[1] * v[1], w[1] * v[2],
+            w[2] * w[2] * (h[2] + q[5] + t[5] + s[24]),
+            w[2] * y[0], w[2] * y[1], w[2] * y[2],
+            B[0], B[1], B[2], B[3], B[4], B[5],
+        ),
+    )  # fmt: skip

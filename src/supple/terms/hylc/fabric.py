@@ -1,0 +1,193 @@
+"""Fabrics from files: splines that were fitted to simulated yarns."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from supple.checks import shown
+from supple.materials import Material, Parameter
+
+PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
+"""The splines of two strains in the order in which kernels have them."""
+
+VARIABLE = "SUPPLE_DATA"
+"""Names the folder in which fabrics are looked for by name."""
+
+
+class FabricError(ValueError):
+    """What is wrong in a file of a fabric."""
+
+
+class FabricMembrane(Material):
+    """What a sheet is made of whose energy is that of a fabric, times `stiffness`."""
+
+    __slots__ = ()
+    thin: ClassVar[bool] = True
+    parameters = (
+        Parameter("stiffness", "how many times as stiff as the fabric's file says", above=0, default=1.0),
+    )
+    stiffness: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Fabric:
+    """ψ of six strains: a constant [J/m²], five splines of one strain and nine of two.
+
+    name; density [kg/m²]; scale (5,): what strains are divided by, in the plane and for bending [1/m];
+    layout (56,): of each of the 14 splines, where it begins in `table`, how many knots it has along its first
+    and its last strain, and where its values begin; table: knots, and at each the value and the derivatives.
+    """
+
+    name: str
+    density: float
+    scale: np.ndarray
+    constant: float
+    layout: np.ndarray
+    table: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"Fabric({self.name!r}, {self.density:.4g} kg/m²)"
+
+
+def load_fabric(file: str | Path) -> Fabric:
+    """A fabric by the path of its file, or by name, such as "basket1", from the folder $SUPPLE_DATA or its
+    folder `hylc/materials`."""
+    path = _found(file)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as mistake:
+        raise FabricError(f"{path} cannot be read as JSON: {mistake}") from None
+    try:
+        return fabric_of(data, path.stem)
+    except FabricError as mistake:
+        raise FabricError(f"{path} is not a fabric: {mistake}") from None
+
+
+def _found(file: str | Path) -> Path:
+    given = Path(os.path.expandvars(file))
+    if given.suffix or given.exists():
+        if not given.is_file():
+            raise FabricError(f"there is no file {given}")
+        return given
+    folder = os.environ.get(VARIABLE)
+    places = [Path(folder) / sub / f"{given}.json" for sub in ("", "hylc/materials")] if folder else []
+    for place in places:
+        if place.is_file():
+            return place
+    where = f"in the folder {folder}" if folder else f"since the variable {VARIABLE} names no folder"
+    raise FabricError(
+        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {VARIABLE} to the "
+        f"folder that has {given}.json"
+    )
+
+
+def fabric_of(data: Any, name: str) -> Fabric:
+    """From the contents of a file; a FabricError says what is wrong in it."""
+    coefficients = _part(data, "coeffs", dict)
+    scale = _numbers(_part(data, "strain scale", list), "strain scale", 5)
+    if not (scale > 0).all():
+        raise FabricError(f"strain scale must be positive, got {shown(scale)}")
+    density = float(_numbers(_part(data, "density"), "density", 1)[0])
+    if density <= 0:
+        raise FabricError(f"density must be positive [kg/m²], got {shown(density)}")
+    single = {str(_part(s, "k", int)): s for s in _part(coefficients, "1D", list)}
+    double = {f"{_part(s, 'k0', int)}{_part(s, 'k1', int)}": s for s in _part(coefficients, "2D", list)}
+    _refuse_missing("1D", single, tuple("01234"))
+    _refuse_missing("2D", double, PAIRS)
+    layout, table, size = [], [], 0
+    for part in [_single(single[k], f"1D spline {k}") for k in "01234"] + [
+        _double(double[pair], f"2D spline {pair}") for pair in PAIRS
+    ]:
+        knots = sum(part.counts)
+        layout.append([size, part.counts[0], part.counts[-1], size + knots])
+        table.append(part.numbers)
+        size += len(part.numbers)
+    return Fabric(
+        name,
+        density,
+        scale,
+        float(_numbers(_part(coefficients, "const"), "const", 1)[0]),
+        np.array(layout, np.int64).ravel(),
+        np.concatenate(table),
+    )
+
+
+@dataclass(frozen=True)
+class _Spline:
+    """counts: of knots along each strain; numbers: the knots, and what is known at each."""
+
+    counts: tuple[int, ...]
+    numbers: np.ndarray
+
+
+def _single(data: dict, where: str) -> _Spline:
+    _refuse_extrapolation(data, where)
+    t = _knots(data, "t", where)
+    p, m = (_numbers(_part(data, key, list, where), f"{key} of {where}", len(t)) for key in "pm")
+    return _Spline((len(t),), np.concatenate([t, np.stack([p, m], axis=1).ravel()]))
+
+
+def _double(data: dict, where: str) -> _Spline:
+    _refuse_extrapolation(data, where)
+    u, v = (_knots(data, key, where) for key in ("tu", "tv"))
+    size = len(u) * len(v)
+    given = dict(data) if "muv" in data else {**data, "muv": [0.0] * size}
+    values = [
+        _numbers(_part(given, key, list, where), f"{key} of {where}", size)
+        for key in ("p", "mu", "mv", "muv")
+    ]
+    return _Spline((len(u), len(v)), np.concatenate([u, v, np.stack(values, axis=1).ravel()]))
+
+
+def _knots(data: dict, key: str, where: str) -> np.ndarray:
+    t = _numbers(_part(data, key, list, where), f"{key} of {where}")
+    if len(t) < 2 or not (np.diff(t) > 0).all():
+        raise FabricError(f"{key} of {where} must be at least two increasing knots, got {shown(t)}")
+    return t
+
+
+def _refuse_extrapolation(data: dict, where: str) -> None:
+    if data.get("ext", 0) != 0:
+        raise FabricError(
+            f"ext of {where} must be 0, which continues the spline linearly, got {data['ext']!r}"
+        )
+
+
+def _refuse_missing(kind: str, found: dict, wanted: tuple[str, ...]) -> None:
+    missing, unknown = [k for k in wanted if k not in found], [k for k in found if k not in wanted]
+    if missing or unknown:
+        raise FabricError(
+            f"the {kind} splines must be those of {', '.join(wanted)}, but "
+            + " and ".join(
+                f"{', '.join(names)} {what}"
+                for names, what in ((missing, "missing"), (unknown, "unknown"))
+                if names
+            )
+        )
+
+
+def _part(data: Any, key: str, kind: Any = object, where: str = "") -> Any:
+    if not isinstance(data, dict) or key not in data:
+        raise FabricError(f"{key!r}{f' of {where}' if where else ''} is missing")
+    if not isinstance(data[key], kind):
+        wanted = {dict: "a table", list: "a list", int: "a whole number"}[kind]
+        raise FabricError(f"{key!r} must be {wanted}, got {shown(data[key])}")
+    return data[key]
+
+
+def _numbers(values: Any, what: str, count: int | None = None) -> np.ndarray:
+    try:
+        numbers = np.atleast_1d(np.array(values, float))
+    except (TypeError, ValueError):
+        raise FabricError(f"{what} must be numbers, got {shown(values)}") from None
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise FabricError(f"{what} must be finite numbers, got {shown(values)}")
+    if count is not None and len(numbers) != count:
+        raise FabricError(f"{what} must have {count} numbers, got {len(numbers)}")
+    return numbers

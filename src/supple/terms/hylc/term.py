@@ -1,0 +1,277 @@
+"""Sheets of a fabric: Σ A ψ(e(x)) over triangles with their neighbours, stencils of six vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, scale, sub
+from supple.kernels import gather, load, physics, select
+from supple.terms.bending import hinges_of
+from supple.terms.constraint import positive_part
+from supple.terms.hylc.densities import data_of, densities
+from supple.terms.hylc.energy import density
+from supple.terms.hylc.fabric import Fabric, FabricMembrane
+from supple.terms.hylc.strains import seen, strain_derivatives, strains
+from supple.terms.parameters import packed, placed
+from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
+
+OTHERS = np.array(
+    [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]
+)
+"""The other corners as seen from each: turned so that a corner of the triangle is corner 0, an apex 3."""
+
+TURNED = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
+"""Corners of the triangle, and its edges, in that order."""
+
+LEAST = 1e-3
+"""Part of its stiffness that a vertex feels in all directions at least."""
+
+
+class FabricRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, 5, lanes): ids of the other corners;
+    offsets (rows, 15, lanes): where they lie at zero displacement, from the visiting one [m]; rest (rows, 9,
+    lanes): shape gradients of two corners [1/m], 1 for each edge with a neighbour, the rest area [m²], and 1
+    where the visiting corner is one of the triangle, 0 where it is an apex; resting (1,): ψ at rest [J/m²];
+    fabric; material: how stiff it is."""
+
+    start: Any
+    others: Any
+    offsets: Any
+    rest: Any
+    resting: Any
+    fabric: Any
+    material: Any
+
+
+@dataclass(frozen=True, eq=False)
+class FabricElasticity(Elemental):
+    """vertices (m, 6), where a missing neighbour's apex is the corner opposite to it; gradients (m, 3, 2) of
+    the shape functions along the threads [1/m]; exists (m, 3): whether there is a neighbour across the edges
+    01, 12 and 20; area (m,) at rest [m²]; positions (n, 3) at zero displacement [m]."""
+
+    vertices: np.ndarray
+    gradients: np.ndarray
+    exists: np.ndarray
+    area: np.ndarray
+    positions: np.ndarray
+    fabric: Fabric
+    material: FabricMembrane = field(default_factory=FabricMembrane)
+
+    name: ClassVar[str] = "fabric triangles"
+
+    @classmethod
+    def from_mesh(
+        cls,
+        uv: np.ndarray,
+        triangles: np.ndarray,
+        fabric: Fabric,
+        positions: np.ndarray,
+        material: Any = None,
+    ) -> Self:
+        """uv (m, 3, 2) [m]: where the corners of the triangles lie in the fabric, u along its first threads;
+        triangles (m, 3) of vertices at positions (n, 3) [m] at zero displacement."""
+        edges = uv[:, 1:] - uv[:, :1]
+        twice = np.linalg.det(edges)
+        if not (twice > 0).all():
+            raise ValueError(
+                f"{int((~(twice > 0)).sum())} triangles are flat or upside down in the fabric, for example "
+                f"{int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates must be counter-clockwise [m]"
+            )
+        others = np.linalg.inv(edges).transpose(0, 2, 1)
+        gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
+        apexes, exists = _neighbours(triangles)
+        vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
+        return cls(vertices, gradients, exists, 0.5 * twice, positions, fabric, material or FabricMembrane())
+
+    def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
+        if visits.dtype != np.float64:
+            raise ValueError(
+                "fabrics need precision 'float64', since curvatures are differences of nearly equal numbers; "
+                f"got {visits.dtype.name!r}"
+            )
+        element, slot = visits.element, visits.slot
+        stencil, turned = self.vertices[element], TURNED[slot]
+        ids = np.take_along_axis(stencil, OTHERS[slot], axis=1)
+        own = stencil[np.arange(len(slot)), slot]
+        offsets = self.positions[ids] - self.positions[own][:, None]
+        gradients = np.take_along_axis(self.gradients[element], turned[:, 1:, None], axis=1)
+        rest = [
+            gradients.reshape(len(slot), 4),
+            np.take_along_axis(self.exists[element], turned, axis=1),
+            self.area[element, None],
+            (slot < 3)[:, None],
+        ]
+        return FabricRows(
+            start,
+            visits.place_ids(ids),
+            visits.place(offsets.reshape(len(slot), 15)),
+            visits.place(np.concatenate(rest, axis=1)),
+            np.array([self.resting], visits.dtype),
+            data_of(self.fabric, visits.dtype),
+            placed(self.material, visits.elements, visits.dtype),
+        )
+
+    @property
+    def resting(self) -> float:
+        """ψ of the flat, unstretched fabric, less its constant [J/m²]."""
+        return float(densities(self.fabric, np.zeros((1, 6)))[0][0]) - self.fabric.constant
+
+    def strains(self, positions: np.ndarray) -> np.ndarray:
+        """(m, 6): e₀ e₁ e₂ L_xx L_xy L_yy for vertices at positions (n, 3)."""
+        return strains(positions[self.vertices], self.gradients, self.exists)
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """A (Jᵀ ψ'' J + Σ ψ'ᵢ ∇²eᵢ), or its positive semi-definite part; the bound has a little more on its
+        diagonal."""
+        x = self.positions[self.vertices] + u[self.vertices, :3]
+        _, slope, curve = densities(self.fabric, strains(x, self.gradients, self.exists), threads)
+        first, second = strain_derivatives(x, self.gradients, self.exists)
+        blocks = np.einsum("esai,est,etbj->eabij", first, curve, first, optimize=True)
+        blocks += np.einsum("es,esabij->eabij", slope, second)
+        blocks *= (self.area * self.material.stiffness)[:, None, None, None, None]
+        if kind == "exact":
+            return blocks
+        blocks = positive_part(blocks)
+        if kind == "bound":
+            for k in range(6):
+                size = np.trace(blocks[:, k, k], axis1=1, axis2=2)
+                blocks[:, k, k] += (LEAST * size)[:, None, None] * np.eye(3)
+        return blocks
+
+
+def _neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Apexes (m, 3) across the edges 01, 12 and 20, and whether there are any; the opposite corner where
+    not."""
+    vertices, owners = hinges_of(triangles)
+    apexes, exists = triangles[:, [2, 0, 1]].copy(), np.zeros(triangles.shape, bool)
+    for side, apex in ((0, 3), (1, 2)):
+        start = vertices[:, side]
+        owner = owners[:, side]
+        edge = np.argmax(triangles[owner] == start[:, None], axis=1)
+        apexes[owner, edge], exists[owner, edge] = vertices[:, apex], True
+    return apexes, exists
+
+
+@physics
+def _point(rows, row, u, ui, k):
+    """Corner k of the others, from the visiting one."""
+    d, o = sub(gather(u, rows.others, row, k), ui), rows.offsets
+    return (
+        load(o, row, 3 * k) + d[0],
+        load(o, row, 3 * k + 1) + d[1],
+        load(o, row, 3 * k + 2) + d[2],
+    )
+
+
+@physics
+def _chosen(condition, a, b):
+    return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
+
+
+@physics
+def _seen(rows, row, u, ui):
+    """What the visiting corner sees, and whether it is one of the triangle."""
+    a, b, c = _point(rows, row, u, ui, 0), _point(rows, row, u, ui, 1), _point(rows, row, u, ui, 2)
+    d, e = _point(rows, row, u, ui, 3), _point(rows, row, u, ui, 4)
+    rest = rows.rest
+    own = load(rest, row, 8) > 0.5
+    zero = 0.0 * a[0]
+    here = (zero, zero, zero)
+    x = (_chosen(own, here, a), _chosen(own, a, b), _chosen(own, b, c), _chosen(own, c, here), d, e)
+    g, h = (load(rest, row, 0), load(rest, row, 1)), (load(rest, row, 2), load(rest, row, 3))
+    G = ((-(g[0] + h[0]), -(g[1] + h[1])), g, h)
+    return seen(x, G, (load(rest, row, 4), load(rest, row, 5), load(rest, row, 6))), own
+
+
+@physics
+def _stiff_area(rows, row):
+    """The rest area [m²], times how stiff the fabric is."""
+    area = load(rows.rest, row, 7)
+    return area * packed(rows.material, row, area).stiffness
+
+
+@physics
+def _row_bound(fabric, H, i, a, b, c, d, e, f):
+    """Σ |Hᵢⱼ| zⱼ/zᵢ, which is no less than what ψ'' has along strain i."""
+    z = fabric.scale
+    return (
+        abs(H[a]) * z[0] + abs(H[b]) * z[1] + abs(H[c]) * z[2]
+        + abs(H[d]) * z[3] + abs(H[e]) * max(z[3], z[4]) + abs(H[f]) * z[4]
+    ) / (max(z[3], z[4]) if i == 4 else z[i if i < 4 else 4])  # fmt: skip
+
+
+@physics
+def _added(A, w, g):
+    """A + w g gᵀ, symmetric as xx yy zz xy xz yz."""
+    return (
+        A[0] + w * g[0] * g[0],
+        A[1] + w * g[1] * g[1],
+        A[2] + w * g[2] * g[2],
+        A[3] + w * g[0] * g[1],
+        A[4] + w * g[0] * g[2],
+        A[5] + w * g[1] * g[2],
+    )
+
+
+@vertex_force.of(FabricRows)
+def _vertex_force(rows, row, u, ui):
+    """f = -A Σ ψ'ᵢ ∇eᵢ, and A (Σ Dᵢ ∇eᵢ ∇eᵢᵀ + κ I): D bounds ψ'' as a diagonal matrix, κ what is left of the
+    second derivatives of the strains."""
+    sight, own = _seen(rows, row, u, ui)
+    found = density(rows.fabric, sight.strain)
+    area = _stiff_area(rows, row)
+    p, H = found.first, found.second
+    zero = 0.0 * area
+    there = select(own, zero, zero + 1.0)
+    apex, bends = scale(there, sight.at_apex), sight.bends[0]
+    here = select(own, zero + 1.0, zero)
+    J = (
+        scale(here, sight.at_corner[0]),
+        scale(here, sight.at_corner[1]),
+        scale(here, sight.at_corner[2]),
+        add(scale(here, sight.at_corner[3]), scale(bends[0], apex)),
+        add(scale(here, sight.at_corner[4]), scale(bends[1], apex)),
+        add(scale(here, sight.at_corner[5]), scale(bends[2], apex)),
+    )
+    f = add(add(scale(p[0], J[0]), scale(p[1], J[1])), scale(p[2], J[2]))
+    f = add(f, add(add(scale(p[3], J[3]), scale(p[4], J[4])), scale(p[5], J[5])))
+    A = (zero, zero, zero, zero, zero, zero)
+    A = _added(A, _row_bound(rows.fabric, H, 0, 0, 1, 2, 3, 4, 5), J[0])
+    A = _added(A, _row_bound(rows.fabric, H, 1, 1, 6, 7, 8, 9, 10), J[1])
+    A = _added(A, _row_bound(rows.fabric, H, 2, 2, 7, 11, 12, 13, 14), J[2])
+    A = _added(A, _row_bound(rows.fabric, H, 3, 3, 8, 12, 15, 16, 17), J[3])
+    A = _added(A, _row_bound(rows.fabric, H, 4, 4, 9, 13, 16, 18, 19), J[4])
+    A = _added(A, _row_bound(rows.fabric, H, 5, 5, 10, 14, 17, 19, 20), J[5])
+    curved = here * _curved(sight, p) + there * _moment(p, sight.bends[0]) * sight.folds[3]
+    across = curved + LEAST * (A[0] + A[1] + A[2])
+    return scale(-area, f), (
+        area * (A[0] + across),
+        area * (A[1] + across),
+        area * (A[2] + across),
+        area * A[3],
+        area * A[4],
+        area * A[5],
+    )
+
+
+@physics
+def _moment(p, bends):
+    """|ψ_L : G Gᵀ|."""
+    return abs(p[3] * bends[0] + p[4] * bends[1] + p[5] * bends[2])
+
+
+@physics
+def _curved(sight, p):
+    in_plane = abs(p[0]) * sight.curved[0] + abs(p[1]) * sight.curved[1] + abs(p[2]) * sight.curved[2]
+    first = _moment(p, sight.bends[0]) * sight.folds[0]
+    second = _moment(p, sight.bends[1]) * sight.folds[1]
+    return in_plane + 2.0 * (first + second + _moment(p, sight.bends[2]) * sight.folds[2])
+
+
+@energy.of(FabricRows)
+def _energy(rows, row, u, ui):
+    sight, _ = _seen(rows, row, u, ui)
+    return _stiff_area(rows, row) * (density(rows.fabric, sight.strain).value - rows.resting[0])

@@ -1,0 +1,90 @@
+"""Membranes that are strained where they start: cut from flat patterns, or sewn and inflated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, sub
+from supple.kernels import physics, stream
+from supple.terms.elastic import ElasticRows
+from supple.terms.frames import flattened, pattern_frames, pattern_gradients
+from supple.terms.straining import from_rest, from_start
+from supple.terms.term import Visits, others_first
+from supple.terms.triangle import TriangleElasticity, TriangleRows, in_plane, refuse_unsuited
+
+
+class PatternRows(TriangleRows):
+    """Triangles; rest has seven numbers more: how far the others are from where they would be if the triangle
+    lay undeformed at the visiting corner [m], and the volume again, which is the last for all elements."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, eq=False)
+class PatternElasticity(TriangleElasticity):
+    """Σₑ h Aₑ ψ(Fₑ) over triangles whose undeformed shape is a pattern of their own. offsets (m, 3, 3) [m]:
+    where corners are at zero displacement, from where they would be undeformed, but for a translation.
+
+    Patterns lie in the planes that triangles have at zero displacement, turned so that these are stretched
+    only: F = R S with the rotation R taken away, which an isotropic ψ does not see, and with which directions
+    are turned.
+    """
+
+    offsets: np.ndarray
+
+    kind = PatternRows
+
+    @classmethod
+    def from_pattern(
+        cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any, rest: np.ndarray
+    ) -> Self:
+        """points (n, 3) at zero displacement; rest (m, 3, 3): corners of each triangle undeformed [m];
+        thickness [m], a number or one for each triangle."""
+        refuse_unsuited(material)
+        corners, flat = points[triangles], flattened(rest)
+        frames, gradients = pattern_frames(corners, flat), pattern_gradients(flat)
+        undeformed = np.einsum("eij,eaj->eai", frames, flat - flat[:, :1])
+        edges = flat[:, 1:] - flat[:, :1]
+        area = 0.5 * np.abs(np.linalg.det(edges))
+        return cls(
+            np.asarray(triangles, np.int32),
+            np.einsum("eij,eaj->eai", frames, gradients),
+            area * np.asarray(thickness, float),
+            in_plane(material, np.cross(frames[:, :, 0], frames[:, :, 1])),
+            corners - corners[:, :1] - undeformed,
+        )
+
+    def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
+        plain = super().rows(visits, start)
+        element, slot = visits.element, visits.slot
+        apart = self.offsets[element[:, None], others_first(3)[slot]] - self.offsets[element, slot][:, None]
+        further = visits.place(apart.reshape(len(element), 6))
+        together = np.concatenate([plain.rest, further, plain.rest[:, -1:]], axis=1)
+        return plain._replace(rest=together)
+
+    def displaced(self, u: np.ndarray) -> np.ndarray:
+        return super().displaced(u) + self.offsets
+
+
+@physics
+def _offsets(rows, row):
+    r = rows.rest
+    return (
+        (stream(r, row, 7), stream(r, row, 8), stream(r, row, 9)),
+        (stream(r, row, 10), stream(r, row, 11), stream(r, row, 12)),
+    )
+
+
+@from_rest.of(PatternRows)
+def _from_rest(rows, row, x):
+    a, b = _offsets(rows, row)
+    return x[0], add(x[1], a), add(x[2], b)
+
+
+@from_start.of(PatternRows)
+def _from_start(rows, row, x):
+    a, b = _offsets(rows, row)
+    return x[0], sub(x[1], a), sub(x[2], b)

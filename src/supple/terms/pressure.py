@@ -1,0 +1,110 @@
+"""Pressure inside a surface: the energy -p V of the volume that it encloses.
+
+V = 1/6 Σ xₐ · (x_b × x_c) over the triangles, about any point, which matters by a constant only where the
+surface is closed or pinned along its edges. There ∂V/∂xₐ = Σ n A/3, a third of the area vectors around a
+vertex, so p ∂V/∂xₐ has a potential, though it follows the surface as it turns. The Hessian is symmetric, has
+no blocks on the diagonal and is not definite: what resists is the membrane, not the pressure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, cross, dot, sub
+from supple.kernels import gather, load, physics
+from supple.terms.term import Elemental, Elements, Visits, energy, others_first, vertex_force
+
+
+class PressureRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, 2, lanes): ids of the other corners;
+    places (rows, 9, lanes): where the three corners are at zero displacement, from the middle of the surface
+    [m]; pressure (rows, 1, lanes) [Pa]."""
+
+    start: Any
+    others: Any
+    places: Any
+    pressure: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Pressure(Elemental):
+    """-p V over triangles vertices (m, 3), counter-clockwise seen from outside; pressure (m,) [Pa]; positions
+    (n, 3) [m] of all vertices at zero displacement; middle (3,) [m]: the point about which volumes are taken;
+    capacity: m where the pressure varies in time, else None."""
+
+    vertices: np.ndarray
+    pressure: np.ndarray
+    positions: np.ndarray
+    middle: np.ndarray
+    capacity: int | None = None
+
+    name: ClassVar[str] = "pressure"
+    material: ClassVar[None] = None
+    loads: ClassVar[bool] = True
+
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.zeros(len(self.vertices), bool)
+
+    def rows(self, visits: Visits, start: np.ndarray) -> PressureRows:
+        element, slot = visits.element, visits.slot
+        order = np.column_stack([np.arange(3), others_first(3)])[slot]
+        ids = np.take_along_axis(self.vertices[element], order, axis=1)
+        places = (self.positions[ids] - self.middle).reshape(len(element), 9)
+        return PressureRows(
+            start,
+            visits.place_ids(ids[:, 1:]),
+            visits.place(places),
+            visits.place(self.pressure[element, None]),
+        )
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """Kᵃᵇ = p/6 [x_c]ₓ for (a, b, c) in turn and its transpose; nothing where it has to be definite."""
+        blocks = np.zeros((len(self.vertices), 3, 3, 3, 3))
+        if kind != "exact":
+            return blocks
+        x = self.positions[self.vertices] - self.middle + u[self.vertices, :3].astype(float)
+        for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            turn = self.pressure[:, None, None] / 6 * _skew(x[:, c])
+            blocks[:, a, b] += turn
+            blocks[:, b, a] += turn.transpose(0, 2, 1)
+        return blocks
+
+
+def _skew(v: np.ndarray) -> np.ndarray:
+    """[v]ₓ (m, 3, 3): [v]ₓ w = v × w."""
+    x, y, z = v.T
+    zero = np.zeros_like(x)
+    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
+
+
+@physics
+def _place(term, row, corner, u):
+    p, first = term.places, 3 * corner
+    return add((load(p, row, first), load(p, row, first + 1), load(p, row, first + 2)), u)
+
+
+@physics
+def _corners(term, row, u, ui):
+    b, c = gather(u, term.others, row, 0), gather(u, term.others, row, 1)
+    return _place(term, row, 0, ui), _place(term, row, 1, b), _place(term, row, 2, c)
+
+
+@vertex_force.of(PressureRows)
+def _vertex_force(term, row, u, ui):
+    """f = p A n / 3, A = 0: what this leaves out of -∂E/∂x of one triangle adds up to nothing around a vertex
+    inside the surface."""
+    a, b, c = _corners(term, row, u, ui)
+    n = cross(sub(b, a), sub(c, a))
+    p = load(term.pressure, row, 0) / 6.0
+    zero = 0.0 * p
+    return (p * n[0], p * n[1], p * n[2]), (zero, zero, zero, zero, zero, zero)
+
+
+@energy.of(PressureRows)
+def _energy(term, row, u, ui):
+    a, b, c = _corners(term, row, u, ui)
+    return -load(term.pressure, row, 0) / 6.0 * dot(a, cross(b, c))

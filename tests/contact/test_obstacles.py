@@ -1,0 +1,238 @@
+"""Bodies on, between and beside obstacles, with answers that are known."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import supple
+from supple.solvers import SOLVERS
+
+YOUNG, DENSITY = 1e5, 1000.0
+ABLE = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd")]
+"""Solvers that find equilibria with obstacles to a small imbalance: the others bend forces, or refuse."""
+
+
+def block_on_plane(cells=2, poisson=0.0, **options):
+    scene = supple.Scene(gravity=(0, -9.81, 0), **options)
+    mesh = supple.block(cells=(cells, cells, cells), size=(1, 1, 1))
+    body = scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=poisson), density=DENSITY)
+    return scene, body
+
+
+def total_force(report):
+    contact = report.contact
+    on_obstacles = np.sum([each.force for each in contact.obstacles], axis=0)
+    return on_obstacles, np.sum(list(contact.bodies.values()), axis=0)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_the_floor_carries_the_weight(precision):
+    scene, _ = block_on_plane(3)
+    scene.add_obstacle(supple.Plane(), name="floor")
+    tolerance = 1e-6 if precision == "float64" else 1e-4
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance, precision=precision)
+    (floor,) = result.report.contact.obstacles
+    weight = result.model.mass.sum() * 9.81
+    assert result.report.ok
+    assert floor.name == "floor"
+    assert floor.contacts == 16
+    assert floor.depth == 0
+    np.testing.assert_allclose(
+        floor.force, (0, -weight, 0), rtol=20 * tolerance, atol=20 * tolerance * weight
+    )
+    sinks = DENSITY * 9.81 / (2 * YOUNG)
+    assert 1 - result.positions[:, 1].max() == pytest.approx(sinks, rel=0.05), "for small strains"
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_all_solvers_agree_on_what_lies_on_a_floor(name):
+    """In a step of time, with friction and a second obstacle."""
+    scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
+    scene.add_obstacle(supple.Plane(), friction=0.3)
+    scene.add_obstacle(supple.Sphere(radius=0.2, centre=(0.5, -0.19, 0.5)), name="bump")
+    with pytest.raises(supple.SceneError, match=r"'solid0' begins inside obstacle 'bump'.* 0.01 m deep"):
+        supple.build_model(scene)
+    scene.obstacles[1] = supple.Obstacle(
+        supple.Sphere(radius=0.2, centre=(0.5, -0.2, 0.5)), None, 0.0, "bump"
+    )
+    limits = {"tolerance": 1e-5, "max_iterations": 400, "frames": 2}
+    *_, frame = supple.simulate(scene, SOLVERS[name](), **limits)
+    *_, reference = supple.simulate(scene, supple.PBNG(acceleration=None), **limits | {"tolerance": 1e-8})
+    assert frame.report.ok
+    assert np.abs(frame.positions - reference.positions).max() < 1e-5
+    on_obstacles, on_bodies = total_force(frame.report)
+    np.testing.assert_allclose(on_obstacles, -on_bodies, rtol=1e-12, atol=1e-9)
+
+
+def test_newton_refuses_with_a_sentence():
+    scene, _ = block_on_plane()
+    scene.add_obstacle(supple.Plane(), name="floor")
+    with pytest.raises(ValueError, match=r"newton cannot keep bodies out of obstacles yet.*'floor'.*pbng"):
+        supple.equilibrium(scene, "newton")
+
+
+def test_a_ball_dropped_loses_its_momentum_to_the_floor():
+    """Σ impulses = change of momentum, step by step."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
+    ball = supple.ball(radius=0.5, resolution=3).translated((0, 0.55, 0))
+    body = scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), velocity=(0.3, -2, 0))
+    scene.add_obstacle(supple.Plane(), friction=0.2)
+    mass, before, touched = supple.build_model(scene).mass, None, 0
+    for frame in supple.simulate(scene, supple.PBNG(), frames=20, tolerance=1e-7):
+        momentum = mass @ frame.velocities
+        if before is not None:
+            impulse = np.array(frame.report.contact.bodies[body.name]) * 0.005
+            np.testing.assert_allclose(momentum - before, impulse, atol=1e-5 * np.abs(before).max())
+        before, touched = momentum, touched + frame.report.contact.contacts
+        assert frame.positions[:, 1].min() >= 0
+    assert touched > 20
+    assert before[1] > -0.95 * 2 * mass.sum(), "some of it is gone"
+
+
+CRITICAL = 0.5
+"""tan 26.565 degrees, but for rounding."""
+
+
+def sliding(mu, frames, precision="float64", **obstacle):
+    """How far a block has come down a slope of 26.565 degrees at every frame, from rest on it. It is in
+    balance there, but for what friction does not carry, before time begins."""
+    angle = np.radians(26.565)
+    gravity = 9.81 * np.array([np.sin(angle), -np.cos(angle), 0])
+    mesh = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1))
+    scene = supple.Scene(gravity=tuple(gravity), quasistatic=False, dt=0.02)
+    scene.add_solid(mesh, supple.Corotated(young=1e6, poisson=0.3), density=1000)
+    scene.add_obstacle(supple.Plane(), friction=mu if mu >= CRITICAL else 0.7)
+    start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
+    scene.obstacles.clear()
+    scene.add_obstacle(supple.Plane(), friction=mu)
+    motion = supple.simulate(
+        scene, supple.PBNG(), start=start, frames=frames, tolerance=1e-7, precision=precision
+    )
+    return (
+        np.array([frame.positions[:, 0].mean() for frame in motion]) - 0.5 - start.displacements[:, 0].mean()
+    )
+
+
+def test_a_block_stays_on_a_slope_that_friction_just_holds():
+    assert np.abs(sliding(0.5, 100)[-1]) < 2e-4, "elastic shear: its weight comes to rest on other vertices"
+    for mu in (0.51, 0.6, 2.0):
+        there = sliding(mu, 60)
+        assert np.ptp(there[20:]) < 1e-6
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3, 0.49])
+def test_a_block_slides_as_friction_lets_it(mu):
+    angle, times = np.radians(26.565), 0.02 * np.arange(1, 101)
+    there = sliding(mu, 100)
+    acceleration = 2 * np.polyfit(times[40:], there[40:], 2)[0]
+    expected = 9.81 * (np.sin(angle) - mu * np.cos(angle))
+    assert acceleration == pytest.approx(expected, rel=1e-3)
+
+
+def test_friction_drags_along_what_lies_on_a_conveyor():
+    """The anchor of what sticks moves with the obstacle."""
+    scene, _ = block_on_plane(2, 0.3)
+    scene.add_obstacle(supple.Plane(), supple.Translate((0.4, 0, 0.2)), friction=0.5)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    bottom = result.positions[np.abs(result.model.rest[:, 1]) < 1e-9]
+    np.testing.assert_allclose(bottom.mean(axis=0), (0.9, 0, 0.7), atol=1e-6)
+
+
+def test_without_friction_nothing_is_dragged_along():
+    scene, _ = block_on_plane(2, 0.3)
+    scene.add_obstacle(supple.Plane(), supple.Translate((0.4, 0, 0.2)))
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    np.testing.assert_allclose(result.positions.mean(axis=0)[[0, 2]], 0.5, atol=1e-6)
+
+
+def test_a_corner_of_a_box_holds_along_three_directions():
+    """Each wall carries its share of a force into the corner."""
+    scene = supple.Scene(gravity=(-1, -2, -3))
+    mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
+    scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.3), density=DENSITY)
+    scene.add_obstacle(supple.Box(size=(4, 4, 4), centre=(2, 2, 2), hollow=True), name="box")
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6)
+    (box,) = result.report.contact.obstacles
+    assert result.report.ok
+    mass = result.model.mass.sum()
+    np.testing.assert_allclose(box.force, mass * np.array([-1, -2, -3]), rtol=1e-4)
+    assert result.positions.min() == pytest.approx(0, abs=1e-15)
+
+
+def test_plates_that_close_squeeze_what_is_between_them():
+    """The opposite forces of two plates, as large as the stress times the area."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
+    scene.add_solid(mesh, supple.LinearElastic(young=YOUNG, poisson=0.0), density=DENSITY)
+    scene.add_obstacle(supple.Plane(), name="below")
+    top = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
+    scene.add_obstacle(top, supple.Translate((0, -0.1, 0)), name="above")
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    forces = {each.name: each.force for each in result.report.contact.obstacles}
+    np.testing.assert_allclose(forces["above"], (0, 0.1 * YOUNG, 0), rtol=1e-5, atol=1)
+    np.testing.assert_allclose(forces["below"], (0, -0.1 * YOUNG, 0), rtol=1e-5, atol=1)
+
+
+def test_variations_see_obstacles_where_they_are_at_their_times():
+    scene = supple.Scene(gravity=(0, 0, 0))
+    mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
+    body = scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.0), density=DENSITY)
+    scene.pin(body.where(lambda X: X[:, 1] <= 0))
+    top = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
+    scene.add_obstacle(top, supple.Translate((0, -0.2, 0)))
+    variations = [supple.Variation(time=time) for time in (0.5, 1.0, 0.0)]
+    heights = [r.positions[:, 1].max() for r in supple.equilibria(scene, variations, supple.PBNG())]
+    np.testing.assert_allclose(heights, [0.9, 0.8, 1.0], atol=1e-12)
+
+
+def test_recording_changes_nothing():
+    """With friction, and with an obstacle that is not flat."""
+    scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
+    scene.add_obstacle(supple.Sphere(radius=1, centre=(0.4, -1, 0.5)), friction=0.3)
+    plain, recorded = (
+        list(
+            supple.simulate(
+                scene, supple.PBNG(), frames=3, max_iterations=25, tolerance=1e-9, history=history
+            )
+        )
+        for history in (False, True)
+    )
+    for one, other in zip(plain, recorded, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+
+
+def test_results_do_not_depend_on_threads():
+    scene, _ = block_on_plane(6, 0.3, quasistatic=False, dt=0.01)
+    scene.add_obstacle(supple.Plane(), friction=0.3)
+    scene.add_obstacle(supple.Sphere(radius=1, centre=(0.5, -1, 0.5)))
+    found = defaultdict(list)
+    for threads in (1, 2):
+        for frame in supple.simulate(scene, supple.PBNG(iterations=10), frames=3, threads=threads):
+            found[frame.index].append(frame.positions)
+    for one, two in found.values():
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("add", "message"),
+    [
+        (lambda scene: scene.add_obstacle("floor"), "needs a shape"),
+        (lambda scene: scene.add_obstacle(supple.Plane(), friction=-1), "friction of an obstacle"),
+        (lambda scene: scene.add_obstacle(supple.Plane(), 3), "A motion must be"),
+        (lambda scene: [scene.add_obstacle(supple.Plane(), name="a") for _ in "ab"], "already an obstacle"),
+    ],
+)
+def test_bad_obstacles_are_refused(add, message):
+    scene, _ = block_on_plane()
+    with pytest.raises(supple.SceneError, match=message):
+        add(scene)
+
+
+def test_a_start_inside_is_named_with_its_depth():
+    scene, _ = block_on_plane()
+    scene.add_obstacle(supple.Plane(point=(0, 0.25, 0)), name="floor")
+    with pytest.raises(
+        supple.SceneError, match=r"'solid0' begins inside obstacle 'floor': 9 of .* 0.25 m deep"
+    ):
+        supple.equilibrium(scene)

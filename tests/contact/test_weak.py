@@ -1,0 +1,78 @@
+"""Bodies against each other, by weak constraints that come and go."""
+
+import numpy as np
+import pytest
+
+import supple
+
+
+def pressed(push=0.1, **options):
+    """Two blocks of different cells, one above the other, pressed together from above."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("weak", **options))
+    elastic = supple.Corotated(young=1e5, poisson=0.0)
+    low = scene.add_solid(supple.block(cells=(3, 3, 3), size=(1, 1, 1)), elastic, name="low")
+    gap = supple.block(cells=(2, 2, 2), size=(1, 1, 1)).translated((0, 1.005, 0))
+    high = scene.add_solid(gap, elastic, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0), axes="y")
+    scene.pin(low.where(lambda X: np.abs(X - (0, 0, 0)).max(axis=1) < 1e-9))
+    down = supple.Translate((0, -push, 0))
+    scene.pin(high.where(lambda X: X[:, 1] > 2), down, axes="y")
+    scene.pin(high.where(lambda X: np.abs(X - (0, 2.005, 0)).max(axis=1) < 1e-9), down)
+    return scene
+
+
+def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
+    """E A/H each, and what the constraints let through, which is little."""
+    scene = pressed()
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, distance=None)
+    met = result.report.met
+    assert result.report.ok
+    assert met.contacts >= 9
+    assert met.depth < 0.01
+    forces = np.array([met.bodies["low"], met.bodies["high"]])
+    assert np.abs(forces.sum(axis=0)).max() < 1e-9 * np.abs(forces).max()
+    held = result.evaluate().reactions
+    above = np.array(held["pin2"].force) + held["pin3"].force
+    np.testing.assert_allclose(above, -forces[1], atol=1e-3 * np.abs(forces).max())
+    squeezed = 0.1 - 0.005 - met.depth
+    assert forces[1, 1] == pytest.approx(1e5 * squeezed / 2, rel=0.2), (
+        "of two blocks of height 1, at vertices"
+    )
+
+
+def test_without_contact_they_pass_through_each_other():
+    scene = pressed()
+    scene.contact = "none"
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-5, distance=None)
+    assert result.report.met is None
+    assert result.positions[64:, 1].min() < result.positions[:64, 1].max() - 0.09
+
+
+def test_a_stack_of_two_stands_on_the_floor():
+    """The lower one carries both, the floor their weight."""
+    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, damping=0.2, contact="weak")
+    elastic = supple.Corotated(young=1e5, poisson=0.3)
+    scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), elastic, density=100, name="low")
+    above = supple.block(cells=(2, 2, 2), size=(0.8, 0.8, 0.8)).translated((0.1, 1.005, 0.1))
+    scene.add_solid(above, elastic, density=100, name="high")
+    scene.add_obstacle(supple.Plane(), friction=0.5, name="floor")
+    *_, frame = supple.simulate(scene, supple.PBNG(iterations=30), frames=60)
+    (floor,), met = frame.report.contact.obstacles, frame.report.met
+    weight, upper = 9.81 * 100 * (1 + 0.8**3), 9.81 * 100 * 0.8**3
+    assert -floor.force[1] == pytest.approx(weight, rel=0.05)
+    assert met.bodies["high"][1] == pytest.approx(upper, rel=0.1)
+    assert met.depth < 0.01
+    assert frame.positions[27:, 1].min() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: supple.Scene(contact="barrier"), "contact must be"),
+        (lambda: supple.Contact(thickness=-1.0), "thickness"),
+        (lambda: supple.build_model(pressed(thickness=0.7)), "must be smaller than the edges"),
+    ],
+)
+def test_bad_options_are_refused(make, message):
+    with pytest.raises(supple.SceneError, match=message):
+        make()

@@ -1,0 +1,43 @@
+"""A fabric of our own in the format of HYLC's files, and where the real ones are."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAIRS = ("01", "02", "03", "04", "12", "13", "14", "23", "24")
+
+
+def hylc(name):
+    """A file of the authors of HYLC, whose licence keeps it out of the package; tests are skipped without."""
+    folder = Path(__file__).parents[2] / "shared" / "hylc"
+    places = [Path(os.environ.get("SUPPLE_DATA", folder)) / "hylc" / name, folder / name]
+    for place in (*places, *(parent / "shared" / "hylc" / name for parent in folder.parents)):
+        if place.is_file():
+            return place
+    pytest.skip(f"needs {name} of HYLC; set SUPPLE_DATA to the folder that has hylc/{name}")
+
+
+def invented(curl=0.0):
+    """Twice as stiff along the first threads, stiffer where it is stretched, with some of every coupling."""
+    t = np.linspace(-0.6, 0.9, 7)
+    single = []
+    for k, stiffness in enumerate((200.0, 20.0, 100.0, 3.0, 2.0)):
+        slope = curl * (k == 3)
+        p = 0.5 * stiffness * t**2 + stiffness * t**3 / 6 + slope * t
+        single.append({"k": k, "t": list(t), "p": list(p), "m": list(stiffness * (t + t**2 / 2) + slope)})
+    u, v = np.linspace(-0.5, 0.8, 5), np.linspace(-0.7, 0.7, 6)
+    double = []
+    for pair in PAIRS:
+        U, V = np.meshgrid(u, v)
+        c = 10.0 if pair in ("01", "02", "12") else 1.0
+        p, mu, mv, muv = c * U**2 * V, 2 * c * U * V, c * U**2, 2 * c * U
+        grids = {key: list(grid.ravel()) for key, grid in (("p", p), ("mu", mu), ("mv", mv), ("muv", muv))}
+        double.append({"k0": int(pair[0]), "k1": int(pair[1]), "tu": list(u), "tv": list(v), **grids})
+    return {
+        "density": 0.3,
+        "strain scale": [1.0, 0.75, 0.8, 150.0, 120.0],
+        "strain shift": [1, 0, 1, 0, 0],
+        "coeffs": {"const": 0.01, "1D": single, "2D": double},
+    }

@@ -1,0 +1,80 @@
+"""Measured materials: what their sources say of them, from Python, scene files and the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from typer.testing import CliRunner
+
+import supple
+from supple.cli import app
+from supple.materials import MEASURED, stress
+from supple.scene import load_scene
+
+
+def pulled(kind, stretch):
+    """Nominal stress [Pa] at a stretch along x, with sides that are free."""
+
+    def at(side):
+        return stress(kind, (stretch, 0.0, 0.0, 0.0, side, 0.0, 0.0, 0.0, side))
+
+    side = brentq(lambda s: at(s)[4], 0.5 * stretch**-0.5, 1.5)
+    return at(side)[0]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_each_is_a_material_with_a_source_that_is_sound_at_rest(name):
+    entry = MEASURED[name]
+    made = supple.measured(name)
+    assert isinstance(made, entry.kind)
+    assert made.findings() == []
+    assert 100 < supple.measured_density(name) < 2000
+    assert any(year in entry.source for year in ("19", "20", "technical bulletin"))
+
+
+@pytest.mark.parametrize(
+    ("name", "psi"),
+    [("ecoflex_0030", 10), ("ecoflex_0050", 12), ("dragon_skin_10", 22), ("dragon_skin_30", 86)],
+)
+def test_silicones_have_the_stress_of_their_datasheet_at_twice_their_length(name, psi):
+    assert pulled(supple.measured(name), 2.0) == pytest.approx(psi * 6894.757, rel=0.02)
+
+
+@pytest.mark.parametrize(("stretch", "megapascals"), [(1.61, 0.41), (2.17, 0.58), (4.03, 1.21), (6.16, 2.67)])
+def test_treloars_rubber_is_about_what_he_measured(stretch, megapascals):
+    """Against his uniaxial data of 1944 as Steinmann et al. 2012 have them."""
+    assert pulled(supple.measured("rubber_treloar"), stretch) == pytest.approx(1e6 * megapascals, rel=0.15)
+
+
+def test_parameters_may_be_changed_and_names_mistaken():
+    assert supple.measured("artery_media", fibre=(0, 0, 1)).fibre == (0, 0, 1)
+    with pytest.raises(ValueError, match=r"no measured material 'ecoflex_0031'; .*ecoflex_0030"):
+        supple.measured("ecoflex_0031")
+
+
+SCENE = """
+[[solid]]
+mesh = { block = { cells = [1, 1, 1] } }
+material = { measured = { name = "dragon_skin_30" } }
+[[pin]]
+where = { side = "x-" }
+"""
+
+
+def test_a_scene_file_and_the_list(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE, encoding="utf-8")
+    assert load_scene(path).scene.bodies[0].material == supple.measured("dragon_skin_30")
+    path.write_text(SCENE.replace("dragon_skin_30", "dragon"), encoding="utf-8")
+    with pytest.raises(supple.SceneFileError, match=r"measured\.name"):
+        load_scene(path)
+    listed = json.loads(CliRunner().invoke(app, ["list", "measured", "--json"]).stdout)["measured"]
+    assert [entry["name"] for entry in listed] == list(MEASURED)
+    assert "Holzapfel" in next(e for e in listed if e["name"] == "artery_media")["description"]
+
+
+def test_rubber_keeps_its_volume_nearly():
+    kind = supple.measured("rubber_treloar")
+    P = np.array(stress(kind, (1.001, 0, 0, 0, 1.001, 0, 0, 0, 1.001)))
+    assert P[0] == pytest.approx(kind.bulk * 0.003, rel=0.01)

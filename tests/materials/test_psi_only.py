@@ -1,0 +1,265 @@
+"""Materials of which only ψ is written: their derivatives, what they refuse, and what they say."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from problems import cantilever, deformations, flat, material, matrix, rotations, twisted
+from twins import TWINS, Corotated, LinearElastic, NeoHookean, StretchedCorotated
+
+import supple
+from supple import Direction, Material, Pa
+from supple.algebra.matrix3 import dot, matvec
+from supple.kernels.identity import identity
+from supple.materials import Isotropic, psi, shear_modulus, stress, stress_differential, traction
+from supple.materials.derived.tracing import TraceError
+
+YOUNG, POISSON = 1e3, 0.3
+
+
+def twin_of(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if name == "linear_elastic" else "error")
+        return TWINS[name](young=YOUNG, poisson=POISSON)
+
+
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("inverted", [False, True])
+def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
+    one, other = material(name), twin_of(name)
+    if inverted and one.barrier:
+        pytest.skip("it cannot be inverted")
+    g = (0.3, -0.7, 0.4)
+    for F, D in zip(deformations(8, inverted=inverted), rotations(8, seed=4), strict=True):
+        for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),)), (traction, (g,))):
+            found, expected = (np.array(function(kind, flat(F), *given)) for kind in (other, one))
+            np.testing.assert_allclose(found, expected, atol=1e-11 * YOUNG * np.linalg.norm(F) ** 2)
+    assert shear_modulus(other) == pytest.approx(one.mu, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_what_is_found_out_is_what_formulas_declare(name):
+    kind, twin = type(material(name)), TWINS[name]
+    assert (twin.barrier, twin.objective) == (kind.barrier, kind.objective)
+    assert twin.isotropic == (kind.isotropic and kind.objective)
+
+
+def test_stretches_give_the_same_as_invariants():
+    one, other = (kind(young=YOUNG, poisson=POISSON) for kind in (Corotated, StretchedCorotated))
+    for F, D in zip(deformations(8), rotations(8, seed=4), strict=True):
+        for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),))):
+            found, expected = (np.array(function(kind, flat(F), *given)) for kind in (other, one))
+            np.testing.assert_allclose(found, expected, atol=1e-8 * YOUNG)
+
+
+@pytest.mark.parametrize(
+    "values", [(1, 1, 1), (1.3, 1.3, 0.8), (1.3, 1.3 + 1e-9, 0.8), (1.2, 1.2 - 1e-5, 1.2 + 1e-5)]
+)
+def test_stretches_may_agree_or_nearly_so(values):
+    kind = material("ogden")
+    F, h = np.diag(np.array(values, float)), 1e-5
+    for D in rotations(4, seed=4):
+        slope = np.array(stress(kind, flat(F + h * D))) - np.array(stress(kind, flat(F - h * D)))
+        found = stress_differential(kind, flat(F), flat(D))
+        np.testing.assert_allclose(found, slope / (2 * h), atol=1e-6 * YOUNG)
+
+
+def test_pbng_finds_what_it_finds_with_formulas():
+    """A block, twisted far: the same rest, in about as many sweeps."""
+    results = {}
+    for kind in (material("neo_hookean"), NeoHookean(young=YOUNG, poisson=POISSON)):
+        scene = twisted(kind, cells=3)
+        sweeps = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+        results[type(kind)] = sweeps
+    one, other = results.values()
+    np.testing.assert_allclose(one.positions, other.positions, atol=1e-5)
+    assert other.report.iterations <= 1.5 * one.report.iterations + 5
+
+
+class Gent(Material):
+    """As in the README."""
+
+    mu: Pa
+    kappa: Pa
+    Jm: float = 30.0
+
+    def psi(self, I1, J):
+        stretch = -0.5 * self.mu * self.Jm * math.log(1 - (I1 - 3) / self.Jm)
+        return stretch - self.mu * math.log(J) + 0.5 * self.kappa * (J - 1) ** 2
+
+
+SOLVERS = ["descent", "newton", "gpbd", "xpbd", "bpxpbd", "pbd"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solvers_take_a_material_of_which_only_psi_is_written(solver):
+    """Against PBNG: those that reach the rest are there, the others have come closer to it."""
+    scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
+    rest = supple.build_model(scene).rest
+    expected = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).positions
+    found = supple.equilibrium(scene, solver, tolerance=1e-7, max_iterations=300).positions
+    error, way = np.abs(found - expected).max(), np.abs(rest - expected).max()
+    assert way > 0.01
+    assert error < {"descent": 1e-4, "newton": 1e-4, "pbd": 1.0}.get(solver, 0.6) * way
+
+
+def test_a_solve_in_float32_agrees():
+    scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
+    fine, coarse = (
+        supple.equilibrium(scene, supple.PBNG(), tolerance=1e-4, precision=p) for p in ("float64", "float32")
+    )
+    np.testing.assert_allclose(fine.positions, coarse.positions, atol=1e-3)
+
+
+def test_annotations_declare_parameters():
+    assert [(p.name, p.unit, p.kind, p.default) for p in Gent.parameters] == [
+        ("mu", "Pa", "scalar", None),
+        ("kappa", "Pa", "scalar", None),
+        ("Jm", "", "scalar", 30.0),
+    ]
+    assert Gent(mu=1.0, kappa=2.0).Jm == 30.0
+    with pytest.raises(ValueError, match="mu must be positive"):
+        Gent(mu=-1.0, kappa=2.0)
+
+    class Corded(Gent):
+        fibre: "Direction"
+
+        def psi(self, F):
+            d = matvec(F, self.fibre)
+            return 0.5 * self.mu * (dot(d, d) - 1) ** 2 + self.mu * sum(x * x for x in F)
+
+    assert [p.name for p in Corded.parameters] == ["mu", "kappa", "Jm", "fibre"]
+    with pytest.warns(UserWarning, match="not free of stress at rest"):
+        kind = Corded(mu=1.0, kappa=1.0, fibre=(0, 0, 2))
+    assert kind.fibre == (0, 0, 1)
+    assert not Corded.isotropic
+    assert Corded.objective
+    assert not Corded.barrier
+
+
+class Unturned(Material):
+    mu: Pa
+
+    def psi(self, F):
+        return self.mu * sum((x - e) ** 2 for x, e in zip(F, (1, 0, 0, 0, 1, 0, 0, 0, 1), strict=True))
+
+
+class Stressed(Material):
+    mu: Pa
+
+    def psi(self, I1):
+        return self.mu * (I1 - 3)
+
+
+class Infinite(Material):
+    mu: Pa
+
+    def psi(self, I1, J):
+        return self.mu * math.log(I1 - 4)
+
+
+class Kinked(Material):
+    mu: Pa
+
+    def psi(self, I1, J):
+        return self.mu * math.sqrt(I1 - 3)
+
+
+class Doubled(Isotropic):
+    def psi(self, I1, J):
+        return self.mu * (I1 - 3 - 2 * (J - 1)) + (self.lam + self.mu) * (J - 1) ** 2
+
+
+class Soft(Material):
+    mu: Pa
+
+    def psi(self, J):
+        return self.mu * (J - 1) ** 2
+
+
+class Lopsided(Material):
+    mu: Pa
+
+    def psi(self, stretches):
+        x, y, z = stretches
+        return self.mu * ((x - 1) ** 2 + 2 * (y - 1) ** 2 + (z - 1) ** 2)
+
+
+WRONG = [
+    (Unturned, "changes when the body turns"),
+    (Stressed, "not free of stress at rest: there are 2e.05 Pa"),
+    (Infinite, "not a finite number at rest"),
+    (Kinked, "no derivatives at rest"),
+    (Doubled, "behaves as with E = 2e.05 Pa and ν = 0.3, not as with its own E = 1e.05 Pa"),
+    (Soft, "not stable at rest"),
+    (Lopsided, "not symmetric"),
+]
+
+
+@pytest.mark.parametrize(("kind", "sentence"), WRONG)
+def test_an_energy_that_cannot_be_right_is_told(kind, sentence):
+    with pytest.warns(UserWarning, match=sentence):
+        made = kind.example()
+    scene = cantilever(made, cells=1)
+    assert any(sentence.split(":")[0] in told for told in supple.inspect(scene)["bodies"][0]["findings"]) or (
+        kind is Doubled and supple.inspect(scene)["bodies"][0]["findings"]
+    )
+
+
+def test_a_good_one_is_not(recwarn):
+    assert Gent(mu=1e3, kappa=np.full(4, 2e3)).findings() == []
+    assert not recwarn.list
+
+
+def density(**functions):
+    return type("Wrong", (Material,), {"__annotations__": {"mu": Pa}, **functions})
+
+
+@pytest.mark.parametrize(
+    ("psi", "sentence"),
+    [
+        (lambda self, I1: self.mu if I1 > 3 else 0.0, "cannot decide an `if`.*supple.select"),
+        (lambda self, I1: math.sin(I1), "psi of Wrong cannot be differentiated.*is not a float"),
+        (lambda self, I1: self.mu, "does not depend on I1"),
+        (lambda self, I1: "text", "numbers were expected, got 'text'"),
+        (lambda self, I1: None, "numbers were expected, got None"),
+    ],
+)
+def test_what_cannot_be_differentiated_is_refused(psi, sentence):
+    with pytest.raises(TraceError, match=sentence):
+        density(psi=psi)(mu=1.0)
+
+
+@pytest.mark.parametrize("psi", [lambda self: 0.0, lambda self, I4: 0.0, lambda self, F, J: 0.0])
+def test_a_function_of_anything_else_is_refused_when_the_class_is_made(psi):
+    with pytest.raises(TraceError, match="psi is a function of F, of stretches, or of some of I1, I2 and J"):
+        density(psi=psi)
+
+
+def own(factor):
+    class Own(Material):
+        mu: Pa
+
+        def psi(self, I1, J):
+            return 0.5 * self.mu * (I1 - 3 - 2 * math.log(J)) + factor * self.mu * (J - 1) ** 2
+
+    return Own
+
+
+def test_kernels_are_kept_by_what_psi_computes():
+    """Classes that compute the same share kernels on disk, in every process; others do not."""
+    assert identity(own(1.5)) == identity(own(1.5))
+    assert identity(own(1.5)) != identity(own(2.5))
+
+
+def test_matrices_of_derived_materials_are_symmetric_in_python_too():
+    kind = Gent(mu=1e3, kappa=2e3)
+    for F in deformations(3):
+        cauchy = matrix(stress(kind, flat(F))) @ F.T
+        np.testing.assert_allclose(cauchy, cauchy.T, atol=1e-9 * 1e3)
+
+
+def test_linear_elasticity_of_ones_own_is_told_to_be_for_small_rotations():
+    with pytest.warns(UserWarning, match="changes when the body turns"):
+        LinearElastic(young=1e3, poisson=0.3)

@@ -1,0 +1,152 @@
+"""Surfaces for cloth: generated ones, what is wrong with others, and their rest shapes."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.meshes.closest import closest_in_body
+from supple.meshes.edges import Edges
+from supple.meshes.sheets import PATTERNS, SHEETS
+from supple.meshes.sound import problems, rest_corners
+
+MADE = {
+    "sheet": {"cells": (5, 4), "size": (1, 2)},
+    "disc": {"radius": 0.3, "resolution": 4},
+    "tube": {"radius": 0.2, "length": 0.7, "cells": (8, 5)},
+    "sphere": {"radius": 2.0, "resolution": 3},
+    "pillow": {"cells": 6, "size": (1, 2)},
+}
+
+
+@pytest.mark.parametrize("kind", SHEETS)
+def test_generated_surfaces_are_sound(kind):
+    mesh = getattr(supple, kind)(**MADE[kind])
+    assert list(problems(mesh)) == []
+    assert mesh.n_components == 1
+    vertices, triangles = SHEETS[kind](**MADE[kind])
+    assert mesh.n_triangles == triangles
+    assert mesh.n_vertices == vertices or kind == "pillow"
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("plane", ["xy", "xz", "zy"])
+def test_sheets_lie_in_their_plane_with_coordinates_as_uv(pattern, plane):
+    mesh = supple.sheet((4, 3), (2, 1), pattern, plane, origin=(1, 2, 3))
+    first, second = ("xyz".index(axis) for axis in plane)
+    assert mesh.area == pytest.approx(2)
+    np.testing.assert_allclose(mesh.points.min(axis=0), (1, 2, 3))
+    corners = mesh.points[mesh.triangles] - (1, 2, 3)
+    np.testing.assert_allclose(mesh.uv, corners[..., [first, second]], atol=1e-12)
+    normal = np.cross(np.eye(3)[first], np.eye(3)[second])
+    np.testing.assert_allclose(mesh.area_vectors.sum(axis=0), 2 * normal, atol=1e-12)
+    np.testing.assert_allclose(mesh.field("u"), np.tile(np.eye(3)[first], (mesh.n_triangles, 1)), atol=1e-12)
+
+
+def test_equilateral_sheets_are_so_inside():
+    mesh = supple.sheet(20, (1, 20 * np.sqrt(0.75) / 20), "equilateral")
+    assert np.quantile(mesh.quality, 0.2) > 0.999
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_tubes_and_spheres_have_their_size_and_outside(pattern):
+    tube = supple.tube(0.5, 2.0, (64, 20), pattern)
+    assert tube.area == pytest.approx(2 * np.pi, rel=2e-3)
+    middle = tube.points[tube.triangles].mean(axis=1) * [0, 1, 1]
+    assert (np.einsum("ij,ij->i", middle, tube.area_vectors) > 0).all()
+    edges = Edges(tube.triangles)
+    assert (edges.counts == 1).sum() == 2 * 64
+    ball = supple.sphere(0.5, 12)
+    assert ball.enclosed_volume == pytest.approx(np.pi / 6, rel=0.01)
+    ball.refuse_open()
+
+
+def test_tubes_unroll_isometrically():
+    tube = supple.tube(0.5, 1.0, (48, 12))
+    corners = rest_corners(tube, "uv")
+    side = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
+    now = tube.points[tube.triangles]
+    np.testing.assert_allclose(np.linalg.norm(now - np.roll(now, 1, axis=1), axis=2), side, rtol=2e-3)
+
+
+POINTS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0.5, 0.5, 1]], float)
+SHEET = [[0, 1, 2], [0, 2, 3]]
+WRONG = {
+    "non-manifold": (POINTS, [*SHEET, [0, 2, 4]], "not manifold: 3 triangles meet"),
+    "flipped": (POINTS[:4], [[0, 1, 2], [0, 3, 2]], "opposite orientation: triangles 0 and 1"),
+    "degenerate": ([*POINTS[:4], [2, 0, 0]], [*SHEET, [1, 0, 4]], "1 of 3 triangles are degenerate: 2"),
+    "twice": (POINTS[:4], [*SHEET, [1, 1, 2]], "use a vertex twice: 2"),
+    "isolated": (POINTS, SHEET, "1 of 5 vertices belong to no triangle: 4"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_cloth_is_said_in_a_sentence(name):
+    points, triangles, sentence = WRONG[name]
+    scene = supple.Scene()
+    with pytest.raises(supple.SceneError, match=sentence):
+        scene.add_cloth(supple.TriMesh(points, triangles), supple.StVK(young=1e5, poisson=0.3))
+    assert not scene.bodies
+
+
+def test_all_that_is_wrong_is_said_at_once():
+    points = [*POINTS, [9, 9, 9]]
+    triangles = [[0, 1, 2], [0, 3, 2], [0, 2, 4], [3, 3, 4]]
+    with pytest.raises(supple.SceneError) as error:
+        supple.Scene().add_cloth(
+            supple.TriMesh(points, triangles),
+            supple.LinearElastic(young=1e5, poisson=0.3),
+            bending=3,
+            density=-1,
+            thickness=np.nan,
+            rest="uv",
+        )
+    for part in (
+        "use a vertex twice",
+        "belong to no triangle",
+        "not manifold",
+        "small rotations only",
+        r"density [kg/m²] of cloth must be greater than 0",
+        r"thickness [m] of cloth must be finite",
+        "no uv",
+        "bending must be for example",
+    ):
+        assert part.lower() in str(error.value).lower()
+
+
+def test_patterns_must_not_fold_over():
+    mesh = supple.sheet(2)
+    flat = mesh.points[:, :2].copy()
+    flat[4] = (1.4, 0.5)
+    with pytest.raises(supple.SceneError, match="turned over in the flat rest shape"):
+        supple.Scene().add_cloth(mesh, supple.StVK(young=1e5, poisson=0.3), rest=flat)
+    mirrored = mesh.points[:, :2] * [-1, 1]
+    supple.Scene().add_cloth(mesh, supple.StVK(young=1e5, poisson=0.3), rest=mirrored)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((3, 2)), "pattern", supple.block(1), [[np.nan, 0]] * 9])
+def test_other_rest_shapes_are_refused(wrong):
+    with pytest.raises(supple.SceneError, match="rest shape must be"):
+        supple.Scene().add_cloth(supple.sheet(2), supple.StVK(young=1e5, poisson=0.3), rest=wrong)
+
+
+def test_closest_points_of_surfaces():
+    mesh = supple.sheet(4)
+    points = np.random.default_rng(0).uniform(-0.2, 1.2, (30, 3))
+    vertices, weights = closest_in_body(points, mesh)
+    found = np.einsum("ka,kai->ki", weights, mesh.points[vertices])
+    np.testing.assert_allclose(found, np.clip(points, 0, 1) * [1, 1, 0], atol=1e-12)
+
+
+def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):
+    mesh = supple.sheet(3).with_data({"fibre": np.tile([1.0, 0, 0], (18, 1))}, {"heat": np.arange(16.0)})
+    turned = mesh.rotated((0, 0, 1), np.pi / 2)
+    np.testing.assert_allclose(turned.cell_data["fibre"], np.tile([0, 1.0, 0], (18, 1)), atol=1e-12)
+    np.testing.assert_allclose(mesh.field("heat"), np.arange(16.0)[mesh.triangles].mean(axis=1))
+    supple.save_mesh(mesh, tmp_path / "sheet.vtu")
+    back = supple.load_surface(tmp_path / "sheet.vtu")
+    np.testing.assert_array_equal(back.triangles, mesh.triangles)
+    np.testing.assert_array_equal(back.cell_data["fibre"], mesh.cell_data["fibre"])
+    np.testing.assert_array_equal(back.point_data["heat"], mesh.point_data["heat"])
+    supple.save_mesh(supple.block(1), tmp_path / "block.vtu")
+    with pytest.raises(supple.MeshError, match="no triangles"):
+        supple.load_surface(tmp_path / "block.vtu")

@@ -1,0 +1,296 @@
+"""Fabrics from data: against the values of their authors, differences, and other solvers; what is refused."""
+
+import copy
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fabrics import hylc, invented
+from lanewise import lanewise_problem
+from problems import model_of, perturbed, rotations, sheet
+from test_elements import free, stepped
+from test_terms import check_forces, net_forces
+
+import supple
+from supple.linear.assembly import Assembly
+from supple.problem import Problem
+from supple.solvers import SOLVERS
+from supple.terms import FabricElasticity
+from supple.terms.hylc.densities import densities
+from supple.terms.hylc.fabric import FabricError, fabric_of
+from supple.terms.hylc.strains import strain_derivatives, strains
+
+FABRICS = ("basket1", "honey1", "rib1", "satin1", "stock1")
+DENSITY = 0.3
+
+
+def fabric(name="invented", **options):
+    return (
+        fabric_of(invented(**options), name)
+        if name == "invented"
+        else supple.load_fabric(hylc(f"materials/{name}.json"))
+    )
+
+
+def shirt(kind=None, cells=3, size=0.05, pinned=(0, 12)):
+    """A square of a fabric, slightly curved where it begins."""
+    points, triangles = sheet(cells)
+    points = size * points
+    term = FabricElasticity.from_mesh(points[triangles][:, :, :2], triangles, kind or fabric(), points)
+    mass = DENSITY * size**2
+    return model_of(points, term, pinned=pinned, gravity=(0, 0, -10 * mass))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return json.loads(hylc("reference.json").read_text())
+
+
+def scaled_error(found, expected, scale):
+    error, size = np.abs(found - expected) * scale, np.abs(expected) * scale
+    axes = tuple(range(1, expected.ndim))
+    return (error.max(axis=axes) / size.max(axis=axes)).max()
+
+
+@pytest.mark.parametrize("name", ["basket", "honey"])
+def test_energies_are_those_of_the_authors(reference, name):
+    kind = fabric(f"{name}1")
+    samples = [s for s in reference["materials"][name]["samples"] if s["group"] not in ("rest", "flat")]
+    assert len(samples) == 40
+    found = densities(kind, np.array([s["strain"] for s in samples]))
+    psi, slope, curve = (np.array([s[key] for s in samples]) for key in ("psi", "grad", "hess"))
+    z = np.array([*kind.scale[:4], kind.scale[3], kind.scale[4]])
+    np.testing.assert_allclose(found[0], psi, rtol=1e-12)
+    assert scaled_error(found[1], slope, z) < 1e-12
+    assert scaled_error(found[2], curve, z[:, None] * z) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["basket", "honey"])
+def test_flat_states_agree_where_the_authors_are_exact(reference, name):
+    """Their derivatives by L are artefacts there, and ours the limits from both sides."""
+    samples = [s for s in reference["materials"][name]["samples"] if s["group"] in ("rest", "flat")]
+    psi, slope, curve = densities(fabric(f"{name}1"), np.array([s["strain"] for s in samples]))
+    np.testing.assert_allclose(psi, [s["psi"] for s in samples], atol=2e-9)
+    np.testing.assert_allclose(slope[:, :3], [s["grad"][:3] for s in samples], atol=1e-8)
+    inner = [np.array(s["hess"])[:3, :3] for s in samples]
+    np.testing.assert_allclose(curve[:, :3, :3], inner, atol=2e-7)
+
+
+def test_strains_are_those_of_the_authors(reference):
+    for s in reference["strain"]["samples"]:
+        x, uv, exists = np.array(s["x"])[None], np.array(s["uv"]), np.array(s["exists"], bool)[None]
+        others = np.linalg.inv(uv[1:] - uv[:1]).T
+        G = np.concatenate([-others.sum(axis=0, keepdims=True), others])[None]
+        raw = strains(x, G, exists)[0] + [1, 0, 1, 0, 0, 0]
+        np.testing.assert_allclose(raw, s["strain"], rtol=2e-12, atol=5e-12)
+        first, second = strain_derivatives(x, G, exists)
+        expected = np.array(s["jacobian"])
+        np.testing.assert_allclose(
+            first[0].reshape(6, 18) / np.abs(expected).max(axis=1, keepdims=True),
+            expected / np.abs(expected).max(axis=1, keepdims=True), atol=1e-12,
+        )  # fmt: skip
+        if "hessian" in s:
+            found = second[0].transpose(0, 1, 3, 2, 4).reshape(6, 18, 18)
+            np.testing.assert_allclose(found, s["hessian"], atol=1e-12 * np.abs(s["hessian"]).max())
+
+
+@pytest.mark.parametrize("name", ["invented", *FABRICS])
+def test_derivatives_of_densities(name):
+    """At strains within and beyond the knots, but at none of them."""
+    kind = fabric(name)
+    z = np.array([*kind.scale[:4], kind.scale[3], kind.scale[4]])
+    e = np.random.default_rng(0).uniform(-0.5, 1.2, (40, 6)) * z * [1, 1, 1, 0.3, 0.3, 0.3]
+    psi, slope, curve = densities(kind, e)
+    size, h = np.abs(psi).max(), 1e-6
+    for k in range(6):
+        step = np.zeros(6)
+        step[k] = h * z[k]
+        (high, up, _), (low, down, _) = densities(kind, e + step), densities(kind, e - step)
+        np.testing.assert_allclose((high - low) / (2 * h), slope[:, k] * z[k], atol=1e-7 * size)
+        differences = (up - down) / (2 * h) * z
+        smooth = np.abs(differences - curve[:, k] * z[k] * z).max(axis=1) < 1e-4 * np.abs(curve * z).max()
+        assert smooth.mean() > 0.9, "but where a step crosses a knot"
+
+
+def test_a_cylinder_is_bent_along_one_direction():
+    points, triangles = sheet(12)
+    term = FabricElasticity.from_mesh(points[triangles][:, :, :2], triangles, fabric(), points)
+    x, y, _ = points.T
+    k = 0.2
+    towards = np.stack([np.sin(k * x) / k, y, (1 - np.cos(k * x)) / k], axis=1)
+    found = term.strains(towards)[term.exists.all(axis=1)]
+    np.testing.assert_allclose(found, np.tile([0, 0, 0, k, 0, 0], (len(found), 1)), atol=2e-3)
+
+
+def test_forces_are_the_derivative_of_the_energy():
+    check_forces(Problem(shirt(), "float64"), amount=0.002, h=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
+def test_hessians(kind):
+    problem = perturbed(Problem(free(shirt()), "float64"), 0.001)
+    assembly = Assembly(problem)
+    H = assembly.hessian(kind).toarray()
+    np.testing.assert_allclose(H, H.T, atol=1e-9 * np.abs(H).max())
+    if kind != "exact":
+        assert np.linalg.eigvalsh(H)[0] > -1e-9 * np.abs(H).max()
+        return
+    direction, u = np.random.default_rng(2).normal(size=(problem.model.vertices, 3)), problem.u.copy()
+    forces = []
+    for h in (1e-8, -1e-8):
+        problem.u[:-1, :3] = u[:-1, :3] + h * direction
+        forces.append(net_forces(problem))
+    slope = -(forces[0] - forces[1])[assembly.free].ravel() / 2e-8
+    np.testing.assert_allclose(H @ direction[assembly.free].ravel(), slope, atol=1e-6 * np.abs(slope).max())
+
+
+def test_rigid_motions_cost_nothing():
+    model = free(shirt())
+    problem = Problem(model, "float64")
+    problem.positions = model.rest @ rotations(1)[0].T + [1, -2, 3]
+    moved = perturbed(Problem(model, "float64"), 0.001).energy()
+    assert abs(problem.energy()) < 1e-9 * moved
+    assert np.abs(net_forces(problem)).max() < 1e-9
+
+
+def test_pbng_finds_the_step_that_newton_finds():
+    model = shirt()
+    truth = stepped(model, SOLVERS["newton"](), 50, dt=0.005)
+    moved = np.abs(truth - model.rest).max()
+    assert moved > 1e-3
+    found = stepped(model, SOLVERS["pbng"](), 400, dt=0.005)
+    assert np.abs(found - truth).max() < 1e-4 * moved
+
+
+@pytest.mark.parametrize("name", ["invented", *FABRICS])
+@pytest.mark.parametrize("solver", ["descent", "pbng"])
+def test_fabrics_hang(name, solver):
+    """From two corners, flat at the start; some curl."""
+    result = supple.equilibrium(
+        shirt(fabric(name)), solver, precision="float64", tolerance=1e-3, max_iterations=20_000
+    )
+    assert result.report.ok
+    assert -0.09 < result.positions[:, 2].min() < -0.04
+
+
+def test_what_curls_is_not_flat_at_rest():
+    flat, curled = (
+        supple.equilibrium(free_but_held(fabric(curl=c)), precision="float64").positions[:, 2]
+        for c in (0.0, 5.0)
+    )
+    assert np.ptp(flat) < 1e-9
+    assert np.ptp(curled) > 1e-4
+
+
+def free_but_held(kind):
+    model = shirt(kind, pinned=(0, 1, 4))
+    return replace(model, force=0 * model.force)
+
+
+def test_devices_do_the_same():
+    """Lane by lane, as a CUDA thread does it, against packs."""
+    model, found = shirt(), []
+    for problem in (Problem(model, "float64"), lanewise_problem(model, "float64")):
+        problem.set_inertia(0.005, model.rest)
+        problem.positions = model.rest + 0.002 * np.sin(300 * model.rest[:, [1, 0, 1]])
+        problem.begin_step(0.0)
+        supple.PBNG(acceleration="none").begin(problem).advance(5)
+        found.append(problem.positions)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+def test_element_wise_methods_refuse_fabrics():
+    with pytest.raises(ValueError, match=r"xpbd cannot treat fabric triangles: .*pbng, descent, newton can"):
+        stepped(shirt(), SOLVERS["xpbd"](), 1)
+
+
+def test_single_precision_is_refused():
+    with pytest.raises(ValueError, match=r"fabrics need precision 'float64'.*got 'float32'"):
+        Problem(shirt(), "float32")
+
+
+def test_upside_down_uv_is_refused():
+    points, triangles = sheet(2)
+    with pytest.raises(ValueError, match="8 triangles are flat or upside down"):
+        FabricElasticity.from_mesh(points[triangles][:, ::-1, :2], triangles, fabric(), points)
+
+
+def test_fabrics_by_name(tmp_path, monkeypatch):
+    (tmp_path / "linen.json").write_text(json.dumps(invented()))
+    monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
+    assert supple.load_fabric("linen").name == "linen"
+    assert supple.load_fabric(tmp_path / "linen.json").density == DENSITY
+    with pytest.raises(FabricError, match=r"there is no fabric 'silk' in the folder .*silk\.json"):
+        supple.load_fabric("silk")
+    with pytest.raises(FabricError, match="there is no file"):
+        supple.load_fabric(tmp_path / "silk.json")
+
+
+def broken(change):
+    data = copy.deepcopy(invented())
+    change(data)
+    return data
+
+
+MISTAKES = {
+    "'density' is missing": lambda d: d.pop("density"),
+    "density must be positive": lambda d: d.update(density=-1),
+    "strain scale must have 5 numbers, got 3": lambda d: d.update({"strain scale": [1, 1, 1]}),
+    "strain scale must be positive": lambda d: d.update({"strain scale": [1, 1, 1, 0, 1]}),
+    "'coeffs' must be a table": lambda d: d.update(coeffs=[1]),
+    "the 2D splines must be those of .* but 24 missing": lambda d: d["coeffs"]["2D"].pop(),
+    "p of 1D spline 1 must have 7 numbers, got 6": lambda d: d["coeffs"]["1D"][1]["p"].pop(),
+    "t of 1D spline 0 must be at least two increasing knots": lambda d: d["coeffs"]["1D"][0]["t"].reverse(),
+    "mu of 2D spline 01 must be finite": lambda d: d["coeffs"]["2D"][0].update(mu=[float("nan")] * 30),
+    "ext of 1D spline 4 must be 0": lambda d: d["coeffs"]["1D"][4].update(ext=1),
+    "const must be numbers": lambda d: d["coeffs"].update(const="soft"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_broken_files_are_refused(what, tmp_path):
+    path = tmp_path / "torn.json"
+    path.write_text(json.dumps(broken(MISTAKES[what])))
+    with pytest.raises(FabricError, match=f"torn.json is not a fabric: .*{what}"):
+        supple.load_fabric(path)
+
+
+def test_files_that_are_no_json_are_refused(tmp_path):
+    path = tmp_path / "torn.json"
+    path.write_text("{")
+    with pytest.raises(FabricError, match="cannot be read as JSON"):
+        supple.load_fabric(path)
+
+
+def woven_scene(kind, **options):
+    scene = supple.Scene(gravity=(0, 0, -9.81))
+    points, triangles = sheet(3)
+    cloth = scene.add_cloth(supple.TriMesh(0.05 * points, triangles), kind, **options)
+    scene.pin(cloth.where(lambda X: (X[:, 0] == 0) & ((X[:, 1] == 0) | (X[:, 1] > 0.0499))))
+    return scene
+
+
+def test_scenes_have_cloth_of_fabrics():
+    """Each with its own density; two fabrics in a scene are two terms."""
+    scene = woven_scene(fabric())
+    result = supple.equilibrium(scene, precision="float64", tolerance=1e-3)
+    assert result.report.ok
+    assert -0.09 < result.positions[:, 2].min() < -0.04
+    assert scene.bodies[0].density == DENSITY
+    points, triangles = sheet(2)
+    other = scene.add_cloth(supple.TriMesh(0.05 * points + [1, 0, 0], triangles), fabric(curl=1.0))
+    scene.pin(other.where(lambda X: X[:, 0] <= 1))
+    assert [type(term) for term in supple.build_model(scene).terms] == [FabricElasticity] * 2
+    assert "FabricMembrane" in str(supple.inspect(scene))
+
+
+def test_what_a_fabric_cannot_be_is_refused():
+    with pytest.raises(supple.SceneError, match="leave bending out"):
+        woven_scene(fabric(), bending=supple.HingeBending(1e-5))
+    points, triangles = sheet(2)
+    scene = supple.Scene()
+    with pytest.raises(supple.SceneError, match="flat at rest"):
+        scene.add_cloth(supple.TriMesh(points[:, [0, 2, 1]], triangles), fabric())
+    with pytest.raises(supple.SceneError, match="turn the mesh over"):
+        scene.add_cloth(supple.TriMesh(points, triangles[:, ::-1]), fabric())
