@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS, MEMBRANES, Material
+from supple.materials import MATERIALS, MEMBRANES, Material, examples_of
 from supple.model import Model
 from supple.problem import Problem
 from supple.terms import (
@@ -58,7 +58,7 @@ def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any
     as in its examples."""
     kind, given = (MATERIALS | MEMBRANES)[name], {"young": young, "poisson": poisson, **given}
     declared = [parameter.name for parameter in kind.parameters]
-    softer = {p.name: kind.examples()[p.name] * YOUNG / 1e5 for p in kind.parameters if p.unit == "Pa"}
+    softer = {p.name: examples_of(kind)[p.name] * YOUNG / 1e5 for p in kind.parameters if p.unit == "Pa"}
     return kind.example(**softer | {key: value for key, value in given.items() if key in declared})
 
 

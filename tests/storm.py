@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import supple
-from supple.materials import MATERIALS, Isotropic
+from supple.materials import MATERIALS, Isotropic, examples_of
 from supple.solvers import SOLVERS
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
@@ -389,7 +389,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Result.positions_like": (result.positions_like, {"like": "nothing"}),
     }  # fmt: skip
     for kind in MATERIALS.values():
-        table[kind.__name__] = kind, kind.examples()
+        table[kind.__name__] = kind, examples_of(kind)
         if issubclass(kind, Isotropic):
             table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():

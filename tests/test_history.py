@@ -11,6 +11,7 @@ import supple
 from supple import PlasticStVK, State
 from supple.io.bodies import joined
 from supple.io.frames import SavedFrame, read_frame, write_frame
+from supple.materials import by_element
 from supple.problem import Problem
 from supple.scene import build_model
 
@@ -163,7 +164,7 @@ def test_other_values_of_a_parameter_leave_the_history_as_it_is():
     problem = Problem(model, "float64")
     strains = np.random.default_rng(0).standard_normal((model.terms[0].vertices.shape[0], 6))
     problem.state = State(0 * model.rest, 0 * model.rest, {"plastic_strain": strains})
-    problem.set_parameters(0, plastic(young=5e3).by_element(len(strains)))
+    problem.set_parameters(0, by_element(plastic(young=5e3), len(strains)))
     np.testing.assert_array_equal(problem.state.history["plastic_strain"], strains)
     assert problem.model.terms[0].material.young == pytest.approx(5e3)
 

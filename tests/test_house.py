@@ -46,6 +46,7 @@ KERNEL_MARKS = {
     "generic_passage",
     "ordered",
     "chosen_by_type",
+    "maker",
     "of",
     "njit",
     "intrinsic",

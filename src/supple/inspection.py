@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from supple.checks import whole_number
-from supple.materials import Material, Parameter, is_per_element, material_name
+from supple.materials import Material, Parameter, findings, is_per_element, material_name
 from supple.model import Model
 from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
@@ -101,7 +101,7 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
-        "findings": body.material.findings(),
+        "findings": findings(body.material),
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),

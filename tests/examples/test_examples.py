@@ -87,6 +87,15 @@ def render_surface(folder: Path) -> None:
     assert final.bounds[0, 1] < -0.105  # it hangs lower than it was made
 
 
+def fit_rubber(folder):
+    """Ogden's moduli are found again, from what they were fitted to [MPa]."""
+    fits = example("fit_rubber").main(folder)
+    assert fits["Ogden"].mu1 == pytest.approx(0.63, rel=0.15)
+    assert fits["Ogden"].mu2 == pytest.approx(0.0012, rel=0.3)
+    assert fits["Gent"].limit == pytest.approx(97, rel=0.1)
+    assert (folder / "rubber.png").stat().st_size > 10_000
+
+
 CHECKS = (
     twist_equilibrium,
     hanging_blocks,
@@ -97,6 +106,7 @@ CHECKS = (
     robot_loop,
     sticky_blocks,
     render_surface,
+    fit_rubber,
 )
 
 

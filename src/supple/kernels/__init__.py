@@ -34,6 +34,7 @@ from supple.kernels.compile import (
     passage,
     physics,
 )
+from supple.kernels.cube_root import inverse_cube_root
 from supple.kernels.driving import do, each_item, take_part
 from supple.kernels.keeping import cache_directory
 from supple.kernels.numbers import (
@@ -47,7 +48,6 @@ from supple.kernels.numbers import (
 from supple.kernels.pack import (
     PackType,
     all_lanes,
-    inverse_cube_root,
     lane_sum,
     lanes_of,
     pack_like,

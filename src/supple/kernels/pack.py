@@ -21,12 +21,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, overload, register_model
 
-from supple.kernels.transcendental import (
-    positive_only,
-    vector_exp,
-    vector_inverse_cube_root,
-    vector_log,
-)
+from supple.kernels.transcendental import vector_exp, vector_log
 
 PACK_BYTES = 64
 """Size of a pack: one AVX-512 register, two AVX2 ones, four NEON ones."""
@@ -108,7 +103,7 @@ def common_pack(arguments: tuple[types.Type, ...]) -> PackType | None:
     return packs.pop()
 
 
-def _register(function: Callable, arity: int, build: Callable, to_mask: bool = False) -> None:
+def register(function: Callable, arity: int, build: Callable, to_mask: bool = False) -> None:
     """Type `function` on packs (numbers are widened by the casts above) and lower it with `build`."""
 
     class PackTemplate(AbstractTemplate):
@@ -133,11 +128,11 @@ def _llvm_call(name: str) -> Callable:
         vector = args[0].type
         if for_cuda(builder) and name in ("log", "exp", "fabs"):
             suffix = "f" if pack.dtype == types.float32 else ""
-            return _scalar_call(builder, f"__nv_{name}{suffix}", *args)
+            return scalar_call(builder, f"__nv_{name}{suffix}", *args)
         if name in ("log", "exp"):
             return (vector_log if name == "log" else vector_exp)(builder, *args)
         if for_cuda(builder) and name == "sqrt" and pack.dtype == types.float32:
-            return _scalar_call(builder, "llvm.nvvm.sqrt.approx.ftz.f", *args)
+            return scalar_call(builder, "llvm.nvvm.sqrt.approx.ftz.f", *args)
         suffix = f"v{pack.lanes}f{pack.dtype.bitwidth}"
         function_type = ir.FunctionType(vector, [vector] * len(args))
         function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.{suffix}")
@@ -150,7 +145,7 @@ def for_cuda(builder: Any) -> bool:
     return "nvptx" in (builder.module.triple or "")
 
 
-def _scalar_call(builder: Any, name: str, *values: Any) -> Any:
+def scalar_call(builder: Any, name: str, *values: Any) -> Any:
     """A function of CUDA, where packs have one lane, on their numbers."""
     vector, index = values[0].type, ir.IntType(32)(0)
     scalar = vector.element
@@ -161,48 +156,28 @@ def _scalar_call(builder: Any, name: str, *values: Any) -> Any:
     return builder.insert_element(ir.Constant(vector, ir.Undefined), result, index)
 
 
-def inverse_cube_root(x: Any) -> Any:
-    """x^(-1/3) for x > 0, NaN elsewhere."""
-    return x ** (-1.0 / 3.0) if x > 0.0 else math.nan
-
-
-@overload(inverse_cube_root, jit_options={"forceinline": True})
-def _inverse_cube_root(x):
-    if isinstance(x, types.Float):
-        return lambda x: x ** (-1.0 / 3.0) if x > 0.0 else math.nan
-    return None
-
-
-def _pack_inverse_cube_root(builder: Any, pack: PackType, x: Any) -> Any:
-    if for_cuda(builder):
-        suffix = "f" if pack.dtype == types.float32 else ""
-        return positive_only(builder, x, _scalar_call(builder, f"__nv_rcbrt{suffix}", x))
-    return vector_inverse_cube_root(builder, x)
-
-
 def _divide(builder: Any, pack: PackType, x: Any, y: Any) -> Any:
     if for_cuda(builder) and pack.dtype == types.float32:
-        return _scalar_call(builder, "llvm.nvvm.div.approx.ftz.f", x, y)
+        return scalar_call(builder, "llvm.nvvm.div.approx.ftz.f", x, y)
     return builder.fdiv(x, y, flags=FAST_FLAGS)
 
 
-_register(operator.add, 2, lambda b, pack, x, y: b.fadd(x, y, flags=FAST_FLAGS))
-_register(operator.sub, 2, lambda b, pack, x, y: b.fsub(x, y, flags=FAST_FLAGS))
-_register(operator.mul, 2, lambda b, pack, x, y: b.fmul(x, y, flags=FAST_FLAGS))
-_register(operator.truediv, 2, _divide)
-_register(operator.neg, 1, lambda b, pack, x: b.fsub(ir.Constant(x.type, [-0.0] * pack.lanes), x))
+register(operator.add, 2, lambda b, pack, x, y: b.fadd(x, y, flags=FAST_FLAGS))
+register(operator.sub, 2, lambda b, pack, x, y: b.fsub(x, y, flags=FAST_FLAGS))
+register(operator.mul, 2, lambda b, pack, x, y: b.fmul(x, y, flags=FAST_FLAGS))
+register(operator.truediv, 2, _divide)
+register(operator.neg, 1, lambda b, pack, x: b.fsub(ir.Constant(x.type, [-0.0] * pack.lanes), x))
 for _function, _name in ((math.sqrt, "sqrt"), (math.log, "log"), (math.exp, "exp"), (abs, "fabs")):
-    _register(_function, 1, _llvm_call(_name))
-_register(inverse_cube_root, 1, _pack_inverse_cube_root)
-_register(max, 2, _llvm_call("maxnum"))
-_register(min, 2, _llvm_call("minnum"))
+    register(_function, 1, _llvm_call(_name))
+register(max, 2, _llvm_call("maxnum"))
+register(min, 2, _llvm_call("minnum"))
 for _comparison, _symbol in (
     (operator.lt, "<"),
     (operator.le, "<="),
     (operator.gt, ">"),
     (operator.ge, ">="),
 ):
-    _register(
+    register(
         _comparison,
         2,
         lambda b, pack, x, y, symbol=_symbol: b.fcmp_ordered(symbol, x, y),

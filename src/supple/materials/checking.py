@@ -15,6 +15,7 @@ from supple.materials.derived.formulas import (
     write_stress,
     write_stress_differential,
 )
+from supple.materials.material import examples_of
 from supple.materials.parameters import is_per_element
 
 TOLERATED = 1e-6
@@ -24,7 +25,7 @@ STATES, TURNS = 3, 2
 """Deformations, and rotations of each of them, that are tried."""
 
 
-def findings(material: Any) -> list[str]:
+def wrong_with(material: Any) -> list[str]:
     """Sentences on a material of which ψ was written: not finite or not free of stress at rest, changed by
     rotations, unstable, or at odds with its E and ν. Of parameters by element the first one's count."""
     cls = type(material)
@@ -141,7 +142,7 @@ def is_isotropic(cls: Any) -> bool:
 
 def _is_unchanged(cls: Any, turned: Callable) -> bool:
     psi, _, change = _functions(cls)
-    one = cls._built(cls.examples())
+    one = cls._kept(cls.store(**cls._checked(cls.parameters, examples_of(cls))))
     rest = _flat(np.eye(3))
     C = np.array([_values(change, one, rest, _flat(unit)) for unit in np.eye(9)])
     return not _changes(turned, psi, one, np.abs(C).max())

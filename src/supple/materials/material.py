@@ -58,6 +58,7 @@ class Material(tuple):
 
     thin: ClassVar[bool] = False
     """Whether ψ is that of sheets, whose thickness follows from the rest; solids need another material."""
+
     relaxed: ClassVar[bool] = True
     """Whether there is no stress at rest, F = I; muscles at work have some."""
 
@@ -88,9 +89,9 @@ class Material(tuple):
             derive(cls)
 
     def __new__(cls, **given: Any) -> Self:
-        made = cls._built(given)
+        made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
         if cls.__module__.split(".")[0] != "supple":
-            for sentence in made.findings():
+            for sentence in findings(made):
                 warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)
         return made
 
@@ -98,10 +99,6 @@ class Material(tuple):
 
         def __getattr__(self, name: str) -> Any:
             """Its stored parameters."""
-
-    @classmethod
-    def _built(cls, given: dict[str, Any]) -> Self:
-        return cls._kept(cls.store(**cls._checked(cls.parameters, given)))
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
@@ -116,12 +113,7 @@ class Material(tuple):
     @classmethod
     def example(cls, **changes: Any) -> Self:
         """With the examples of its declaration, but for some parameters."""
-        return cls(**(cls.examples() | changes))
-
-    @classmethod
-    def examples(cls) -> dict[str, Any]:
-        """The examples of its declaration."""
-        return {p.name: p.example if p.default is None else p.default for p in cls.parameters}
+        return cls(**(examples_of(cls) | changes))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
@@ -163,41 +155,18 @@ class Material(tuple):
         """Of stored numbers, unchecked."""
         return tuple.__new__(cls, values)
 
-    @classmethod
-    def evolving(cls) -> list[Parameter]:
-        """Those of the stored parameters that steps change."""
-        return [p for p in cls.stored if p.evolves]
-
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
         """What the parameters that evolve are, (m, size) each by name, after a time dt [s] at deformation
         gradients F (m, 3, 3); those that stay as they are may be left out."""
         return {}
 
-    def by_element(self, count: int) -> Self:
-        """With an entry for each of so many elements for every parameter that evolves."""
-        tables = {}
-        for p in self.evolving():
-            table = table_of(getattr(self, p.name), count)
-            tables[p.name] = table[:, 0] if p.kind == "scalar" else table
-        return self._replace(**tables) if tables else self
-
     def given(self) -> dict[str, Any]:
         """Its parameters by name, in the form in which a user gives them."""
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
 
-    def findings(self) -> list[str]:
-        """What is wrong with its energy density, in sentences, where that is all that was written of it."""
-        if not hasattr(type(self), "psi"):
-            return []
-        from supple.materials.checking import findings
-
-        return findings(self)
-
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(self._fields, self, strict=True))
-
     def _replace(self, **changes: Any) -> Self:
-        return self._make((self._asdict() | changes).values())
+        stored = dict(zip(self._fields, self, strict=True))
+        return self._make((stored | changes).values())
 
     def __eq__(self, other: object) -> bool:
         """Whether energy and parameters are the same: the class counts, which a tuple's equality would
@@ -216,6 +185,34 @@ class Material(tuple):
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.given().items())
         return f"{type(self).__name__}({values})"
+
+
+def examples_of(kind: type[Material]) -> dict[str, Any]:
+    """The examples of a declaration."""
+    return {p.name: p.example if p.default is None else p.default for p in kind.parameters}
+
+
+def findings(material: Material) -> list[str]:
+    """What is wrong with an energy density, in sentences, where it is all that was written of a material."""
+    if not hasattr(type(material), "psi"):
+        return []
+    from supple.materials.checking import wrong_with
+
+    return wrong_with(material)
+
+
+def evolving(kind: type[Material]) -> list[Parameter]:
+    """Those of the stored parameters that steps change."""
+    return [p for p in kind.stored if p.evolves]
+
+
+def by_element(material: Any, count: int) -> Any:
+    """A material with an entry for each of so many elements for every parameter that evolves."""
+    tables = {}
+    for p in evolving(type(material)):
+        table = table_of(getattr(material, p.name), count)
+        tables[p.name] = table[:, 0] if p.kind == "scalar" else table
+    return material._replace(**tables) if tables else material
 
 
 def _argument(parameter: Parameter) -> Argument:

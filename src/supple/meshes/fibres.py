@@ -13,7 +13,7 @@ from supple.checks import shown
 from supple.meshes.checks import MeshError
 from supple.meshes.tetmesh import TetMesh
 
-Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list
+Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list[int]
 
 
 def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarray:
@@ -32,7 +32,7 @@ def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarra
     length = np.linalg.norm(direction, axis=1)
     if len(lost := np.flatnonzero(~(length > 1e-9 * length.max()))):
         raise MeshError(
-            f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they do not lie between start "
+            f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they are not between start "
             f"and end of the fibres, or are held by them wholly"
         )
     return direction / length[:, None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import floats, shown
+from supple.materials import evolving
 from supple.model import Model
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
     terms have one so called; the term, its material among those of all terms, and the parameter."""
     made_of = [(k, term) for k, term in enumerate(model.terms) if term.material is not None]
     found = [
-        (p.name, k, number)
-        for number, (k, term) in enumerate(made_of)
-        for p in type(term.material).evolving()
+        (p.name, k, number) for number, (k, term) in enumerate(made_of) for p in evolving(type(term.material))
     ]
     names = [name for name, _, _ in found]
     for name, k, number in found:

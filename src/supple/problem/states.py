@@ -12,7 +12,7 @@ from supple.model import Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
 from supple.problem.history import Histories
-from supple.problem.records import Coast, Displace, Put
+from supple.problem.records import Coast, Put
 from supple.state import State
 
 
@@ -121,15 +121,6 @@ class States:
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
-
-    def return_to_anchor(self) -> None:
-        """u = û, but for what is pinned."""
-        self.device.assign(self.u, self.anchor)
-        self.device.on_records(self._put)
-
-    def displace(self, drift: np.ndarray) -> None:
-        """u += drift, records (n + 1, 4) or (copies (n + 1), 4)."""
-        self.device.on_records(Displace(self.u, drift, int(len(drift) > self.model.vertices + 1)))
 
     @property
     def prescribing(self) -> Put:

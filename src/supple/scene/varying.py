@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple.checks import closest
-from supple.materials import Material, is_per_element, table_of
+from supple.materials import Material, by_element, is_per_element, table_of
 from supple.scene.bodies import Body
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
@@ -101,7 +101,7 @@ class VaryingMaterial:
 def merged_material(bodies: list[Body], apart: bool = False) -> Any:
     """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
     value for each cell; apart: also where they have the same, as what varies may differ later."""
-    materials = [body.material.by_element(body.mesh.n_cells) for body in bodies]
+    materials = [by_element(body.material, body.mesh.n_cells) for body in bodies]
     if len(bodies) == 1:
         return materials[0]
 

@@ -43,8 +43,7 @@ POOR = 0.1
 RESCUE_SWEEPS = 10
 
 CURVATURE_TURN = 1.0
-"""How far the element that turns most does so [rad] in the first step that is tried along negative curvature:
-p may be a wave as long as a body, or one element that folds."""
+"""How far the element that turns most does so [rad] in the first step tried along negative curvature."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from supple.model import Model
 from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
 from supple.problem.held import corner_normals
+from supple.problem.records import Displace
 from supple.solvers.element_sweeps import ElementSweep
 from supple.solvers.iterating import iterations
 from supple.solvers.projection import (
@@ -166,7 +167,7 @@ class ElementRun(Run):
         for memory in self._workplace.memory:
             p.device.clear(memory)
         p.contacts.detect()
-        p.states.displace(self._drift())
+        self._displace()
         self._sweeps_in_step = 0
 
     def _begin_again(self) -> None:
@@ -174,8 +175,15 @@ class ElementRun(Run):
         what. In pseudo-time that is a new step, from where the last has led."""
         self._workplace = self._find_workplace()
         if self.dynamic:
-            self.problem.states.return_to_anchor()
+            states = self.problem.states
+            self.problem.device.assign(states.u, states.anchor)
+            self.problem.device.on_records(states.prescribing)
         self._begin_step()
+
+    def _displace(self) -> None:
+        """u += W f_ext."""
+        p, drift = self.problem, self._drift()
+        p.device.on_records(Displace(p.u, drift, int(len(drift) > p.model.vertices + 1)))
 
     def _drift(self) -> np.ndarray:
         """W f_ext, records; remembered, since it is the same in every step."""
@@ -191,7 +199,7 @@ class ElementRun(Run):
         """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
         self.problem.contacts.detect()
-        self.problem.states.displace(self._drift())
+        self._displace()
         self._sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
         self._sweeps_in_step = 0
 

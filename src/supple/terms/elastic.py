@@ -29,6 +29,7 @@ from supple.kernels import (
     unrolled,
 )
 from supple.materials import (
+    by_element,
     hessian_bound,
     psi,
     step_limit,
@@ -74,12 +75,7 @@ class Elastic(Elemental):
     """What kernels get."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "material", self.material.by_element(len(self.vertices)))
-
-    def deformations(self, displacements: np.ndarray) -> np.ndarray:
-        """F (m, 3, 3) at displacements (n, 3) [m] of all vertices."""
-        moved = displacements[self.vertices]
-        return np.eye(3) + np.einsum("eai,eaj->eij", moved - moved[:, :1], self.gradients)
+        object.__setattr__(self, "material", by_element(self.material, len(self.vertices)))
 
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
         element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]

@@ -34,6 +34,11 @@ class TetElasticity(Elastic):
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
         return cls(np.asarray(tets, np.int32), gradients, np.abs(np.linalg.det(edges)) / 6, material)
 
+    def deformations(self, displacements: np.ndarray) -> np.ndarray:
+        """F (m, 3, 3) at displacements (n, 3) [m] of all vertices."""
+        moved = displacements[self.vertices]
+        return np.eye(3) + np.einsum("eai,eaj->eij", moved - moved[:, :1], self.gradients)
+
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
         tensors = self.tensors(elements, u, kind == "bound", threads)

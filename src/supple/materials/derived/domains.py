@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from supple.materials.derived.differentiation import PAIRS, AlongVertex, expansions
-from supple.materials.derived.graph import Node, depending, reachable
+from supple.materials.derived.graph import Node
+from supple.materials.derived.walking import depending, reachable
 
 KEPT = 0.1
 """Part of a positive number that a step leaves at least."""

@@ -12,10 +12,12 @@ from typing import Any
 
 from supple.kernels import all_lanes, physics, select
 from supple.materials.derived.bounds import lifted
-from supple.materials.derived.differentiation import AlongVertex, along_vertex, differential, gradient
+from supple.materials.derived.differentiation import AlongVertex, along_vertex, differential
 from supple.materials.derived.domains import barriers, room_after, step_fraction
-from supple.materials.derived.graph import ROUNDING, Node, depending
+from supple.materials.derived.graph import ROUNDING, Node
+from supple.materials.derived.rules import gradient
 from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced
+from supple.materials.derived.walking import depending
 from supple.materials.derived.writing import written
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

@@ -13,6 +13,7 @@ from typing import Any
 from supple.algebra.rotation import stretch_trace
 from supple.checks import shown
 from supple.kernels import inverse_cube_root
+from supple.materials.derived.walking import reachable
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
@@ -296,24 +297,3 @@ def _folded(function: Callable[[float], float], value: float) -> float:
         return function(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         return math.nan
-
-
-def reachable(nodes: Iterable[Node]) -> list[Node]:
-    """All nodes that some are made of, and these, each after its args."""
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(node.args)
-    return sorted(found, key=lambda node: node.place)
-
-
-def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
-    """Those of all that `nodes` are made of that depend on some inputs, and these."""
-    found = set(on)
-    for node in reachable(nodes):
-        if any(arg in found for arg in node.args):
-            found.add(node)
-    return found
