@@ -46,7 +46,6 @@ KERNEL_MARKS = {
     "generic_passage",
     "ordered",
     "chosen_by_type",
-    "maker",
     "of",
     "njit",
     "intrinsic",
