@@ -6,7 +6,7 @@ all it can change, goes both ways at once (`along_vertex`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from supple.materials.derived.graph import Node
@@ -197,7 +197,13 @@ def _coefficients(psi: Node, cut: frozenset[Node]) -> tuple[dict[Node, Node], di
     return first, second
 
 
-def _push_down(node, pair, weight, slopes, push) -> None:
+def _push_down(
+    node: Node,
+    pair: tuple[Node, Node],
+    weight: Node,
+    slopes: list[tuple[Node, Node]],
+    push: Callable[[Node, Node, Node], None],
+) -> None:
     """∂²ψ of a pair with this node, told by its args. A pair of two different nodes stands for two entries,
     and so counts twice where both become the same."""
     other = pair[1] if pair[0] is node else pair[0]
