@@ -22,6 +22,11 @@ from supple.materials.parameters import (
 )
 
 
+def _stored_values(material: tuple) -> dict[str, Any]:
+    """By their names."""
+    return dict(zip(material._fields, material, strict=True))  # type: ignore[attr-defined]
+
+
 class Material(tuple):
     """An energy density ψ(F). A subclass declares its `parameters`; each is one value for a whole body, or an
     array with one for each element.
@@ -66,6 +71,7 @@ class Material(tuple):
     """How many numbers each stored parameter has: what is compiled depends on it."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _asdict = _stored_values  # by which Numba tells a named tuple
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -165,7 +171,7 @@ class Material(tuple):
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
 
     def _replace(self, **changes: Any) -> Self:
-        stored = dict(zip(self._fields, self, strict=True))
+        stored = self._asdict()
         return self._make((stored | changes).values())
 
     def __eq__(self, other: object) -> bool:
