@@ -22,7 +22,6 @@ from problems import (
 
 from supple.materials import MATERIALS, psi, vertex_response
 
-
 BY_LAME = [name for name, kind in HAND_WRITTEN.items() if kind._fields == ("mu", "lam")]
 
 
