@@ -22,6 +22,8 @@ from problems import (
 
 from supple.materials import MATERIALS, psi, vertex_response
 
+BY_LAME = [name for name, kind in HAND_WRITTEN.items() if kind._fields == ("mu", "lam")]
+
 
 def inputs(name):
     """(F, D), 48 of each; inverted and singular F too where the material allows them."""
@@ -39,7 +41,7 @@ def plain_python():
     """Results of all materials in a process where nothing is compiled."""
     results = {}
     kind = material("corotated")
-    for names in (FINITE, BARRIERS):
+    for names in ([name for name in FINITE if name in BY_LAME], BARRIERS):
         F, D = inputs(names[0])
         given = {"materials": names, "lame": [kind.mu, kind.lam], "F": F.tolist(), "D": D.tolist()}
         run = subprocess.run(
@@ -55,7 +57,7 @@ def plain_python():
     return {name: np.array(rows) for name, rows in results.items()}
 
 
-@pytest.mark.parametrize("name", HAND_WRITTEN)
+@pytest.mark.parametrize("name", BY_LAME)
 def test_compiled_scalars_agree_with_plain_python(name, plain_python):
     scalars = material_targets.by_scalars(material(name), *inputs(name))
     np.testing.assert_allclose(scalars, plain_python[name], rtol=1e-10, atol=1e-10 * YOUNG)
