@@ -71,7 +71,6 @@ class Material(tuple):
     """How many numbers each stored parameter has: what is compiled depends on it."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _asdict = _stored_values  # by which Numba tells a named tuple
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
