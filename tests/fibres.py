@@ -26,12 +26,12 @@ class Fibres(Material):
 
     __slots__ = ()
     parameters = (
-        Parameter("shear", "shear modulus", "Pa", "μ", above=0, example=1e3),
-        Parameter("bulk", "bulk modulus", "Pa", "κ", above=0, default=4e3),
+        Parameter("shear", "shear modulus", "Pa", "μ_m", above=0, example=1e3),
+        Parameter("bulk", "bulk modulus", "Pa", "κ_m", above=0, default=4e3),
         Parameter("stiffness", "stiffness of the fibres", "Pa", "k", at_least=0, example=2e3),
         Parameter("fibre", "direction of the fibres", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
-            "activation", "how much shorter fibres want to be", symbol="α", at_least=0, below=1, default=0.0,
+            "activation", "how much shorter they want to be", symbol="α_f", at_least=0, below=1, default=0.0,
             slider=(0.0, 0.9),
         ),
     )  # fmt: skip

@@ -179,7 +179,7 @@ def test_inspect_and_list(file):
     found = json.loads(runner.invoke(app, ["inspect", str(file), "--json"]).stdout)["bodies"][0]
     assert found["material"] == "fibres"
     assert found["fields"] == ["a", "fibre"]
-    assert found["parameters"]["shear"] == {"label": "μ [Pa]", "values": [1e3, 1e3]}
+    assert found["parameters"]["shear"] == {"label": "μ_m [Pa]", "values": [1e3, 1e3]}
     low, high = found["parameters"]["activation"]["values"]
     assert 0 <= low < high < 0.5
     assert found["parameters"]["fibre"]["values"] is None
@@ -250,10 +250,10 @@ def test_methods_that_need_more_of_a_material_say_so(solver):
         supple.equilibrium(scene_of(varied()), solver, max_iterations=1)
 
 
-def test_a_membrane_refuses_it():
+def test_a_membrane_whose_fibres_are_across_is_refused():
     from supple.terms import TriangleElasticity
 
-    with pytest.raises(ValueError, match="same in all directions, and Fibres is not"):
+    with pytest.raises(ValueError, match="fibre of Fibres must lie in the sheet"):
         TriangleElasticity.from_mesh(MESH.points, MESH.surface, Fibres.example(), 0.01)
 
 

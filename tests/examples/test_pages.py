@@ -62,7 +62,20 @@ def parameters(folder: Path) -> None:
     assert muscle.activation == 0
 
 
+def cloth(folder: Path) -> None:
+    names = run(code_of("cloth.md"))
+    assert names["result"].report.ok
+
+
+def psi_only(folder: Path) -> None:
+    gent = run(code_of("design/psi_only.md"))["MyGent"](mu=4e4, kappa=1e6)
+    assert gent.barrier
+    assert gent.Jm == 30
+
+
 PAGES = {
+    "cloth.md": cloth,
+    "design/psi_only.md": psi_only,
     "motions.md": motions,
     "live.md": live,
     "design/linear.md": linear,

@@ -41,8 +41,8 @@ def test_controls_are_those_that_the_material_declares(file):
     assert {label for label in labels if gui[label].visible} == {p.label for p in Fibres.parameters}
     assert folder.read(settings) is settings
     gui["fibre"].value = "0, 2 0"
-    gui["α"].value = 0.25
-    gui["μ [Pa]"].value = "2e3"
+    gui["α_f"].value = 0.25
+    gui["μ_m [Pa]"].value = "2e3"
     settings = folder.read(settings)
     assert settings.materials == (Fibres.example(fibre=(0, 1, 0), activation=0.25, shear=2e3),)
     for wrong, sentence in (

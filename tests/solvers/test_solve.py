@@ -315,7 +315,7 @@ def test_reports_are_plain_json():
 
 def test_the_report_of_a_failure_is_plain_json():
     scene = cantilever(material("log_neo_hookean"))
-    report = supple.equilibrium(scene, start=scene.bodies[0].points * [-1, 1, 1]).report
+    report = supple.equilibrium(scene, "pbng", start=scene.bodies[0].points * [-1, 1, 1]).report
     assert report.outcome is Outcome.FAILED
     values = json.loads(json.dumps(report.to_dict()))
     assert values["outcome"] == "failed"

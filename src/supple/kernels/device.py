@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 DEVICES = ("cpu", "cuda")
 
 
@@ -26,4 +28,4 @@ def same(a: Any, b: Any) -> bool:
         return a is b
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
-    return isinstance(a, int | float) and a == b
+    return isinstance(a, int | float | np.number) and bool(a == b)

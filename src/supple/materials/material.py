@@ -193,7 +193,11 @@ class Material(tuple):
         return type(self)._make, (tuple(self),)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in self.given().items())
+        given = {
+            p.name: value if is_per_element(getattr(self, p.name)) or p.size < 6 else value.tolist()
+            for p, value in zip(self.parameters, self.given().values(), strict=True)
+        }
+        values = ", ".join(f"{name}={value!r}" for name, value in given.items())
         return f"{type(self).__name__}({values})"
 
 

@@ -119,7 +119,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     ) -> Cloth:
         """Cloth: a surface such as `sheet(...)` of a membrane material, e.g. `StVK(young=1e5, poisson=0.3)`,
         with a density [kg/m²], 0.2 unless given, and a thickness [m], by which the material's energy is
-        multiplied; or of a fabric, e.g. `load_fabric("basket1")`, which has a density and resists bending by
+        multiplied; or of a fabric, e.g. `supple.load_fabric(...)`, which has a density and resists bending by
         itself, and whose threads lie along x and y of the rest shape.
 
         The mesh says where it starts. rest: where nothing is stretched, unless that is there too: another
@@ -175,7 +175,7 @@ class Scene(Loaded, WithObstacles, WithTies):
 
     def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
         """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
-        the material has, `scene.vary(muscle, "activation", Ramp(times=(0, 1), fractions=(0, 1)))`.
+        the material has, e.g. `Ramp(times=(0, 1), fractions=(0.5, 1))`.
 
         Any number that a material declares may vary, for the body or for each element; directions and tensors
         stay. An equilibrium has what it is in the end.

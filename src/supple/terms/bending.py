@@ -62,7 +62,7 @@ class HingeBending(Bending):
     weighted: w = |e|²/(A + A') from the edge and the areas of its triangles at rest, which makes B that of
     plate theory on equilateral meshes; False is w = 1, and B is then k_b of [PBNG eq. 35].
     rest: "shape", where the angles θ₀ are those of the rest shape; "flat", where they are 0; or an array with
-    an angle [rad] for each row of `hinges_of(triangles)`.
+    an angle [rad] for each hinge, as `hinges_of` has them.
     """
 
     name: ClassVar[str] = "hinge"

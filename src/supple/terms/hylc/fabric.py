@@ -57,7 +57,7 @@ class Fabric:
 
 def load_fabric(file: str | Path) -> Fabric:
     """A fabric by the path of its file, or by name, such as "basket1", from the folder $SUPPLE_DATA or its
-    folder `hylc/materials`."""
+    folder hylc/materials."""
     path = _found(file)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
