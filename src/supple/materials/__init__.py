@@ -3,6 +3,7 @@
 from supple.checks import shown
 from supple.materials.arruda_boyce import ArrudaBoyce
 from supple.materials.corotated import Corotated
+from supple.materials.evolving import by_element, evolving
 from supple.materials.fung import Fung
 from supple.materials.gent import Gent
 from supple.materials.hencky import Hencky
@@ -13,9 +14,7 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    by_element,
     constraint_pair,
-    evolving,
     examples_of,
     findings,
     hessian_bound,

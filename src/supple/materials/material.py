@@ -18,7 +18,6 @@ from supple.materials.parameters import (
     annotated_parameters,
     element_count,
     is_per_element,
-    table_of,
 )
 
 
@@ -213,20 +212,6 @@ def findings(material: Material) -> list[str]:
     from supple.materials.checking import wrong_with
 
     return wrong_with(material)
-
-
-def evolving(kind: type[Material]) -> list[Parameter]:
-    """Those of the stored parameters that steps change."""
-    return [p for p in kind.stored if p.evolves]
-
-
-def by_element(material: Any, count: int) -> Any:
-    """A material with an entry for each of so many elements for every parameter that evolves."""
-    tables = {}
-    for p in evolving(type(material)):
-        table = table_of(getattr(material, p.name), count)
-        tables[p.name] = table[:, 0] if p.kind == "scalar" else table
-    return material._replace(**tables) if tables else material
 
 
 def _argument(parameter: Parameter) -> Argument:
