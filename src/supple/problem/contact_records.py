@@ -168,7 +168,12 @@ def follow(followers: tuple, u: Any, k: int) -> None:
 def _follow(followers, u, k):
     if len(followers) == 0:
         return lambda followers, u, k: None
-    return lambda followers, u, k: put_record(followers[0], k, record_at(u, k))
+
+    def first_then_rest(followers, u, k):
+        put_record(followers[0], k, record_at(u, k))
+        follow(followers[1:], u, k)
+
+    return first_then_rest
 
 
 class Press(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,7 +14,7 @@ from supple.scene.loads import Inflation, Load, Wind, inflation, tractions, wind
 from supple.scene.ramps import AnyRamp, check_ramp
 
 
-class Loaded:
+class Loaded(ABC):
     """The part of a scene that takes loads."""
 
     bodies: list[Body]
@@ -20,8 +22,9 @@ class Loaded:
     inflations: list[Inflation]
     winds: list[Wind]
 
+    @abstractmethod
     def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
-        raise NotImplementedError
+        """Those that are chosen, of a body of this scene."""
 
     def add_force(self, vertices: VertexSet | Body, force: ArrayLike, ramp: AnyRamp | None = None) -> None:
         """A force [N]: (3,) is the total, shared equally by the vertices; (k, 3) one for each.

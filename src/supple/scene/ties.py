@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from numpy.typing import ArrayLike
 
 from supple.scene.attachments import Attachment, attachment
@@ -12,7 +14,7 @@ from supple.scene.springs import SpringSet, spring_set
 from supple.scene.terms import TermMaker
 
 
-class WithTies:
+class WithTies(ABC):
     """The part of a scene that is about ties."""
 
     attachments: list[Attachment]
@@ -70,5 +72,6 @@ class WithTies:
             raise SceneError(f"A term is made by a function of the rest positions (n, 3); got {shown(make)}.")
         self.further.append(make)
 
+    @abstractmethod
     def _vertices(self, chosen: VertexSet | Body) -> VertexSet:
-        raise NotImplementedError
+        """Those that are chosen, of a body of this scene."""

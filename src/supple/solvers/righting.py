@@ -90,11 +90,10 @@ class Righting:
 
 def _volume_ratios(problem: Problem) -> np.ndarray:
     """det F of all tetrahedra with a barrier."""
-    x, ratios = problem.positions, [np.empty(0)]
+    u, ratios = problem.states.vectors(problem.u)[0].astype(float), [np.empty(0)]
     for term in problem.model.terms:
         if isinstance(term, TetElasticity) and term.material.barrier:
-            F = np.einsum("eai,eaj->eij", x[term.vertices], term.gradients)
-            ratios.append(np.linalg.det(F))
+            ratios.append(np.linalg.det(term.deformations(u)))
     return np.concatenate(ratios)
 
 
