@@ -64,6 +64,8 @@ ORDER = [
     {"solvers"},
     {"scene", "embedding", "springs", "solver_text", "weak_contact"},
     {
+        "ending",
+        "finishing",
         "solving",
         "progress",
         "certifying",

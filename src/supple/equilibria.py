@@ -54,7 +54,8 @@ def equilibria(
 
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
     its own tolerance and has its own report. On a CUDA device all solvers but Newton solve up to 1024
-    together, or `at_once`, as far as they fit into its memory; on the CPU they are solved one by one. stop
+    together, or `at_once`, as far as they fit into its memory, and the default lets those go on alone that
+    sweeps do not bring to rest; on the CPU they are solved one by one. stop
     holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute and scene
     files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
     asked = request(scene, solver, options, always_tolerance=True)

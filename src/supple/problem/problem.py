@@ -184,9 +184,9 @@ class Problem:
         """Memory for numbers in the working precision."""
         return self.device.zeros(shape, self.dtype)
 
-    def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """What a solver prepares once for all steps of this problem."""
-        if name not in self._shared:
+    def shared(self, name: str, make: Callable[[], Any], anew: bool = False) -> Any:
+        """What a solver prepares once for all steps of this problem; anew: what is there no longer suits."""
+        if anew or name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
 
