@@ -20,6 +20,8 @@ from supple.problem import Problem
 from supple.report import Report
 from supple.scene.errors import SceneError
 from supple.simulate import equilibrium
+from supple.solvers import Descent, Solver
+from supple.solvers.certificate import prepare
 from supple.solving import make_problem, solve
 
 
@@ -81,6 +83,9 @@ class Sampler:
             self.model, self.asked.solver, self.asked.compute
         )
         self._problem: Problem | None = None
+        self._near = self.asked.solver
+        if type(self._near) is Descent:  # which needs no sweeps where it begins near the end
+            self._near = replace(self._near, ahead=0, path="straight")
 
     def solve(self, values: Values, starts: Sequence[np.ndarray | None]) -> Solved:
         """The equilibrium with these values, from the first of these positions (n, 3) from which one is
@@ -92,7 +97,9 @@ class Sampler:
         best: Solved | None = None
         for number, start in enumerate(starts):
             begun = replace(conditions, start=self.cold if start is None else start)
-            report, positions = self._solved(model, begun)
+            report, positions = self._solved(
+                model, begun, self._near if number == 0 and start is not None else None
+            )
             measured = Measured(model, positions, conditions.force, conditions.materials)
             found = Solved(measured, report, report.outcome.value, number, start is not None)
             if report.ok:
@@ -135,7 +142,9 @@ class Sampler:
             return model, Conditions(model.prescribed(np.inf), model.force_at(np.inf))
         return self.model, self.source.conditions(values)
 
-    def _solved(self, model: Model, conditions: Conditions) -> tuple[Report, np.ndarray]:
+    def _solved(
+        self, model: Model, conditions: Conditions, solver: Solver | None = None
+    ) -> tuple[Report, np.ndarray]:
         asked = self.asked
         if self.source.rebuilds:
             problem = make_problem(model, True, asked.compute)
@@ -143,10 +152,23 @@ class Sampler:
         else:
             if self._problem is None or not self._problem.take([conditions]):
                 self._problem = None
-                self._problem = problem_under(model, [conditions], asked.compute)
+                self._problem = self._prepared(conditions)
             problem = self._problem
-        report = solve(problem, asked.solver, asked.stop)
+        report = solve(problem, solver or asked.solver, asked.stop)
         return report, problem.positions
+
+    def _prepared(self, conditions: Conditions) -> Problem:
+        """The one problem of all samples. What its solvers prepare is prepared for the scene as its file has
+        it, whichever sample comes first, so that no sample depends on those of other shards."""
+        problem = make_problem(self.model, True, self.asked.compute)
+        problem.keeps_prepared = True
+        if problem.dtype == np.float64 and not problem.contacts:
+            prepare(problem)
+        return (
+            problem
+            if problem.take([conditions])
+            else problem_under(self.model, [conditions], self.asked.compute)
+        )
 
     def _grown(self, values: Values, conditions: Conditions, before: Solved) -> Solved:
         """What `equilibrium` finds where a solve from nowhere near has failed, or what there was before."""

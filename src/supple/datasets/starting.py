@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-NEAREST = 32
+NEAREST = 64
 """Samples that a prediction is made from."""
 
 

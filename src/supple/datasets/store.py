@@ -137,6 +137,10 @@ class Store:
     def record_file(self, shard: int) -> Path:
         return self.path / RECORDS / f"{shard:06d}.json"
 
+    def journal_file(self, shard: int) -> Path:
+        """What is done of a shard that is not finished."""
+        return self.path / RECORDS / f"{shard:06d}.journal"
+
     def finished(self) -> list[int]:
         """Numbers of the shards whose record is there, in order."""
         return sorted(int(file.stem) for file in (self.path / RECORDS).glob("*.json") if file.stem.isdigit())
@@ -164,7 +168,7 @@ class Store:
             write_shard(self.file(name, shard), rounded, self.shard)
             checksums[name] = [None if c is None else zlib.crc32(c.data) for c in rounded]
             sums[name] = _sums([c for c in rounded if c is not None])
-        columns = {name: [_plain(v) for v in report[name]] for name in COLUMNS}
+        columns = {name: [plain(v) for v in report[name]] for name in COLUMNS}
         write_json(
             self.record_file(shard), {**further, "report": columns, "checksums": checksums, "sums": sums}
         )
@@ -175,7 +179,7 @@ class Store:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A number that JSON has; NaN and infinity become text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)

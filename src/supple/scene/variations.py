@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
+from supple.holding import Holding
 from supple.model import Conditions, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups, forces_of, pins_of
+from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
@@ -71,11 +72,12 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     )
 
 
-def conditions_in(scene: Scene) -> Conditions:
+def conditions_in(scene: Scene, holding: Holding | None = None) -> Conditions:
     """What is different from one scene to another of the same bodies that are held at the same vertices:
-    where its pins are, its forces and its materials, all in the end."""
+    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, if that is
+    known."""
     mass = np.concatenate([body.masses for body in scene.bodies])
-    _, _, prescribed = pins_of(scene)
+    prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
     force, varying = forces_of(scene, mass)
     for fraction, whole in varying:
         force = force + fraction(np.inf) * whole
