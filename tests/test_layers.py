@@ -11,8 +11,8 @@ ROOT = Path(supple.__file__).parent
 
 
 IMPORTERS = {
-    "view": {"runs", "live", "cli", "showing.py"},
-    "runs": {"live", "cli", "showing.py"},
+    "view": {"runs", "datasets", "live", "cli", "showing.py"},
+    "runs": {"datasets", "live", "cli", "showing.py"},
     "live": {"cli"},
     "cli": set(),
 }
@@ -92,6 +92,7 @@ ORDER = [
     {"io"},
     {"view"},
     {"runs"},
+    {"datasets", "data"},
     {"showing"},
     {"live"},
     {"cli"},

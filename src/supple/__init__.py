@@ -96,6 +96,7 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "dataset",
     "disc",
     "embed",
     "equilibria",
@@ -140,6 +141,8 @@ class _Package(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # which Python itself asks for
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name == "data":
+            return import_module("supple.data")
         public = import_module("supple.public")
         self.__dict__.update({known: getattr(public, known) for known in __all__})
         if name not in self.__dict__:

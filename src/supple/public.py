@@ -3,6 +3,7 @@
 from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute
 from supple.copies import Frames
+from supple.datasets import dataset
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.evaluating import evaluate

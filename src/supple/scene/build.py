@@ -85,8 +85,8 @@ def assembled(scene: Scene) -> Model:
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.masses for body in scene.bodies])
-    pinned, held, prescribed = _pins(scene)
-    force, varying = _forces(scene, mass)
+    pinned, held, prescribed = pins_of(scene)
+    force, varying = forces_of(scene, mass)
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
     terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
     terms += spring_terms(scene.springs, rest)
@@ -147,7 +147,7 @@ def _some_times(scene: Scene) -> list[float]:
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
     _check(scene)
-    pinned, held, prescribed = _pins(scene)
+    pinned, held, prescribed = pins_of(scene)
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
@@ -159,7 +159,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
-        force, varying = _forces(scene, mass)
+        force, varying = forces_of(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
             refuse_falling(scene, pinned, held, each)
 
@@ -167,7 +167,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
 
 
-def _forces(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
+def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
     """f_i = m_i g + forces + tractions, (n, 3) [N]: those that are constant, and those of each ramp."""
     found: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
 
@@ -196,12 +196,12 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
 def start_of(scene: Scene) -> np.ndarray:
     """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
     positions = np.concatenate([body.points for body in scene.bodies])
-    pinned, _, prescribed = _pins(scene)
+    pinned, _, prescribed = pins_of(scene)
     positions[pinned] = prescribed(0.0)
     return positions
 
 
-def _pins(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
+def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
     """Sorted numbers (k,) of the pinned vertices, the directions along which they are held, as in `Model`,
     and t -> their positions (k, 3) [m]."""
     holding = Holding([part_of(pin) for pin in scene.pins])

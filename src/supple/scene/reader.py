@@ -40,7 +40,8 @@ class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
     names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
-    it is passed over in silence.
+    it is passed over in silence. meshes: those that were made before, of the same tables, for scenes that are
+    read many times.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Reader:
         names: list[str],
         folder: Path,
         mistakes: Mistakes,
+        meshes: dict[Any, Any] | None = None,
     ) -> None:
         self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
+        self.meshes = meshes
         self.bodies: dict[str, Body | None] = dict.fromkeys(names)
         self.scene = Scene(
             vector(table.gravity, "gravity"),
@@ -96,7 +99,7 @@ class Reader:
 
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
-        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
+        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: self._mesh(solid.mesh))
         material = self.mistakes.attempt(f"{field}.material", lambda: solid.material.make(mesh))
         render = self._render(field, solid)
         moving = solid.model_dump(include={"velocity", "angular_velocity"})
@@ -110,7 +113,7 @@ class Reader:
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
         attempt = self.mistakes.attempt
         name = f"cloth{number}" if cloth.name is None else cloth.name
-        mesh = attempt(f"{field}.mesh", lambda: cloth.mesh.make(self.folder))
+        mesh = attempt(f"{field}.mesh", lambda: self._mesh(cloth.mesh))
         membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
         bending, rest = cloth.bending, cloth.rest
         options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
@@ -125,6 +128,14 @@ class Reader:
             self.bodies[name] = attempt(
                 field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)
             )
+
+    def _mesh(self, table: Any) -> Any:
+        if self.meshes is None:
+            return table.make(self.folder)
+        key = table.model_dump_json()
+        if key not in self.meshes:
+            self.meshes[key] = table.make(self.folder)
+        return self.meshes[key]
 
     def _render(self, field: str, solid: Solid | Cloth) -> TriMesh | None:
         if (render := solid.render) is None:

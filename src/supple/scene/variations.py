@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
+from supple.holding import Holding
 from supple.model import Conditions, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups
+from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
@@ -69,6 +70,23 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         _start(model, variation),
         float(variation.time),
     )
+
+
+def conditions_in(scene: Scene, holding: Holding | None = None) -> Conditions:
+    """What is different from one scene to another of the same bodies that are held at the same vertices:
+    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, if that is
+    known."""
+    mass = np.concatenate([body.masses for body in scene.bodies])
+    prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
+    force, varying = forces_of(scene, mass)
+    for fraction, whole in varying:
+        force = force + fraction(np.inf) * whole
+    groups = elastic_groups(scene.bodies)
+    changing = varying_materials(groups, scene.varied)
+    materials = tuple(
+        changing[k](np.inf) if k in changing else merged_material(group) for k, group in enumerate(groups)
+    )
+    return Conditions(prescribed(np.inf), force, materials, None, np.inf)
 
 
 def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: float) -> np.ndarray:
