@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from supple.barrier_contact import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
 from supple.kernels import compilation
@@ -129,7 +130,7 @@ class _Solving:
         self.progress = {copy: Progress() for copy in self.copies}
         for progress in self.progress.values():
             progress.at = self.iteration
-        self.certifying = Certifying(self.problem, self.stop)
+        self.certifying = Certifying(self.problem, self.stop, prepared=False)
 
     def _move_all(self) -> None:
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
@@ -216,8 +217,11 @@ class _Solving:
                 rejected=rejected[copy],
                 certificate=certificate,
                 contact=contact[copy],
-                met=met(self.problem) if copy == 0 else None,
-                notes=run.notes(copy) + _advice(outcome, problem) + self.certifying.notes(),
+                met=(met(self.problem) or kept_apart(self.problem)) if copy == 0 else None,
+                notes=run.notes(copy)
+                + _advice(outcome, problem)
+                + self.certifying.notes()
+                + problem.room.notes(),
                 history=self.history if copy == 0 else None,
             )
             for copy, (outcome, iterations, seconds) in sorted(ended.items())
@@ -265,8 +269,11 @@ def _outcome(
     """How the solve ends here, or None to go on."""
     if not balance.finite and not _recovering(problem, run):
         return Outcome.FAILED
-    if stop.tolerance is not None and balance.imbalance <= stop.tolerance and certifying.agrees(balance, run):
-        return Outcome.CONVERGED
+    if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
+        if problem.room.blocked:
+            return Outcome.STAGNATED
+        if problem.room.arrived and certifying.agrees(balance, run):
+            return Outcome.CONVERGED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
     if iteration >= limit:

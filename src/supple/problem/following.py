@@ -23,6 +23,15 @@ class Follower(Protocol):
         motion that goes on from a state is the one that was not interrupted."""
 
 
+class Confining(Follower, Protocol):
+    """A follower that lets no surfaces pass each other, by balls that vertices must not leave (`Room`)."""
+
+    confines: bool
+
+    def confine(self, problem: Problem) -> None:
+        """Give the problem's vertices balls where they are."""
+
+
 class Following:
     """The followers of a problem's model, and when they have looked last."""
 
@@ -37,6 +46,12 @@ class Following:
             self._time, self._done = time, 0
             self._look(True)
 
+    def make_room(self, time: float) -> None:
+        """Let those who confine vertices know where these are before a step moves them."""
+        for _, follower in self._problem.model.followers:
+            if getattr(follower, "confines", False):
+                follower.confine(self._problem)
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
@@ -47,7 +62,7 @@ class Following:
         if self._every is None:
             return False
         self._done += iterations
-        if self._done == 0 or not (balanced or self._done >= self._every):
+        if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
         return self._look(False)

@@ -23,6 +23,7 @@ from supple.problem.loads import Loads, alike
 from supple.problem.materials import change_materials, materials_of, with_materials
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
+from supple.problem.room import Room
 from supple.problem.states import States
 from supple.state import State
 from supple.terms import Term, same_kind
@@ -61,6 +62,8 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.contacts = Contacts(model, self.dtype, self.device, self.states)
         self.loads.touch(self.contacts.planes)
+        self.room = Room(model, self.dtype, self.device, self.states)
+        self.loads.stay_in(self.room.balls)
         self.measures = Measures(self)
         self.following = Following(self)
         self.histories = self.states.histories = Histories(self)
@@ -95,7 +98,7 @@ class Problem:
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
-        self.states.positions = positions
+        self.states.positions, self.room.checked = positions, False
 
     @property
     def state(self) -> State:
@@ -105,6 +108,7 @@ class Problem:
     @state.setter
     def state(self, state: State) -> None:
         self.states.put([state] * self.copies)
+        self.room.checked = False
 
     def hold(self, copies: int) -> None:
         """Work on so many copies of the state from now on, each of which moves in time."""
@@ -131,10 +135,12 @@ class Problem:
         x = self.states.positions
         for of_copy, c in zip(x, conditions, strict=True):
             of_copy[:] = self.model.rest if c.start is None else c.start
-            self.model.hold(of_copy, c.pinned)
-        self.states.positions = x
+            if not self.room:
+                self.model.hold(of_copy, c.pinned)
+        self.states.positions, self.room.checked = x, False
+        aims = [c.pinned if not self.room else self.room.aim(c.time, c.pinned, True) for c in conditions]
         if self.model.held is not None:
-            self.states.aim(np.stack([c.pinned for c in conditions]))
+            self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
         self.following.begin_step(math.inf)
@@ -174,6 +180,13 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.contacts.resize()
         self.loads.touch(self.contacts.planes)
+        self.room.resize()
+        self.loads.stay_in(self.room.balls)
+
+    def confine(self) -> None:
+        """Put u back to where it may be, after something has moved it without looking."""
+        if self.room:
+            self.device.on_records(*self.room.confine())
 
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
@@ -209,11 +222,15 @@ class Problem:
         self.loads.act_at(time, forces)
         self.contacts.begin_step(time)
         pinned = self.model.prescribed(time) if pins is None else pins
+        if self.room:
+            self.following.make_room(time)
+            pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
         self.contacts.detect()
+        self.confine()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

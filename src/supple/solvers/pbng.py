@@ -67,7 +67,7 @@ def _visit(visit, place):
 
 class Sweep(NamedTuple):
     """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
-    all, so many records, out of obstacles. bounds: of the first colour."""
+    all, so many records, out of obstacles and back into their balls. bounds: of the first colour."""
 
     visit: Any
     colours: Any
@@ -178,6 +178,7 @@ class PBNGRun(Run):
         """Of obstacles, anew, which may move u."""
         p, self._since = self.problem, 0
         p.contacts.detect()
+        p.confine()
         for records in self.acceleration.follows:
             p.device.assign(records, p.u)
 
@@ -185,9 +186,10 @@ class PBNGRun(Run):
         p = self.problem
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
         visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        bounds, clamps = colour_bounds(colours, 0), p.contacts.clamp(*self.acceleration.follows)
+        follows = self.acceleration.follows
+        bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
         sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
-        phases = count * (self.colours + acceleration.phases + p.contacts.phases)
+        phases = count * (self.colours + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:

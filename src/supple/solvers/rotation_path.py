@@ -143,7 +143,8 @@ class Path:
         problem = self._maker.problem
         straight = not t * self.most > STRAIGHT
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
-        problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
+        follow = Follow(problem.u, self.start, self.d, float(t), y)
+        problem.device.on_records(follow, *problem.room.confine())
 
 
 def _mean_stiffness(term: Elastic) -> np.ndarray:

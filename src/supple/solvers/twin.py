@@ -27,6 +27,7 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
     for records, copied in pairs:
         records[:-1, :3] = other.vectors(copied)[copy]
         twin.device.push(records)
+    twin.room.copy(problem.room)
 
 
 def _make(problem: Problem) -> Problem:
