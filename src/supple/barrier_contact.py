@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.contact.crossing import crossings
-from supple.contact.gaps import ANYWHERE, Gaps, distances_at, gaps, rooms, within_reach
+from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, rooms, within_reach
 from supple.contact.pairs import Surfaces
+from supple.contact.passing import first_touch
 from supple.model import Model
 from supple.terms import Barriers
 from supple.words import counted
@@ -29,6 +30,9 @@ looked for; the stiffness in parts of E e, E being Young's modulus of the softer
 
 FARTHEST = 5.0
 """A pair farther apart than so many h cannot get nearer than h in balls of 0.4 times its distance."""
+
+AHEAD = 1.0
+"""How much farther off than it need be, in parts of h, a pair may be to be among the barriers."""
 
 OWN = 0.5
 """Part of their distance at rest from which on parts of a body push each other, where that is less than
@@ -60,34 +64,80 @@ class BarrierContact:
         return max(FARTHEST * self.thickness, RADIUS * self.surfaces.edge)
 
     def confine(self, problem: Problem) -> None:
+        """With the neighbours that are known, as long as these will do."""
         if not problem.room.checked:
             self._refuse_crossings(problem)
-        found = self._gaps(problem)
-        problem.room.settle(rooms(self.surfaces, found, self.radius))
+        known: Neighbours | None = problem.room.neighbours
+        radii = None if known is None else known.rooms_at(problem.positions)
+        if radii is None:
+            _, radii = self._look(problem)
+        problem.room.settle(radii)
 
-    def _gaps(self, problem: Problem) -> Gaps:
-        return gaps(self.surfaces, problem.positions, self.radius, problem.device.threads)
+    def _look(self, problem: Problem) -> tuple[Gaps, np.ndarray]:
+        """Find all neighbours: their gaps, and the radii (n,) of the balls [m]."""
+        x = problem.positions
+        found = gaps(self.surfaces, x, self.radius, problem.device.threads)
+        problem.room.neighbours = Neighbours(self.surfaces, found, self.radius, x)
+        return found, rooms(self.surfaces, found, self.radius)
+
+    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+        """Pairs of which the term does not know come no nearer than its reach, lest there be an energy
+        that nobody has seen."""
+        states = problem.states
+        u, x = states.vectors(problem.u)[0], self.surfaces.rest + states.vectors(start)[0]
+        step = u - states.vectors(start)[0]
+        own = self.surfaces.vertices[:, 0]
+        longest = float(np.sqrt((step[own] ** 2).sum(axis=1).max(initial=0)))
+        farthest = self.surfaces.edge
+        if longest == 0:
+            return
+        whole = min(1.0, farthest / longest)
+        radius = 2 * whole * longest + self.thickness
+        pairs = self._around(problem, start, x, radius)
+        part = first_touch(x, step, *self._bounds(problem, pairs), whole)
+        if part < 1:
+            u[:] = states.vectors(start)[0] + part * step
+            problem.device.push(problem.u)
+        problem.room.stale = True
+
+    def _around(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
+        """Pairs within a radius [m], or more, of vertices at x (n, 3), which are those of records `start`:
+        several ways are tried from there."""
+        known = problem.room.around
+        if known is None or known[0] is not start or known[1] < radius:
+            known = start, radius, gaps(self.surfaces, x, radius, problem.device.threads)
+            problem.room.around = known
+        pairs: Gaps = known[2]
+        return pairs
+
+    def _bounds(self, problem: Problem, pairs: Gaps) -> tuple[Gaps, np.ndarray]:
+        """Pairs with the least distance [m] that each may have."""
+        pairs, reach = self._reach(pairs)
+        known = np.isin(pairs.keys, self._term_of(problem).keys)
+        return pairs, np.where(known | (pairs.distance <= reach), 0.0, reach)
 
     def follow(self, problem: Problem, time: float) -> Barriers | None:
         room = problem.room
         if not room.checked:
             self._refuse_crossings(problem)
-        found = self._gaps(problem)
-        radii = rooms(self.surfaces, found, self.radius)
+        found, radii = self._look(problem)
         room.settle(radii)
         moved = room.pursue(BLOCKED * self.thickness)
         fresh, room.fresh = room.fresh, False
-        new = self.term(found, radii)
-        old: Any = next(term for k, term in enumerate(problem.model.terms) if (k, self) in _mine(problem))
+        new, old = self.term(found, radii), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
         return None if enough and not moved else new
 
+    def _term_of(self, problem: Problem) -> Any:
+        return problem.model.terms[next(k for k, own in problem.model.followers if own is self)]
+
     def term(self, found: Gaps, radii: np.ndarray, capacity: int = 0) -> Barriers:
         """All pairs that can get nearer than their reach in balls of radii (n,)."""
-        found = found.where(within_reach(found, radii, np.full(len(found.distance), self.thickness)))
+        farthest = np.full(len(found.distance), (1 + AHEAD) * self.thickness)
+        found = found.where(within_reach(found, radii, farthest))
         found, reach = self._reach(found)
-        kept = within_reach(found, radii, reach)
+        kept = within_reach(found, radii, (1 + AHEAD) * reach)
         found, reach = found.where(kept), reach[kept]
         body = self.surfaces.body[found.vertices[:, [0, -1]]]
         return Barriers(
@@ -123,10 +173,6 @@ def already_crossing(sentences: list[str]) -> str:
         f"contact = 'barrier' must begin where nothing intersects, but {'; '.join(sentences)}. Move the "
         "bodies apart, or take contact = 'weak', which pushes them apart."
     )
-
-
-def _mine(problem: Problem) -> tuple[tuple[int, Any], ...]:
-    return problem.model.followers
 
 
 def with_barrier_contact(
@@ -196,7 +242,7 @@ def kept_apart(problem: Problem) -> ApartReport | None:
     for name, vertices in problem.model.body_vertices:
         fx, fy, fz = map(float, force[vertices].sum(axis=0))
         bodies[name] = fx, fy, fz
-    found, reach = contact._reach(contact._gaps(problem))
+    found, reach = contact._reach(contact._look(problem)[0])
     apart = found.distance[found.distance < reach]
     others = surfaces_apart(contact.surfaces, found)
     return ApartReport(

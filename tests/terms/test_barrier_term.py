@@ -161,6 +161,14 @@ def test_parallel_edges_leave_it_to_their_ends():
     assert np.abs(forces_of(problem)).max() == 0
 
 
+def test_rows_without_a_contact_do_nothing():
+    """Of three contacts in a pack, which the others fill up."""
+    problem, _ = problem_of(CASES["edges"][0][:3], True)
+    assert np.isfinite(problem.measures._sizes).all()
+    assert problem.balance().finite
+    assert np.isfinite(problem.measures._sizes).all()
+
+
 @ALL
 def test_single_precision_agrees(name):
     double, single = (

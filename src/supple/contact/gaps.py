@@ -20,6 +20,9 @@ from supple.kernels import kernel
 PART = 0.4
 """γ: two vertices may use up 0.8 of a distance, and rounding the rest."""
 
+NARROW = 0.4
+"""Part of a radius below which neighbours are looked for again."""
+
 ANYWHERE = 1e15
 """A room without end [m]."""
 
@@ -111,6 +114,26 @@ def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
     least[surfaces.vertices[:, 0]] = radius
     _least(found.vertices, found.distance, least)
     return PART * least
+
+
+class Neighbours(NamedTuple):
+    """Pairs that were found within a radius [m] with vertices at x (n, 3)."""
+
+    surfaces: Surfaces
+    pairs: Gaps
+    radius: float
+    x: np.ndarray
+
+    def rooms_at(self, x: np.ndarray) -> np.ndarray | None:
+        """(n,) [m] the same with vertices at x (n, 3), without looking for pairs again: others have come
+        nearer by no more than twice what any vertex has moved. None where that is too much."""
+        own = self.surfaces.vertices[:, 0]
+        moved = float(np.sqrt(((x[own] - self.x[own]) ** 2).sum(axis=1).max(initial=0)))
+        left = self.radius - 2 * moved
+        if left < NARROW * self.radius:
+            return None
+        now = self.pairs._replace(distance=distances_at(x, self.pairs))
+        return rooms(self.surfaces, now, left)
 
 
 def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:

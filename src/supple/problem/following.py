@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from supple.terms import Term
 
@@ -31,6 +34,10 @@ class Confining(Follower, Protocol):
     def confine(self, problem: Problem) -> None:
         """Give the problem's vertices balls where they are."""
 
+    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+        """Go back on the straight way that has led from records `start` to the problem's u, as far as needed
+        for nothing to have passed anything on it."""
+
 
 class Following:
     """The followers of a problem's model, and when they have looked last."""
@@ -46,11 +53,19 @@ class Following:
             self._time, self._done = time, 0
             self._look(True)
 
-    def make_room(self, time: float) -> None:
-        """Let those who confine vertices know where these are before a step moves them."""
-        for _, follower in self._problem.model.followers:
-            if getattr(follower, "confines", False):
-                follower.confine(self._problem)
+    @property
+    def _confining(self) -> Iterator[Confining]:
+        return (f for _, f in self._problem.model.followers if getattr(f, "confines", False))
+
+    def make_room(self) -> None:
+        """Let those who confine vertices give them balls where they are."""
+        for follower in self._confining:
+            follower.confine(self._problem)
+
+    def keep_apart(self, start: np.ndarray) -> None:
+        """Go back as far as needed on the straight way that has led from records `start` to u."""
+        for follower in self._confining:
+            follower.shorten(self._problem, start)
 
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""

@@ -223,7 +223,7 @@ class Problem:
         self.contacts.begin_step(time)
         pinned = self.model.prescribed(time) if pins is None else pins
         if self.room:
-            self.following.make_room(time)
+            self.following.make_room()
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)

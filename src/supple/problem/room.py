@@ -9,6 +9,7 @@ contacts are found anew.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +35,16 @@ HALVINGS = 30
 class Room:
     """Of the vertices of a problem; there are no balls where nobody asks for them. checked: whether somebody
     has made sure that nothing has passed anything where the vertices are; fresh: whether a step has begun
-    since contacts were found last."""
+    since contacts were found last; stale: whether the vertices have left their balls on a way that was
+    found free. neighbours, around: what a follower knows of the vertices that are near to each other."""
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
         self._wanted = any(getattr(follower, "confines", False) for _, follower in model.followers)
         self.balls: Balls | tuple[()] = ()
-        self.checked, self.fresh, self.blocked = False, True, False
+        self.checked, self.fresh, self.blocked, self.stale = False, True, False, True
+        self.neighbours: Any = None
+        self.around: Any = None
         self._done = 1.0
         self._goal = self._from = np.empty((0, 3))
         self._times: tuple[float, float] | None = None
@@ -69,22 +73,14 @@ class Room:
         self.device.assign(self.balls.centre, self.states.u)
         self.balls.radius[:-1, 0] = np.maximum(radius - slack, 0)
         self.device.push(self.balls.radius)
-
-    def copy(self, other: Room) -> None:
-        """Have the balls of another problem of the same vertices."""
-        if self._wanted and other.balls and self.balls:
-            self.blocked, self._done = other.blocked, other._done
-            for own, given in zip(self.balls, other.balls, strict=True):
-                other.device.pull(given)
-                own[:] = given
-                self.device.push(own)
+        self.stale = False
 
     @property
     def crowded(self) -> bool:
         """Whether vertices have no room left, or pins want to go on."""
         if not self.balls:
             return False
-        if not self.arrived:
+        if self.stale or not self.arrived:
             return True
         u, (centre, radius) = self.states.vectors(self.states.u)[0], map(self.states.vectors, self.balls)
         moved = ((u - centre[0]) ** 2).sum(axis=1)

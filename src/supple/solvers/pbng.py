@@ -164,15 +164,30 @@ class PBNGRun(Run):
         to the next."""
         if self.problem.layout.version != self._version:
             self._see_stencils()
-        if not self.problem.contacts:
+        if self.problem.room:
+            self._sweep_in_balls(count)
+        elif self.problem.contacts:
+            self._sweep_and_touch(count)
+        else:
             self._sweep(count)
-            return
+
+    def _sweep_and_touch(self, count: int) -> None:
+        """Find anew what obstacles vertices may touch, now and then."""
         while count > 0:
             some = min(count, DETECTION - self._since)
             self._sweep(some)
             count, self._since = count - some, self._since + some
             if self._since == DETECTION:
                 self._find_planes()
+
+    def _sweep_in_balls(self, count: int) -> None:
+        """Balls move along with the vertices, so that surfaces that touch can go far together."""
+        for _ in range(count):
+            self.problem.following.make_room()
+            if self.problem.contacts:
+                self._sweep_and_touch(1)
+            else:
+                self._sweep(1)
 
     def _find_planes(self) -> None:
         """Of obstacles, anew, which may move u."""
@@ -194,4 +209,6 @@ class PBNGRun(Run):
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.acceleration.observe(balance, copy)
+        moved = self.acceleration.observe(balance, copy)
+        self.problem.room.stale |= moved
+        return moved

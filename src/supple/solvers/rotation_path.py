@@ -143,8 +143,8 @@ class Path:
         problem = self._maker.problem
         straight = not t * self.most > STRAIGHT
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
-        follow = Follow(problem.u, self.start, self.d, float(t), y)
-        problem.device.on_records(follow, *problem.room.confine())
+        problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
+        problem.following.keep_apart(self.start)
 
 
 def _mean_stiffness(term: Elastic) -> np.ndarray:

@@ -38,7 +38,8 @@ seen from a corner, and the other end seen from an end."""
 class BarrierRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other corners;
     offsets (rows, 9, lanes): where they lie at zero displacement, from the visiting one [m]; data (rows, 5,
-    lanes): k [N/m], h [m], ε [m⁴], a length [m], and what the visiting vertex is."""
+    lanes): k [N/m], h [m], ε [m⁴], 1/l [1/m], and what the visiting vertex is; all 0 where there is no
+    visit."""
 
     start: Any
     others: Any
@@ -71,7 +72,7 @@ class Barriers(Elemental):
         own = stencil[np.arange(len(slot)), slot]
         offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
         role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
-        data = [self.stiffness[element], self.reach[element], self.fading[element], self.lengths[element]]
+        data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
         return BarrierRows(
             start,
             visits.place_ids(ids),
@@ -185,7 +186,7 @@ def _vertex_force(rows, row, u, ui):
     n, w = scale(1.0 / d, seen.gap), seen.weight
     f = add(scale(seen.fade * first * w, n), scale(b * seen.slope, seen.turn))
     turning = b * seen.square - first * abs(w) * math.sqrt(dot(seen.turn, seen.turn))
-    across = k * (2.0 * seen.slope * turning - seen.fade * first / load(rows.data, row, 3))
+    across = k * (2.0 * seen.slope * turning - seen.fade * first * load(rows.data, row, 3))
     along = k * seen.fade * second * w * w
     return scale(-k, f), (
         along * n[0] * n[0] + across,
