@@ -139,7 +139,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     link_colours are PBNG's further colours for vertices that weak constraints tie together.
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
-    elastic = [term.vertices for term in model.terms if not term.ties]
+    elastic = [term.vertices for term in model.terms if not term.ties and term.capacity is None]
     weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
     springs = [term.vertices for term in model.terms if isinstance(term, Springs | PointSprings)]
     links = batch_links(model.terms, model.free, np.dtype(float))
@@ -158,7 +158,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
 
 
 def _count(colours: np.ndarray) -> int:
-    return int(colours.max()) + 1
+    return int(colours.max(initial=-1)) + 1
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:

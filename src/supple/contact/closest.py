@@ -11,6 +11,9 @@ from supple.kernels import physics, select
 PARALLEL = 1e-14
 """Square of the sine of the angle between edges below which any of their points is as good as another."""
 
+FLAT = 1e-9
+"""Height over a triangle, in lengths of edges, below which nobody can tell the side."""
+
 
 @physics
 def _unit(x):
@@ -75,12 +78,13 @@ def between(s, a, b):
 
 @physics
 def crosses(p, q, a, b, c):
-    """Whether the edge from p to q crosses a triangle, what touches it included: p and q are on different
-    sides of it, and all three of its sides pass the edge on the same side."""
+    """Whether the edge from p to q crosses a triangle: p and q are on different sides of it, beyond rounding,
+    and all three of its sides pass the edge on the same side."""
     n = cross(sub(b, a), sub(c, a))
-    s, t = dot(n, sub(p, a)), dot(n, sub(q, a))
-    d = sub(q, p)
+    d, e = sub(q, p), sub(p, a)
+    s, t = dot(n, e), dot(n, sub(q, a))
+    least = FLAT * (dot(n, n) * (dot(d, d) + dot(e, e))) ** 0.5
     u, v = dot(d, cross(sub(a, p), sub(b, p))), dot(d, cross(sub(b, p), sub(c, p)))
     w = dot(d, cross(sub(c, p), sub(a, p)))
     inside = (u >= 0.0 and v >= 0.0 and w >= 0.0) or (u <= 0.0 and v <= 0.0 and w <= 0.0)
-    return s * t <= 0.0 and inside and (s != 0.0 or t != 0.0)
+    return inside and ((s > least and t < -least) or (s < -least and t > least))
