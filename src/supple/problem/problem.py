@@ -132,13 +132,11 @@ class Problem:
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
-        x = self.states.positions
-        for of_copy, c in zip(x, conditions, strict=True):
-            of_copy[:] = self.model.rest if c.start is None else c.start
-            if not self.room:
-                self.model.hold(of_copy, c.pinned)
-        self.states.positions, self.room.checked = x, False
-        aims = [c.pinned if not self.room else self.room.aim(c.time, c.pinned, True) for c in conditions]
+        aims = [c.pinned for c in conditions]
+        if self.room:
+            aims[:1] = [self.room.begin(conditions[0])]
+        else:
+            self.states.begin(conditions)
         if self.model.held is not None:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import RECORD
-from supple.model import Model
+from supple.model import Conditions, Model
 from supple.problem.balls import Balls, Confine
 from supple.problem.device import Device
 from supple.problem.states import States
@@ -95,6 +95,14 @@ class Room:
         self._goal, self._from, self._time = pinned, now, time
         self._done, self.fresh, self.blocked = 0.0, True, False
         return now
+
+    def begin(self, c: Conditions) -> np.ndarray:
+        """Start from where an equilibrium under some conditions does, with pinned vertices on their way to
+        where these have them; returns where they are."""
+        if c.start is not None:
+            self.states.positions = c.start[None]
+        self.checked = False
+        return self.aim(c.time, c.pinned, True)
 
     def _at(self, part: float) -> np.ndarray:
         """Where pinned vertices are on their way: that of their motion, with what they were off when it
