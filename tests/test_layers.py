@@ -62,7 +62,7 @@ ORDER = [
     {"problem"},
     {"linear"},
     {"solvers"},
-    {"scene", "embedding", "springs", "solver_text", "weak_contact"},
+    {"scene", "embedding", "springs", "solver_text", "weak_contact", "barrier_contact"},
     {
         "ending",
         "finishing",

@@ -33,8 +33,11 @@ def outcome_here(
     """How the solve ends here, or None to go on."""
     if not balance.finite and not recovering(problem, run):
         return Outcome.FAILED
-    if stop.tolerance is not None and balance.imbalance <= stop.tolerance and certifying.agrees(balance, run):
-        return Outcome.CONVERGED
+    if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
+        if problem.room.blocked:
+            return Outcome.STAGNATED
+        if problem.room.arrived and certifying.agrees(balance, run):
+            return Outcome.CONVERGED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
     if iteration >= limit:

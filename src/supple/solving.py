@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from supple.barrier_contact import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
 from supple.ending import next_look, outcome_here, recovering
@@ -141,7 +142,7 @@ class _Solving:
         self.progress = {copy: Progress() for copy in self.copies}
         for progress in self.progress.values():
             progress.at = self.iteration
-        self.certifying = Certifying(self.problem, self.stop)
+        self.certifying = Certifying(self.problem, self.stop, prepared=False)
 
     def _move_all(self) -> None:
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
@@ -234,7 +235,7 @@ class _Solving:
                 rejected=rejected[copy],
                 certificate=self.alone[copy].certificate if copy in self.alone else certificate,
                 contact=contact[copy],
-                met=met(self.problem) if copy == 0 else None,
+                met=(met(self.problem) or kept_apart(self.problem)) if copy == 0 else None,
                 notes=run.notes(copy) + _advice(outcome, problem) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )
@@ -244,7 +245,7 @@ class _Solving:
     def _notes(self, copy: int) -> list[str]:
         if copy in self.alone:
             return ["then alone", *self.alone[copy].notes]
-        return self.certifying.notes()
+        return self.certifying.notes() + self.problem.room.notes()
 
 
 def _advice(outcome: Outcome, problem: Problem) -> list[str]:

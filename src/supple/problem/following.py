@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from supple.terms import Term
 
@@ -23,6 +26,19 @@ class Follower(Protocol):
         motion that goes on from a state is the one that was not interrupted."""
 
 
+class Confining(Follower, Protocol):
+    """A follower that lets no surfaces pass each other, by balls that vertices must not leave (`Room`)."""
+
+    confines: bool
+
+    def confine(self, problem: Problem) -> None:
+        """Give the problem's vertices balls where they are."""
+
+    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+        """Go back on the straight way that has led from records `start` to the problem's u, as far as needed
+        for nothing to have passed anything on it."""
+
+
 class Following:
     """The followers of a problem's model, and when they have looked last."""
 
@@ -37,6 +53,20 @@ class Following:
             self._time, self._done = time, 0
             self._look(True)
 
+    @property
+    def _confining(self) -> Iterator[Confining]:
+        return (f for _, f in self._problem.model.followers if getattr(f, "confines", False))
+
+    def make_room(self) -> None:
+        """Let those who confine vertices give them balls where they are."""
+        for follower in self._confining:
+            follower.confine(self._problem)
+
+    def keep_apart(self, start: np.ndarray) -> None:
+        """Go back as far as needed on the straight way that has led from records `start` to u."""
+        for follower in self._confining:
+            follower.shorten(self._problem, start)
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
@@ -47,7 +77,7 @@ class Following:
         if self._every is None:
             return False
         self._done += iterations
-        if self._done == 0 or not (balanced or self._done >= self._every):
+        if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
         return self._look(False)

@@ -12,7 +12,7 @@ from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
 from supple.model import Model
 from supple.scene.bodies import Body
-from supple.scene.contact import contact_of, with_contact
+from supple.scene.contact import contact_of, refuse_intersecting, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
@@ -154,6 +154,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
     refuse_inside(scene, pinned)
+    refuse_intersecting(scene)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls

@@ -443,12 +443,16 @@ class Attach(_OnBody):
 class Contact(Table):
     """How solids see each other and themselves."""
 
-    method: Literal["weak", "none"] = Field("weak", description="How contact is treated.")
+    method: Literal["weak", "barrier", "none"] = Field(
+        "weak", description="How contact is treated; with a barrier nothing ever passes anything."
+    )
     thickness: Length | None = Field(
-        None, description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given."
+        None,
+        description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given, barrier 5 %.",
     )
     stiffness: Positive | None = Field(
-        None, description="Of each contact [N/m]; ten times Young's modulus times the edge unless given."
+        None,
+        description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times.",
     )
 
     def make(self) -> contact.Contact:

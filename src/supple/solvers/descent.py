@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
+from supple.solvers.beside_obstacles import BesideObstacles
 from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
 from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
@@ -77,8 +79,9 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once are swept as long as that pays; what touches obstacles, to the end."""
-        if problem.contacts:
+        """Several states at once are swept as long as that pays; what touches obstacles on a device, to the
+        end."""
+        if problem.contacts and (problem.copies > 1 or problem.device.name != "cpu"):
             return PBNG().begin(problem)
         if problem.copies == 1:
             return DescentRun(self, problem)
@@ -101,7 +104,7 @@ class DescentRun(Run):
         self._righting = Righting(problem)
         self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
-        self._newton: NewtonPCG | None = None
+        self._newton: NewtonPCG | BesideObstacles | None = None
         self._sweeps_only = True
         self._version = problem.layout.version
         if options.ahead == 0:
@@ -126,6 +129,8 @@ class DescentRun(Run):
         (self._newton or self._turn_to_newton()).tolerance = imbalance
 
     def leave_saddle(self) -> bool:
+        if self.problem.contacts:
+            return False
         (self._newton or self._turn_to_newton()).at_saddle = True
         return True
 
@@ -182,9 +187,14 @@ class DescentRun(Run):
         if self._newton is not None:
             self._turn_to_newton()
 
-    def _turn_to_newton(self) -> NewtonPCG:
-        self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
+    def _turn_to_newton(self) -> NewtonPCG | BesideObstacles:
         self.check_every, self.patience = 1, 3
+        if self.problem.contacts:
+            self.patience = RESCUE_SWEEPS
+            make = partial(NewtonPCG, self.options)
+            self._newton = BesideObstacles(self.problem, make, self._forecast.aim)
+        else:
+            self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
         return self._newton
 
 

@@ -28,6 +28,7 @@ def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
     for records, copied in pairs:
         records[:-1, :3] = other.vectors(copied)[copy]
         twin.device.push(records)
+    twin.room.stale = True
 
 
 def _made_of(problem: Problem, materials: tuple) -> Problem:
@@ -53,3 +54,4 @@ def bring_back(twin: Problem, problem: Problem, copy: int = 0) -> None:
         states = problem.states
         states.vectors(states.u)[copy] = twin.states.vectors(twin.u)[0]
         problem.device.push(states.u)
+        problem.room.stale = True

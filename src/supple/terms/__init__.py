@@ -1,5 +1,6 @@
 """Energy terms: one file per kind of stencil."""
 
+from supple.terms.barrier import Barriers
 from supple.terms.bending import (
     BENDINGS,
     Bending,
@@ -33,6 +34,7 @@ from supple.terms.weak import WeakConstraints
 
 __all__ = [
     "BENDINGS",
+    "Barriers",
     "Bending",
     "Elements",
     "Fabric",
