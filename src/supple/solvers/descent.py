@@ -73,8 +73,8 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once, and what touches obstacles, are swept and no more than that."""
-        alone = problem.copies == 1 and not problem.contacts
+        """Several states at once, and what touches obstacles or rubs, are swept and no more than that."""
+        alone = problem.copies == 1 and not problem.contacts and not problem.rough
         return DescentRun(self, problem) if alone else PBNG().begin(problem)
 
     def memory(self, model: Model, number: int) -> int:

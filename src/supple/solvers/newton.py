@@ -79,6 +79,11 @@ class NewtonRun(Run):
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
         problem.contacts.refuse(options.name, "descent", "pbng", "xpbd")
+        if problem.rough:
+            raise ValueError(
+                f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
+                "energy; descent, pbng, xpbd can"
+            )
         self.options, self.problem = options, problem
         self._indefinite = 0
         self._see_stencils()
