@@ -58,7 +58,7 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation", "holding"},
+    {"meshes", "model", "state", "evaluation", "holding", "grip"},
     {"problem"},
     {"linear"},
     {"solvers"},

@@ -144,7 +144,9 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
         if c.materials is not None:
             model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
         there = problem.states.on_device(copy)
-        yield Result(x, report, model, state=state, step=Step(np.inf, x, c.force), on_device=there)
+        yield Result(
+            x, report, model, state=state, step=Step(np.inf, x, c.force, time=c.time), on_device=there
+        )
 
 
 def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:

@@ -195,17 +195,24 @@ def with_term(model: Model, index: int, term: Term) -> Model:
     return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
+def latest(model: Model, now: Model) -> Model:
+    """The model itself, or what it is now where stencils have changed since."""
+    changed = any(a.vertices is not b.vertices for a, b in zip(model.terms, now.terms, strict=True))
+    return now if changed else model
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """The backward Euler step that led to positions, which says what forces act there beside those of the
     terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
     forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
-    None where all are the model's."""
+    None where all are the model's; time [s]: when it ends, for obstacles that move."""
 
     dt: float
     anchor: np.ndarray | None
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
+    time: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)

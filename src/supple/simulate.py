@@ -21,7 +21,7 @@ from supple.asking import (
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
-from supple.model import Model, Step
+from supple.model import Model, Step, latest
 from supple.problem import Problem
 from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials
@@ -139,13 +139,17 @@ def equilibrium(
     problem = make_problem(asked.scene, True, asked.compute)
     place(problem, asked, start)
     stages, model = [], problem.model
-    for _, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        acting = Step(np.inf, problem.positions, problem.loads.force, changing_materials(problem.model))
+    for part, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
+        changing, when = changing_materials(problem.model), part * model.duration
+        acting = Step(np.inf, problem.positions, problem.loads.force, changing, when)
+        model = latest(model, problem.model)
         stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
-    step = Step(np.inf, problem.positions, problem.loads.force) if model.varying else None
+    acts = model.varying or model.obstacles is not None
+    step = Step(np.inf, problem.positions, problem.loads.force) if acts else None
     there, state = problem.states.on_device(), problem.state
+    model = latest(model, problem.model)
     return Result(
         problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
     )

@@ -42,6 +42,7 @@ class Track:
         self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
         self._run: Run | None = None
         self._step: tuple[float, np.ndarray] | None = None
+        self._time = 0.0
 
     def go_back_to(self, positions: np.ndarray, updates: int) -> None:
         """Forget what came after so many updates, and go on at rest from positions (n, 3) [m]."""
@@ -61,7 +62,9 @@ class Track:
         return (
             None
             if self._step is None
-            else Step(*self._step, self._problem.loads.force, changing_materials(self._problem.model))
+            else Step(
+                *self._step, self._problem.loads.force, changing_materials(self._problem.model), self._time
+            )
         )
 
     def follow_pins(self, time: float) -> None:
@@ -83,7 +86,7 @@ class Track:
         self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
     ) -> None:
         """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
-        p = self._problem
+        p, self._time = self._problem, time
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
@@ -96,11 +99,12 @@ class Track:
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
         assert self._run is not None
-        done = 0
+        done, following = 0, self._problem.following
         while done < sweeps and not (done and interrupted()):
-            count = 1 if self._slow else sweeps
+            count = following.until_look(1 if self._slow else sweeps - done)
             self._run.advance(count)
             done += count
+            following.iterated(count)
         balance = self._problem.balance()
         if self._run.observe(balance):
             balance = self._problem.balance()

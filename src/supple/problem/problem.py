@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.grip import rubbing_terms
 from supple.model import Conditions, Model
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
@@ -89,6 +90,11 @@ class Problem:
         return self.copies if self.layout.varied else 1
 
     @property
+    def rough(self) -> bool:
+        """Whether anything rubs, on obstacles or on other bodies."""
+        return self.contacts.rough or bool(rubbing_terms(self.model))
+
+    @property
     def u(self) -> np.ndarray:
         """Records of the displacements."""
         return self.states.u
@@ -144,6 +150,8 @@ class Problem:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
+        self.histories.put([{}])
+        self.following.remember()
         self.following.begin_step(math.inf)
         return True
 
@@ -230,7 +238,8 @@ class Problem:
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
         change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
-        self.contacts.begin_step(time)
+        self.contacts.begin_step(time, dt, damping)
+        self.following.remember()
         pinned = self.model.prescribed(time) if pins is None else pins
         if self.room:
             self.following.make_room()
@@ -239,7 +248,7 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
-        self.contacts.detect()
+        self.contacts.arrive()
         self.confine()
         self.following.begin_step(time)
 

@@ -3,7 +3,7 @@
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
-from supple.scene.contact import Contact
+from supple.scene.contact import Contact, Rub
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
@@ -11,7 +11,7 @@ from supple.scene.obstacles import Obstacle
 from supple.scene.ramps import Ramp
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
-from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceShape
+from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 
 __all__ = [
@@ -27,12 +27,14 @@ __all__ = [
     "Plane",
     "Ramp",
     "Rotate",
+    "Rub",
     "Scale",
     "Scene",
     "SceneError",
     "SceneFile",
     "SceneFileError",
     "Sphere",
+    "SurfaceSequence",
     "SurfaceShape",
     "Translate",
     "Twist",

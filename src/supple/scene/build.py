@@ -16,7 +16,7 @@ from supple.scene.contact import contact_of, refuse_intersecting, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
-from supple.scene.obstacles import obstacles_of, refuse_inside
+from supple.scene.obstacles import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
@@ -157,6 +157,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     refuse_intersecting(scene)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
+        refuse_resting(scene)
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])

@@ -36,6 +36,10 @@ Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""
 
 
+OF_OBSTACLES = {"friction", "kinetic", "name", "mass", "velocity", "spin"}
+"""What obstacles have beside a shape and a motion."""
+
+
 class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
@@ -164,7 +168,7 @@ class Reader:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(
                 field,
-                lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
+                lambda: self.scene.add_obstacle(shape, motion, **entry.model_dump(include=OF_OBSTACLES)),
             )
 
     def _wind(self, field: str, entry: Wind) -> None:

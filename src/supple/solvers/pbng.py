@@ -132,7 +132,7 @@ class PBNGRun(Run):
     def _see_stencils(self) -> None:
         """Prepare what depends on the stencils that there are."""
         p = self.problem
-        self._version = p.layout.version
+        self._version, self._moves = p.layout.version, p.contacts.moves
         acceleration = acceleration_of(self.options.acceleration)
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
         self.acceleration = begin_acceleration(acceleration, p)
@@ -160,9 +160,9 @@ class PBNGRun(Run):
         return self.acceleration.notes(copy)
 
     def advance(self, count: int) -> None:
-        """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
-        to the next."""
-        if self.problem.layout.version != self._version:
+        """Sweep that many times. Where stencils were exchanged, or rigid bodies moved, what is known of
+        earlier sweeps is no guide to the next."""
+        if (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves):
             self._see_stencils()
         if self.problem.room:
             self._sweep_in_balls(count)

@@ -17,6 +17,7 @@ from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.pattern import PatternElasticity
 from supple.terms.pressure import Pressure
+from supple.terms.rubbing import RubbingContacts
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
@@ -48,6 +49,7 @@ __all__ = [
     "PointSprings",
     "Pressure",
     "Relations",
+    "RubbingContacts",
     "Springs",
     "Term",
     "TetElasticity",
