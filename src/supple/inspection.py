@@ -16,6 +16,7 @@ from supple.scene.bodies import cell_counts
 from supple.scene.directions import holds
 from supple.scene.loads import Load
 from supple.scene.pins import Pin
+from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.scene.varying import Varied
@@ -101,7 +102,8 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
-        "findings": findings(body.material),
+        "findings": [found for part in body.parts for found in findings(part.material)],
+        "portions": [_portion(part) for part in body.parts if isinstance(part, Portion)],
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
@@ -113,6 +115,17 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
             }
             for e in mesh.worst(worst)
         ],
+    }
+
+
+def _portion(part: Portion) -> dict[str, Any]:
+    """A region of a body, or what resists its rate of strain."""
+    material = part.material
+    return {
+        "name": part.name,
+        "cells": part.n_cells,
+        "material": material_name(material),
+        "parameters": {p.name: _parameter(material, p) for p in material.parameters if not p.evolves},
     }
 
 

@@ -140,15 +140,22 @@ def equilibrium(
     place(problem, asked, start)
     stages, model = [], problem.model
     for _, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        acting = Step(np.inf, problem.positions, problem.loads.force, changing_materials(problem.model))
+        acting = _acting(problem)
         stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
-    step = Step(np.inf, problem.positions, problem.loads.force) if model.varying else None
+    model = problem.model if model.followers else model
     there, state = problem.states.on_device(), problem.state
+    step = _acting(problem) if model.varying or state.history else None
     return Result(
         problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
     )
+
+
+def _acting(problem: Problem) -> Step:
+    """What acts where an equilibrium is."""
+    materials, (history, *_) = changing_materials(problem.model), problem.histories.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, history)
 
 
 @takes_options

@@ -95,9 +95,11 @@ class Stepping:
 
     @property
     def model(self) -> Model:
-        """What frames are of: one for all of them, whatever parameters vary, but where stencils change."""
+        """What frames are of: one for all of them, whatever parameters vary, but where stencils, pressures or
+        cables change."""
         now = self.problem.model
-        if any(a.vertices is not b.vertices for a, b in zip(self._model.terms, now.terms, strict=True)):
+        pairs = zip(self._model.terms, now.terms, strict=True)
+        if any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs):
             self._model = now
         return self._model
 
@@ -151,12 +153,14 @@ class Stepping:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        if pace.quasistatic and force is None and materials is None:
+        histories = p.histories.take()
+        if pace.quasistatic and force is None and materials is None and not any(histories):
             return [None] * p.copies
         anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.step
-        return [Step(dt, *of_copy, materials) for of_copy in zip(anchors, forces, strict=True)]
+        together = zip(anchors, forces, histories, strict=True)
+        return [Step(dt, anchor, force, materials, history) for anchor, force, history in together]
 
     def _velocities(self) -> np.ndarray:
         states, pace = self.problem.states, self.pace

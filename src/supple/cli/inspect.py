@@ -40,9 +40,11 @@ def _print(title: str, found: dict[str, Any]) -> None:
     sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
     sizes += ["springs"] if found["springs"] else []
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
+    portions = [portion for body in found["bodies"] for portion in body["portions"]]
     for heading, table in (
         ("clock", _listing(_clock(found["clock"]))),
         ("bodies", _bodies(found["bodies"])),
+        *([("materials", _portions(portions))] if portions else []),
         *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
         *([("in time", _varying_parameters(found["varying"]))] if found["varying"] else []),
@@ -143,6 +145,15 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
             *(values.get(label, "") for label in labels),
             *at_start,
         )
+    return table
+
+
+def _portions(portions: list[dict[str, Any]]) -> Any:
+    """Regions, and what resists rates of strain."""
+    table = _table("cells", "material", "parameters")
+    for portion in portions:
+        values = (f"{p['label']} {_values(p['values'])}" for p in portion["parameters"].values())
+        table.add_row(portion["name"], f"{portion['cells']:,}", portion["material"], ", ".join(values))
     return table
 
 

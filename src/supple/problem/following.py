@@ -57,6 +57,8 @@ class Following:
             raise ValueError("stencils that follow the vertices need a problem with one copy of the state")
         exchanged = False
         for index, follower in self._problem.model.followers:
+            if beginning and hasattr(follower, "begin"):
+                follower.begin()
             term = follower.follow(self._problem, self._time) if beginning or follower.every else None
             if term is not None:
                 self._problem.refresh(index, term)

@@ -115,9 +115,12 @@ class SavedRun:
             return None
         scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
         time = np.inf if single else self.account["frames"][index - 1]["time"]
-        acting = self.model.force_at(time) if self.model.varying else None, self.model.materials_at(time)
+        force = self.model.force_at(time) if self.model.varying else None
+        here = self.frame(index)
+        history = {} if here.state is None else here.state.history
+        acting = force, self.model.materials_at(time), history
         if scene.quasistatic:
-            return None if acting == (None, None) else Step(np.inf, self.frame(index).positions, *acting)
+            return None if acting == (None, None, {}) else Step(np.inf, here.positions, *acting)
         if scene.substeps > 1:
             return Step(scene.dt / scene.substeps, None, *acting)
         if index - 1 in self.indices:
