@@ -48,6 +48,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
         "weak_constraints": sum(len(attachment.vertices) for attachment in scene.attachments),
         "springs": sum(len(springs.vertices) for springs in scene.springs),
+        "pressures": len(scene.inflations),
+        "cables": len(scene.cables),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],

@@ -55,11 +55,15 @@ def test_a_cycle_of_pure_shear_is_the_closed_form(precision):
 
 def test_below_the_yield_stress_it_is_hencky():
     strong, elastic = metal(yield_stress=1e9), material("hencky", young=1e3, poisson=0.3)
-    found = [
-        supple.equilibrium(cantilever(kind, cells=2), "newton", tolerance=1e-8).positions
-        for kind in (strong, elastic)
-    ]
-    np.testing.assert_allclose(*found, atol=1e-7)
+    forces = []
+    for kind in (strong, elastic):
+        model = build_model(cantilever(kind, cells=1))
+        problem = Problem(model, "float64")
+        problem.positions = model.rest + 0.1 * np.random.default_rng(2).uniform(-1, 1, model.rest.shape)
+        problem.histories.evolve(0.1)
+        problem.balance()
+        forces.append(problem.states.vectors(problem.states.net)[0].astype(float))
+    np.testing.assert_allclose(*forces, atol=1e-9 * np.abs(forces[0]).max())
 
 
 def test_forces_are_those_of_the_energy_once_it_has_flowed():

@@ -28,7 +28,8 @@ def test_beyond_the_limit_of_a_material_there_is_none():
 def test_a_plot_is_a_picture(tmp_path):
     path = tmp_path / "stress.png"
     stretch_plot(path, {"soft": supple.StVK(young=1e4, poisson=0.3)}, size=(400, 300))
-    assert Image.open(path).size == (400, 300)
+    with Image.open(path) as image:
+        assert image.size == (400, 300)
 
 
 @pytest.mark.parametrize(

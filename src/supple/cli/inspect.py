@@ -38,7 +38,7 @@ def _print(title: str, found: dict[str, Any]) -> None:
     console.print(f"[bold]{escape(title)}[/]")
     kinds = [kind for kind in ("tets", "triangles") if found[kind]]
     sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
-    sizes += ["springs"] if found["springs"] else []
+    sizes += [name for name in ("springs", "pressures", "cables") if found[name]]
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
     portions = [portion for body in found["bodies"] for portion in body["portions"]]
     for heading, table in (

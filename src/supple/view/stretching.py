@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.optimize import root
 
-from supple.materials import Material, stress
+from supple.materials import Material, psi, stress
 from supple.materials.parameters import is_per_element
 from supple.view.plots import plot_axes, save
 from supple.view.style import LIGHT, SMALL_SIZE, Theme
@@ -25,8 +27,8 @@ def pulled(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
     for order in (range(rest, len(stretches)), range(rest - 1, -1, -1)):
         sides = np.ones(2)
         for k in order:
-            answer = root(lambda s, k=k: _sides(one, stretches[k], s), sides, method="hybr")
-            if not answer.success or not (answer.x > 0).all():
+            answer = root(partial(_sides, one, float(stretches[k])), sides)
+            if not answer.success or not (answer.x > 0).all() or not _is_finite(one, stretches[k], answer.x):
                 break
             sides = answer.x
             found[k] = _stress(one, stretches[k], sides)[0]
@@ -42,7 +44,16 @@ def _stress(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
         return np.full(3, np.nan)
 
 
-def _sides(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
+def _is_finite(material: Material, along: float, sides: np.ndarray) -> bool:
+    """Whether the energy is; beyond a barrier there may be stresses, but no energy."""
+    F = (float(along), 0.0, 0.0, 0.0, float(sides[0]), 0.0, 0.0, 0.0, float(sides[1]))
+    try:
+        return bool(np.isfinite(psi(material, F)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return False
+
+
+def _sides(material: Material, along: float, sides: np.ndarray) -> Any:
     at = _stress(material, along, sides)[1:]
     return np.where(np.isfinite(at), at, 1e12)
 
