@@ -106,6 +106,8 @@ class Following:
             )
         exchanged = not beginning and self._give_way()
         for index, follower in self._problem.model.followers:
+            if beginning and hasattr(follower, "begin"):
+                follower.begin()
             term = follower.follow(self._problem, self._time) if beginning or follower.every else None
             if term is not None:
                 self._problem.refresh(index, term)

@@ -160,7 +160,7 @@ def _moduli(scene: Scene) -> np.ndarray:
 
 def _young(scene: Scene) -> float:
     """The largest of all bodies [Pa]; 1 where no material has one."""
-    moduli = [getattr(body.material, "young", None) for body in scene.bodies]
+    moduli = [getattr(part.material, "young", None) for body in scene.bodies for part in body.parts]
     return max((float(np.max(young)) for young in moduli if young is not None), default=1.0)
 
 

@@ -15,6 +15,8 @@ from supple.scene.motions import Compose
 from supple.scene.scene import Scene
 from supple.scene.schema import (
     Attach,
+    Cable,
+    Cavity,
     Cloth,
     Force,
     Motion,
@@ -85,6 +87,11 @@ class Reader:
             self._load(field, entry, self.scene.add_traction, entry.traction)
         for _, field, entry in self._entries("pressure"):
             self._load(field, entry, self.scene.add_pressure, entry.pressure)
+        for _, field, entry in self._entries("cavity"):
+            options = entry.model_dump(include={"sealed", "ambient", "exponent"})
+            self._load(field, entry, self.scene.add_cavity, entry.pressure, **options)
+        for _, field, entry in self._entries("cable"):
+            self._cable(field, entry)
         for _, field, entry in self._entries("wind"):
             self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
@@ -104,11 +111,15 @@ class Reader:
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: self._mesh(solid.mesh))
-        material = self.mistakes.attempt(f"{field}.material", lambda: solid.material.make(mesh))
+        material = self.mistakes.attempt(f"{field}.material", lambda: solid.made_of(mesh))
         render = self._render(field, solid)
-        moving = solid.model_dump(include={"velocity", "angular_velocity"})
+        moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)
         if mesh is not None and material is not None:
+            further = self.mistakes.attempt(f"{field}.region", lambda: solid.options(mesh))
+            if further is None:
+                return
+            moving |= further
             self.bodies[name] = self.mistakes.attempt(
                 f"{field}.name",
                 lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
@@ -180,15 +191,28 @@ class Reader:
             velocity = vector(entry.velocity, "velocity")
             self.mistakes.attempt(field, lambda: self.scene.add_wind(velocity, *bodies, ramp=ramp, **options))
 
+    def _cable(self, field: str, entry: Cable) -> None:
+        vertices, ramp = self._vertices(field, entry), self._ramp(f"{field}.ramp", entry.ramp)
+        options = entry.model_dump(include={"tension", "length", "stiffness"})
+        if vertices is not None:
+            self.mistakes.attempt(
+                field, lambda: self.scene.add_cable(vertices, entry.points, ramp=ramp, **options)
+            )
+
     def _load(
-        self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
+        self,
+        field: str,
+        entry: Force | Traction | Pressure | Cavity,
+        add: Callable[..., None],
+        value: Any,
+        **options: Any,
     ) -> None:
         vertices, ramp = (
             self._vertices(field, entry),
             self._ramp(f"{field}.ramp", entry.ramp),
         )
         if vertices is not None:
-            self.mistakes.attempt(field, lambda: add(vertices, value, ramp))
+            self.mistakes.attempt(field, lambda: add(vertices, value, ramp, **options))
 
     def _ramp(self, field: str, ramp: Ramp | None) -> ramps.Ramp | None:
         return None if ramp is None else self.mistakes.attempt(field, ramp.make)
@@ -226,7 +250,11 @@ class Reader:
     def _vary(self, field: str, entry: Vary) -> None:
         body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
         if body is not None and ramp is not None:
-            self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
+
+            def part() -> Any:
+                return body if entry.region is None else body.region(entry.region)
+
+            self.mistakes.attempt(field, lambda: self.scene.vary(part(), entry.parameter, ramp))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:

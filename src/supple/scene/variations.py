@@ -19,6 +19,7 @@ from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
+from supple.scene.regions import Portion
 from supple.scene.scene import Scene
 from supple.scene.support import refuse_falling
 from supple.scene.varying import merged_material, varying_materials
@@ -33,14 +34,14 @@ class Variation:
     time: when to take the scene's own motions and loads [s], at their end unless given. pins: vertices that
     the scene pins, with a motion, taken at that time, or positions (k, 3) [m]. forces: forces [N] in addition
     to the scene's, (3,) in total or (k, 3). gravity (3,) [m/s²]. materials: other parameters of the same kind
-    of material for a body. start: positions (n, 3) [m] to begin from.
+    of material for a body or one of its regions. start: positions (n, 3) [m] to begin from.
     """
 
     time: float = np.inf
     pins: Mapping[Vertices, Any] = field(default_factory=dict)
     forces: Mapping[Vertices, ArrayLike] = field(default_factory=dict)
     gravity: ArrayLike | None = None
-    materials: Mapping[Body, Any] = field(default_factory=dict)
+    materials: Mapping[Body | Portion, Any] = field(default_factory=dict)
     start: ArrayLike | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -134,17 +135,19 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
 def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
     if not variation.materials and not scene.varied:
         return None
+    parts = [part for body in scene.bodies for part in (body, *body.parts)]
     for body, material in variation.materials.items():
-        if body not in scene.bodies:
+        if body not in parts:
             raise SceneError(f"materials of a variation: {shown(body)} is not a body of the scene.")
         if type(material) is not type(body.material):
             raise SceneError(
                 f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
                 f"which is {type(body.material).__name__}; got {shown(material)}."
             )
-        check_parameters(material, body.mesh)
+        check_parameters(material, body)
+    changed = {body.name: material for body, material in variation.materials.items()}
     groups = [
-        [replace(body, material=variation.materials.get(body, body.material)) for body in group]
+        [replace(part, material=changed.get(part.name, part.material)) for part in group]
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)

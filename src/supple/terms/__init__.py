@@ -10,6 +10,7 @@ from supple.terms.bending import (
     hinges_of,
     plate_stiffness,
 )
+from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
@@ -37,6 +38,8 @@ __all__ = [
     "BENDINGS",
     "Barriers",
     "Bending",
+    "Cable",
+    "CableSegments",
     "Elements",
     "Fabric",
     "FabricElasticity",
