@@ -19,6 +19,7 @@ import numpy as np
 from supple.datasets.arrays import array, chunk_file, group, read_array, write_array, write_json, write_shard
 from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Kind
+from supple.datasets.tables import WORDS
 from supple.io.machine import machine, versions
 from supple.naming import naming
 
@@ -240,7 +241,7 @@ def same(path: Path, facts: Facts) -> Store:
 def _difference(store: Store, facts: Facts) -> str:
     """What of a spec differs, as far as that can be said in a few words."""
     old, new = store.spec, facts.spec
-    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
     if keys:
         return "different are " + ", ".join(keys)
     same_scene = (store.path / "scene.toml").read_text(encoding="utf-8") == facts.scene
