@@ -11,7 +11,8 @@ from supple.scene.obstacles import Obstacle
 from supple.scene.ramps import Ramp
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
-from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceSequence, SurfaceShape
+from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 
 __all__ = [

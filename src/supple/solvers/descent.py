@@ -74,7 +74,7 @@ class Descent(Solver):
 
     def begin(self, problem: Problem) -> Run:
         """Several states at once, and what touches obstacles or rubs, are swept and no more than that."""
-        alone = problem.copies == 1 and not problem.contacts and not problem.rough
+        alone = problem.copies == 1 and not problem.contacts and not problem.following.rough
         return DescentRun(self, problem) if alone else PBNG().begin(problem)
 
     def memory(self, model: Model, number: int) -> int:

@@ -79,7 +79,7 @@ class NewtonRun(Run):
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
         problem.contacts.refuse(options.name, "descent", "pbng", "xpbd")
-        if problem.rough:
+        if problem.following.rough:
             raise ValueError(
                 f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
                 "energy; descent, pbng, xpbd can"
