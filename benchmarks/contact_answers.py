@@ -35,7 +35,7 @@ def slope_scene(mu: float, degrees: float, between: bool) -> supple.Scene:
         base = supple.block(cells=(3, 1, 2), size=(3, 0.5, 2)).translated((-0.5, -0.5, -0.5))
         body = scene.add_solid(base, elastic, density=1000, name="base")
         scene.pin(body.where(lambda X: X[:, 1] < 1))
-    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.002 if between else 0, 0))
+    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.0083 if between else 0, 0))
     scene.add_solid(block, elastic, density=1000, name="block")
     if not between:
         scene.add_obstacle(supple.Plane(), friction=mu)

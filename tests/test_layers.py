@@ -58,7 +58,7 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation", "holding", "grip"},
+    {"meshes", "model", "state", "evaluation", "holding", "grip", "reactions"},
     {"problem"},
     {"linear"},
     {"solvers"},

@@ -117,6 +117,8 @@ class _Solving:
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)
         self._move_all()
+        if following.settle():
+            self.latest |= self.measures.balances()
         if self.method.finished_alone:
             self._finish()
 

@@ -31,6 +31,9 @@ body a vertex is found [e]; the stiffness in parts of E e, E being the largest Y
 SAME = 1e-3
 """Constraints whose weights and normals differ by less than this stay as they are."""
 
+ALIKE = 1e-2
+"""The same, within a step, where their forces differ by less than this part of the largest."""
+
 FULL = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
 """Where the numbers xx yy zz xy xz yz of a symmetric matrix are in it."""
 
@@ -59,7 +62,10 @@ class WeakContact:
             self.term(found) if self.friction is None else self.rubbing(found, problem.following.grips[index])
         )
         old: Any = problem.model.terms[index]
-        return None if _alike(old, new, SAME * self.thickness) else new
+        if _alike(old, new, SAME * self.thickness):
+            return None
+        within = not problem.following.beginning
+        return None if within and _act_alike(old, new, problem.positions, self.rest) else new
 
     def _is_mine(self, model: Model, index: int) -> bool:
         return (index, self) in model.followers
@@ -89,6 +95,13 @@ class WeakContact:
         columns = found.normal, slip, gap - self.thickness, self.stiffness * found.strength, mu
         numbers = np.column_stack(columns)
         return RubbingContacts(found.vertices.astype(np.int32), found.weights, numbers, capacity)
+
+
+def _act_alike(old: Any, new: Any, x: np.ndarray, rest: np.ndarray) -> bool:
+    """Whether other constraints do the same to vertices at positions x (n, 3), but for a little: of triangles
+    that are equally near, now the one and now the other is the nearest."""
+    before, now = met_force(old, x, rest), met_force(new, x, rest)
+    return bool(np.abs(now - before).max(initial=0.0) <= ALIKE * np.abs(now).max(initial=0.0))
 
 
 def _alike(old: Any, new: Any, little: float) -> bool:

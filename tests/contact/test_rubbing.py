@@ -28,7 +28,7 @@ def on_slope(mu, kinetic=None, angle=ANGLE, velocity=(0, 0, 0), **options):
     elastic = supple.Corotated(young=1e6, poisson=0.3)
     below = scene.add_solid(base, elastic, density=1000, name="base")
     scene.pin(below.where(lambda X: X[:, 1] < 1))
-    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.002, 0))
+    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.0083, 0))
     scene.add_solid(block, elastic, density=1000, name="block", velocity=velocity)
     return scene
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from supple.grip import rubbing_terms
 from supple.model import Conditions, Model
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
@@ -88,11 +87,6 @@ class Problem:
     def kinds(self) -> int:
         """How many of the copies are of different materials."""
         return self.copies if self.layout.varied else 1
-
-    @property
-    def rough(self) -> bool:
-        """Whether anything rubs, on obstacles or on other bodies."""
-        return self.contacts.rough or bool(rubbing_terms(self.model))
 
     @property
     def u(self) -> np.ndarray:

@@ -79,9 +79,10 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once are swept as long as that pays; what touches obstacles on a device, or rubs,
-        to the end."""
-        if problem.rough or (problem.contacts and (problem.copies > 1 or problem.device.name != "cpu")):
+        """Several states at once are swept as long as that pays; bodies that rub on each other, and what
+        touches obstacles on a device, to the end."""
+        able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
+        if problem.following.rough or not able:
             return PBNG().begin(problem)
         if problem.copies == 1:
             return DescentRun(self, problem)
