@@ -3,6 +3,7 @@
 from supple.terms.bending import (
     BENDINGS,
     Bending,
+    CreasedBending,
     HingeBending,
     IsometricBending,
     bending_terms,
@@ -34,6 +35,7 @@ from supple.terms.weak import WeakConstraints
 __all__ = [
     "BENDINGS",
     "Bending",
+    "CreasedBending",
     "Elements",
     "Fabric",
     "FabricElasticity",
