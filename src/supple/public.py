@@ -105,6 +105,7 @@ from supple.solvers import (
     BPXPBD,
     FPXPBD,
     GPBD,
+    MPBNG,
     PBD,
     PBNG,
     SOR,
@@ -119,4 +120,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric
+from supple.terms import CreasedBending, Fabric, HingeBending, IsometricBending, load_fabric

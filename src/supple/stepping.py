@@ -208,6 +208,7 @@ class Stepping:
             for time, aim in steps:
                 self._begin_step(time, aim, forces)
                 run = solver.begin(problem)
+                run.aim(None, limit, None)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
                 self._sweep(run, limit)

@@ -16,13 +16,20 @@ Entries = list[dict[str, Any]]
 OPTIONS = {
     "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
     "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
+    "binding": "How stiff layers are bound to each other, by how stiff they are.",
     "cluster_size": "Elements in a cluster, at most.",
+    "coarse_sweeps": "Sweeps over the coarsest layer in each iteration.",
     "constraints": "pair: two for each element; root: the square root of the energy, for any material; auto: "
     "the pair where the material has one.",
+    "coupling": "carried: cloth moves with its layers; bound: they pull at it; divided: the same with "
+    "stiffness and mass divided between all, as printed.",
+    "cycle": "Iterations with layers in a step that ends at a tolerance; sweeps of pbng follow.",
     "damping": "The part of every velocity that is lost per step.",
+    "final_sweeps": "Sweeps over the cloth alone after the last iteration with layers.",
     "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
     "hessian": "exact, and projected, its positive part, where needed; projected; bound: what pbng uses.",
     "iterations": "Iterations per step where [stop] or the command line sets no limit.",
+    "layers": "Coarser layers of cloth, at most; as many as have enough vertices unless given.",
     "line_search": "Halve a step until the potential decreases.",
     "linear_solver": "multilevel and cg (conjugate gradients), direct, amg (algebraic multigrid), or auto: "
     "multilevel until a system proves hard.",
@@ -30,6 +37,7 @@ OPTIONS = {
     "newton_steps": "Local Newton steps per visit of an element.",
     "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
     "ordering": "What moves at the same time: single elements by colours, or clusters of them.",
+    "pad": "What is added to the number of iterations at whose end layers add nothing any more.",
     "path": "rotation: steps turn elements; straight: all vertices move on lines.",
     "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
     "rho": "Convergence rate that chebyshev expects, below 1.",

@@ -129,7 +129,8 @@ class Reader:
         attempt = self.mistakes.attempt
         name = f"cloth{number}" if cloth.name is None else cloth.name
         mesh = attempt(f"{field}.mesh", lambda: self._mesh(cloth.mesh))
-        membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
+        what = "membrane" if cloth.fabric is None else "fabric"
+        membrane = attempt(f"{field}.{what}", lambda: cloth.made_of(self.folder, mesh))
         bending, rest = cloth.bending, cloth.rest
         options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
         self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)

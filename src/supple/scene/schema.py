@@ -63,6 +63,7 @@ from supple.scene.tables import (
     Vector,
 )
 from supple.solvers import DEFAULT_SOLVER, SOLVERS
+from supple.terms import load_fabric
 from supple.words import counted
 
 
@@ -215,19 +216,45 @@ class Solid(_Body):
 
 class Cloth(_Body):
     mesh: Surface = Field(description="Where it starts, e.g. { sheet = { cells = 32, size = [1, 1] } }.")
-    membrane: MaterialChoice = Field(
-        description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    membrane: MaterialChoice | None = Field(
+        None, description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    )
+    fabric: StrictStr | None = Field(
+        None,
+        description="In place of a membrane and bending: the file of a fabric (HYLC), or its name, such as "
+        f"basket1, in the folder $SUPPLE_DATA. Computed in float64. {FILE}",
     )
     bending: BendingChoice | None = Field(
         None, description="What resists folds, e.g. { hinge = { stiffness = 1e-5 } }; nothing unless given."
     )
-    density: Positive = Field(0.2, description="Mass density [kg/m²] where nothing is stretched, positive.")
+    density: Positive | None = Field(
+        None,
+        description="Mass density [kg/m²] where nothing is stretched, positive; 0.2, or that of the fabric, "
+        "unless given.",
+    )
     thickness: Length = Field(
         1e-3, description="Thickness [m], by which the energy of the material is multiplied."
     )
     rest: Rest | None = Field(
         None, description="Where nothing is stretched, e.g. { uv = {} }; where it starts unless given."
     )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.membrane is None) == (self.fabric is None):
+            found = "neither" if self.fabric is None else "both"
+            raise ValueError(
+                f"must have either a membrane, such as {{ stvk = {{ young = 1e5, poisson = 0.3 }} }}, or a "
+                f"fabric, such as 'basket1'; it has {found}."
+            )
+        return self
+
+    def made_of(self, folder: Path, mesh: meshes.TriMesh | None) -> Any:
+        """What `Scene.add_cloth` takes as membrane."""
+        if self.fabric is None:
+            assert self.membrane is not None
+            return self.membrane.make(mesh)
+        return load_fabric(located(folder, self.fabric) if Path(self.fabric).suffix else self.fabric)
 
 
 class Where(Choice):
@@ -826,7 +853,9 @@ def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]
 
 def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
     """The table of a body with a key for each material that it may be made of."""
-    fields: Any = {key: (material_choice(materials, key.capitalize()), table.model_fields[key])}
+    choice: Any = material_choice(materials, key.capitalize())
+    known = table.model_fields[key]
+    fields: Any = {key: (choice if known.is_required() else choice | None, known)}
     return create_model(table.__name__, __base__=table, **fields)
 
 

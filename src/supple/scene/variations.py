@@ -67,7 +67,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
-        _materials(scene, variation),
+        _materials(scene, model, variation),
         _start(model, variation),
         float(variation.time),
     )
@@ -132,7 +132,8 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
     return force
 
 
-def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
+def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:
+    """One for each term that has one: those of bodies, then those of creases, which stay as they are."""
     if not variation.materials and not scene.varied:
         return None
     parts = [part for body in scene.bodies for part in (body, *body.parts)]
@@ -151,10 +152,12 @@ def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)
-    return tuple(
+    of_bodies = [
         varying[k](variation.time) if k in varying else merged_material(group)
         for k, group in enumerate(groups)
-    )
+    ]
+    others = [term.material for term in model.terms if term.material is not None][len(groups) :]
+    return *of_bodies, *others
 
 
 def _start(model: Model, variation: Variation) -> np.ndarray | None:

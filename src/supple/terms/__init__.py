@@ -4,6 +4,7 @@ from supple.terms.barrier import Barriers
 from supple.terms.bending import (
     BENDINGS,
     Bending,
+    CreasedBending,
     HingeBending,
     IsometricBending,
     bending_terms,
@@ -40,6 +41,7 @@ __all__ = [
     "Bending",
     "Cable",
     "CableSegments",
+    "CreasedBending",
     "Elements",
     "Fabric",
     "FabricElasticity",
