@@ -11,7 +11,7 @@ ROOT = Path(supple.__file__).parent
 
 
 IMPORTERS = {
-    "view": {"runs", "live", "cli", "showing.py"},
+    "view": {"runs", "papers", "live", "cli", "showing.py"},
     "runs": {"live", "cli", "showing.py"},
     "live": {"cli"},
     "cli": set(),
@@ -91,6 +91,7 @@ ORDER = [
     {"view"},
     {"runs"},
     {"showing"},
+    {"papers"},
     {"live"},
     {"cli"},
 ]

@@ -59,6 +59,8 @@ __all__ = [
     "OrthotropicStVK",
     "Outcome",
     "Pa",
+    "PaperChebyshev",
+    "PaperSOR",
     "Parameter",
     "Plane",
     "PlaneStressCorotated",

@@ -14,6 +14,7 @@ from supple.cli.compile import compile_kernels
 from supple.cli.export import export
 from supple.cli.inspect import inspect
 from supple.cli.mesh import mesh
+from supple.cli.papers import papers
 from supple.cli.plain import write_plainly
 from supple.cli.render import render
 from supple.cli.report import report
@@ -39,6 +40,7 @@ app.command("mesh")(mesh)
 app.add_typer(bench, name="bench")
 app.command("compile")(compile_kernels)
 app.command("schema")(schema)
+app.command("papers")(papers)
 app.command("view")(view)
 
 

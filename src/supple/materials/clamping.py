@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
-from supple.kernels import all_lanes, physics, select
+from supple.kernels import all_lanes, chosen_by_type, physics, select
 from supple.materials.material import psi, stress
 
-CLAMP = 0.577
-"""Stretch below which stress stays what it is there: 1/√3, where St. Venant-Kirchhoff resists most."""
+
+def clamp_of(material: Any) -> float:
+    """The stretch below which the stress of a material stays what it is there."""
+    return type(material).clamp
+
+
+@chosen_by_type(clamp_of)
+def _clamp_of(material):
+    stretch = material.instance_class.clamp
+    return lambda material: stretch
 
 
 @physics
 def clamped_energy(material, F):
     """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
 
-    F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P̂ is the stress
-    there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative along
-    the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
+    F = U diag(σ) Vᵀ with rotations U and V; stretches below the material's clamp are raised to it, P̂ is the
+    stress there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative
+    along the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
     without a decomposition, ψ and P are the material's.
     """
-    A = add_diagonal(matmul(transpose(F), F), -CLAMP * CLAMP)
+    clamp = clamp_of(material)
+    A = add_diagonal(matmul(transpose(F), F), -clamp * clamp)
     sound = (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
     energy, P = psi(material, F), stress(material, F)
     if all_lanes(sound):
         return energy, P
     U, s, V = rotation_svd(F)
     zero = 0.0 * s[0]
-    floor = zero + CLAMP
+    floor = zero + clamp
     c = (max(s[0], floor), max(s[1], floor), max(s[2], floor))
     S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
     H = stress(material, S)
