@@ -11,7 +11,7 @@ ROOT = Path(supple.__file__).parent
 
 
 IMPORTERS = {
-    "view": {"runs", "datasets", "live", "cli", "showing.py"},
+    "view": {"runs", "datasets", "papers", "live", "cli", "showing.py"},
     "runs": {"datasets", "live", "cli", "showing.py"},
     "live": {"cli"},
     "cli": set(),
@@ -94,6 +94,7 @@ ORDER = [
     {"runs"},
     {"datasets", "data"},
     {"showing"},
+    {"papers"},
     {"live"},
     {"cli"},
 ]

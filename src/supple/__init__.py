@@ -63,6 +63,8 @@ __all__ = [
     "OrthotropicStVK",
     "Outcome",
     "Pa",
+    "PaperChebyshev",
+    "PaperSOR",
     "Parameter",
     "Plane",
     "PlaneStressCorotated",

@@ -115,6 +115,8 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    PaperChebyshev,
+    PaperSOR,
     register_solver,
 )
 from supple.state import State

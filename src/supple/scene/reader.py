@@ -229,7 +229,12 @@ class Reader:
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry)
+        a: Any = self._vertices(field, entry)
+        if entry.at is not None and a is not None:
+            if entry.where is not None:
+                self.mistakes.add(f"{field}.where", "chooses vertices, and at points between them; keep one.")
+                return
+            a = a.body
         b: Any = None
         if entry.to is not None:
             b = entry.to.points
