@@ -87,6 +87,8 @@ ORDER = [
         "inspection",
         "interop",
     },
+    {"gradients"},
+    {"jax", "torch"},
     {"io"},
     {"view"},
     {"runs"},

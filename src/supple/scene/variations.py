@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
-from supple.model import Conditions, Model
+from supple.model import Always, Conditions, Gravity, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import elastic_groups
@@ -68,6 +68,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         _materials(scene, variation),
         _start(model, variation),
         float(variation.time),
+        _gravity(scene, variation),
     )
 
 
@@ -111,6 +112,12 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
         change = np.array(vector(variation.gravity, "gravity")) - np.array(scene.gravity)
         force = force + fraction_at(scene.gravity_ramp, variation.time) * model.mass[:, None] * change
     return force
+
+
+def _gravity(scene: Scene, variation: Variation) -> Gravity:
+    given = scene.gravity if variation.gravity is None else variation.gravity
+    acting = Always(fraction_at(scene.gravity_ramp, variation.time))
+    return Gravity(np.array(vector(given, "gravity")), acting)
 
 
 def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
