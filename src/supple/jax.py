@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple.gradients.layer import Layer, layer_of
-from supple.gradients.report import NoGradientError
-from supple.meshes import MeshError
-from supple.scene import Scene, SceneError, SceneFile
+from supple.scene import Scene, SceneFile
 from supple.solvers import Solver
 
 try:
@@ -18,9 +16,6 @@ try:
     import jax.numpy as jnp
 except ImportError as error:
     raise ImportError("supple.jax needs JAX: pip install jax") from error
-
-REFUSED = (ValueError, ArithmeticError, MeshError, SceneError, NoGradientError)
-"""What a solve may say in place of an answer, which becomes NaN: callbacks must not raise."""
 
 
 def equilibrium(
@@ -49,7 +44,7 @@ def _function(layer: Layer, complaints: list[str] | None) -> Any:
         dtype = jnp.zeros(0).dtype
         try:
             return [np.asarray(found, dtype) for found in compute()]
-        except REFUSED as error:
+        except Exception as error:  # callbacks must not raise, whatever it is
             if complaints is not None:
                 complaints.append(str(error))
             return [np.full(shape, np.nan, dtype) for shape in shapes]

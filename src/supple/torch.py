@@ -37,7 +37,7 @@ def equilibrium(
     return _Equilibrium.apply(layer, *tensors)
 
 
-class _Equilibrium(torch.autograd.Function):
+class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(layer: Layer, *values: torch.Tensor) -> torch.Tensor:
         x = layer.positions([_array(value) for value in values])
@@ -51,7 +51,7 @@ class _Equilibrium(torch.autograd.Function):
         ctx.save_for_backward(*values)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
         values = ctx.saved_tensors
         found = ctx.layer.pull([_array(value) for value in values], _array(direct))

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import LARGEST, closest, finite_rows, listed, shown
+from supple.gradients.body import BodyGradient, groups_of
 from supple.gradients.elements import (
     Response,
     are_tets,
@@ -27,19 +28,15 @@ from supple.gradients.elements import (
     scattered,
     shape_product,
 )
-from supple.gradients.parameters import as_given, declared, derivative
-from supple.gradients.pinning import pull_through_motions, shares_of
+from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
 from supple.gradients.polishing import Polished, polished, problem_of
 from supple.gradients.report import EXACT, GradientReport
 from supple.gradients.system import Solved, System
 from supple.kernels import compilation
-from supple.materials import is_per_element
 from supple.meshes.measures import area_vectors
 from supple.model import Model, Step
 from supple.problem import Problem
-from supple.problem.element_values import is_deformed
 from supple.scene import Body
-from supple.scene.build import elastic_groups
 from supple.simulate import Frame, Result
 from supple.terms import Pressure
 
@@ -160,6 +157,16 @@ class Gradient:
         some directions only, along these."""
         return shares_of(self.model, self._held)
 
+    def motion(
+        self, pin: str, make: Callable[[np.ndarray], Callable[..., np.ndarray]], values: ArrayLike
+    ) -> np.ndarray:
+        """By the numbers that a pin's motion is made of: `make` turns numbers like `values` into a motion, as
+        in `gradient.motion("hand", lambda v: supple.Translate(v), (0.1, 0, 0))`."""
+        if pin not in self.pins:
+            raise ValueError(f"there is no pin {pin!r}; {closest(pin, self.pins)}")
+        (rest,) = (self.model.rest[vertices] for name, vertices, _ in self.model.supports if name == pin)
+        return motion_slopes(make, np.asarray(values, float), rest, self._time, self.pins[pin])
+
     @property
     def pressures(self) -> np.ndarray:
         """[1/Pa] by every pressure, in the order in which they were added."""
@@ -200,9 +207,9 @@ class Gradient:
 
     def of(self, body: Body) -> BodyGradient:
         """What belongs to one body: `gradient.of(body).young`."""
-        for number, own in enumerate(self.model.bodies):
-            if isinstance(body, Body) and body.is_like(own):
-                return BodyGradient(self, number)
+        for own in self.model.bodies:
+            if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
+                return BodyGradient(self, own)
         names = listed(own.name for own in self.model.bodies)
         raise ValueError(f"of() takes a body of the scene, which has {names}; got {shown(body)}")
 
@@ -246,18 +253,11 @@ class Gradient:
 
     def _mass_changes(self, found: Response) -> np.ndarray:
         """Σ ∂L/∂mₐ ρ/4 δV of the corners of every tetrahedron, δV = V tr M, as `shape_product` has it."""
-        density = np.concatenate(
-            [np.full(body.mesh.n_cells, body.density) for body in self._group_of(found.term)]
-        )
+        (number,) = (k for k, response in self._tets.items() if response is found)
+        group = groups_of(self.model)[number]
+        density = np.concatenate([np.full(body.mesh.n_cells, body.density) for body in group])
         by_volume = density / 4 * self._by_mass[found.term.vertices].sum(axis=1)
         return (found.term.volume * by_volume)[:, None, None] * np.eye(3)
-
-    def _group_of(self, term: Any) -> list[Any]:
-        """The bodies of a term, in the order of its elements."""
-        for k, group in enumerate(elastic_groups(list(self.model.bodies))):
-            if self._problem.model.terms[k] is term:
-                return group
-        raise ValueError("the bodies of a term are not known")
 
     def __repr__(self) -> str:
         report = self.report
@@ -265,79 +265,3 @@ class Gradient:
             f"<Gradient: {len(self.positions):,} vertices, at an imbalance of {report.imbalance:.1e}, "
             f"{report.linear_solver} in {report.iterations:,} iterations>"
         )
-
-
-class BodyGradient:
-    """What belongs to one body of a `Gradient`: `density`, and every parameter that its material declares or
-    stores, by its name, one number where the material has one for the whole body, else one for each cell."""
-
-    def __init__(self, whole: Gradient, number: int) -> None:
-        self._whole, self._body = whole, whole.model.bodies[number]
-        self._found: dict[str, np.ndarray] = {}
-
-    @property
-    def density(self) -> float:
-        """By the density."""
-        own = self._body.vertices
-        return float(self._whole.model.mass[own] @ self._whole._by_mass[own]) / self._body.density
-
-    @property
-    def forces(self) -> np.ndarray:
-        """(k, 3) by the forces on its vertices [1/N]."""
-        return self._whole.forces[self._body.vertices]
-
-    @property
-    def rest(self) -> np.ndarray:
-        """(k, 3) by the rest positions of its vertices [1/m]."""
-        return self._whole.rest[self._body.vertices]
-
-    def each(self, name: str) -> np.ndarray:
-        """(m, ...) by a parameter of the material of every cell, each for itself."""
-        parameter = self._parameter(name)
-        if name not in self._found:
-            self._found[name] = self._derivative(name)
-        return as_given(parameter, self._found[name])
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        values = self.each(name)
-        if is_per_element(getattr(self._body.material, name)):
-            return values
-        total = values.sum(axis=0)
-        return float(total) if np.ndim(total) == 0 else total
-
-    def _parameter(self, name: str) -> Any:
-        known = declared(self._body.material)
-        if name not in known:
-            raise AttributeError(
-                f"{type(self._body.material).__name__} of {self._body.name!r} has no parameter {name!r}; "
-                f"{closest(name, ['density', *known])}"
-            )
-        return known[name]
-
-    def _derivative(self, name: str) -> np.ndarray:
-        """(m, size): -∂(V P : G)/∂θ of its elements."""
-        whole, problem = self._whole, self._whole._problem
-        k, first = self._place()
-        if not is_deformed(problem, k):
-            raise ValueError(
-                f"{self._body.name!r} is of a fabric, by whose parameters cannot be differentiated yet."
-            )
-        term: Any = problem.model.terms[k]
-
-        def work(material: Any) -> np.ndarray:
-            return response(problem, k, whole.forces, material).work
-
-        found = -derivative(term.material, name, len(term.vertices), work)
-        return found[first : first + self._body.mesh.n_cells]
-
-    def _place(self) -> tuple[int, int]:
-        """The number of its term, and that of its first element there."""
-        for k, group in enumerate(elastic_groups(list(self._whole.model.bodies))):
-            first = 0
-            for body in group:
-                if body is self._body:
-                    return k, first
-                first += body.mesh.n_cells
-        raise ValueError(f"{self._body.name!r} has no elements of a material")

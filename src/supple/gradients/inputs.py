@@ -175,8 +175,8 @@ def _moved_mesh(body: Body, rest: np.ndarray) -> TetMesh:
             f"rest [m] must be (n, 3) for all vertices of the scene; got shape {np.shape(rest)}."
         )
     mesh = body.mesh
-    data = {"cell_data": dict(mesh.cell_data), "point_data": dict(mesh.point_data)}
-    return TetMesh(rest[body.vertices], mesh.tets, **data)
+    cells, vertices = dict(mesh.cell_data), dict(mesh.point_data)
+    return TetMesh(rest[body.vertices], mesh.tets, cell_data=cells, point_data=vertices)
 
 
 def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.ndarray:

@@ -79,7 +79,7 @@ def motion_gradient(
     count = parts * whole_number("frames", owner.frames if frames is None else frames)
     lost = owner.damping if damping is None else damping
     options.setdefault("tolerance", TOLERANCE)
-    pace = {
+    pace: dict[str, Any] = {
         "dt": (owner.dt if dt is None else dt) / parts,
         "substeps": 1,
         "damping": lost,
@@ -87,11 +87,11 @@ def motion_gradient(
     }
 
     def steps(first: int, last: int, begin: Any, speed: Any) -> list[Frame]:
-        limits = {"first_frame": first, "frames": last, "start": begin, "velocities": speed}
-        return list(simulate(scene, solver, **pace, **limits, **options))  # type: ignore[arg-type]
+        limits: dict[str, Any] = {"first_frame": first, "frames": last, "start": begin, "velocities": speed}
+        return list(simulate(scene, solver, **pace, **limits, **options))
 
     kept, found = _forward(steps, count, every, start, velocities, parts)
-    back = _Backward(loss, float(lost), parts, wanted or {}, compute_of(options))  # type: ignore[arg-type]
+    back = _Backward(loss, float(lost), parts, wanted or {}, compute_of(options))
     for first in sorted(kept, reverse=True):
         begin, speed = kept[first]
         for frame in reversed(steps(first, min(first + every - 1, count), begin, speed)):
@@ -103,7 +103,7 @@ def motion_gradient(
 
 
 def _forward(
-    steps: Callable, count: int, every: int, start: Any, velocities: Any, parts: int
+    steps: Callable[..., list[Frame]], count: int, every: int, start: Any, velocities: Any, parts: int
 ) -> tuple[dict[int, tuple[Any, Any]], list[np.ndarray]]:
     """What the first step of every stretch begins from, by its number, and the positions of all frames."""
     kept: dict[int, tuple[Any, Any]] = {}
@@ -155,9 +155,8 @@ class _Backward:
     def _add(self, found: Gradient, k: int) -> None:
         by_anchor = found.start_positions
         if self.total is None:
-            self.total = MotionGradient(
-                *(np.zeros_like(a) for a in (by_anchor, by_anchor[0], by_anchor, by_anchor))
-            )
+            zeros = [np.zeros_like(by_anchor) for _ in range(3)]
+            self.total = MotionGradient(zeros[0], np.zeros(3), zeros[1], zeros[2])
         total, one = self.total, 0 if k == 1 else 1
         total.forces += found.forces
         total.gravity += found.gravity

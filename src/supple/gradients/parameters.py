@@ -48,7 +48,7 @@ def as_given(parameter: Parameter, found: np.ndarray) -> np.ndarray:
     return found[..., 0] if parameter.kind == "scalar" else parameter.as_given(found)
 
 
-def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple]:
+def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
     """A step for values (m,), a number where the material has one for all, and how to take it."""
     h = STEP * np.where(values != 0, np.abs(values), _typical(material, parameter))
     if parameter.kind != "scalar":
@@ -78,6 +78,7 @@ def _is_near(values: np.ndarray, bound: float | None, h: np.ndarray) -> np.ndarr
 def _moved(material: Material, name: str, number: int, step: Any) -> Material:
     """The material with one number of a parameter changed; nothing is checked, as steps may leave bounds."""
     value = getattr(material, name)
+    moved: Any
     if isinstance(value, np.ndarray):
         moved = value.copy()
         moved[(..., number) if value.ndim > 1 else ...] += step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from supple.holding import Holding, Part
@@ -10,6 +12,9 @@ from supple.scene.build import Prescribed
 
 STEP = 1e-5
 """Of rest positions, in parts of the size of what is pinned."""
+
+MOTION_STEP = 1e-3
+"""Of what a motion is made of, in parts of it or of 1."""
 
 AS_SAID = 1e-9
 """How far, in parts of that size, vertices may be from where a motion has them."""
@@ -48,6 +53,25 @@ def pull_through_motions(
             moved = (pin.motion(X + shift, time) - pin.motion(X - shift, time)) / (2 * STEP * size)
             total[vertices, axis] += np.where(there, np.einsum("ki,ki->k", moved, found), 0.0)
     return total
+
+
+def motion_slopes(
+    make: Callable[[np.ndarray], Callable[..., np.ndarray]],
+    values: np.ndarray,
+    rest: np.ndarray,
+    time: float,
+    pulled: np.ndarray,
+) -> np.ndarray:
+    """Derivatives by the values that a motion is made of, from those (k, 3) by where it has points rest
+    (k, 3) at a time [s]: by central differences of fourth order."""
+    found = np.zeros_like(values)
+    for place in np.ndindex(values.shape):
+        h = MOTION_STEP * max(1.0, abs(float(values[place])))
+        for offset, weight in zip((-2, -1, 1, 2), (1, -8, 8, -1), strict=True):
+            moved = values.copy()
+            moved[place] += offset * h
+            found[place] += weight / (12 * h) * float((make(moved)(rest, time) * pulled).sum())
+    return found
 
 
 def _along(vectors: np.ndarray, directions: np.ndarray | None) -> np.ndarray:
