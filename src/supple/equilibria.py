@@ -135,9 +135,10 @@ def _make_problem(model: Model, chunk: list[Conditions], compute: Compute) -> Pr
 
 
 def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -> Iterator[Result]:
-    found = zip(problem.states.positions, problem.states.take(), chunk, reports, strict=True)
-    for copy, (x, state, c, report) in enumerate(found):
+    found = zip(problem.states.each(), chunk, reports, strict=True)
+    for copy, (state, c, report) in enumerate(found):
         model = problem.layout.model
+        x = model.rest + state.displacements
         if c.materials is not None:
             model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
         if c.gravity is not None:

@@ -128,11 +128,7 @@ class Problem:
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
-        x = self.states.positions
-        for of_copy, c in zip(x, conditions, strict=True):
-            of_copy[:] = self.model.rest if c.start is None else c.start
-            self.model.hold(of_copy, c.pinned)
-        self.states.positions = x
+        self.states.begin(conditions)
         if self.model.held is not None:
             self.states.aim(np.stack([c.pinned for c in conditions]))
         self.contacts.begin_anew([c.time for c in conditions])
