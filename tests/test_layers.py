@@ -89,6 +89,8 @@ ORDER = [
         "inspection",
         "interop",
     },
+    {"gradients"},
+    {"jax", "torch"},
     {"io"},
     {"view"},
     {"runs"},
