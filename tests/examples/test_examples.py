@@ -96,6 +96,19 @@ def fit_rubber(folder):
     assert (folder / "rubber.png").stat().st_size > 10_000
 
 
+def train_surrogate(folder):
+    """Without PyTorch, the data alone are made."""
+    module = example("train_surrogate")
+    if importlib.util.find_spec("torch") is None:
+        data = module.make(folder, samples=8, cells=3)
+        print(data)
+        assert len(data.ids) == 8
+        return
+    error = module.main(folder, samples=64, cells=3, epochs=150)
+    assert error < 0.15
+    assert (folder / "predicted.png").stat().st_size > 10_000
+
+
 CHECKS = (
     twist_equilibrium,
     hanging_blocks,
@@ -107,6 +120,7 @@ CHECKS = (
     sticky_blocks,
     render_surface,
     fit_rubber,
+    train_surrogate,
 )
 
 
