@@ -14,6 +14,7 @@ __all__ = [
     "BPXPBD",
     "FPXPBD",
     "GPBD",
+    "MPBNG",
     "PBD",
     "PBNG",
     "SOR",
@@ -30,6 +31,7 @@ __all__ = [
     "Compute",
     "Contact",
     "Corotated",
+    "CreasedBending",
     "Cylinder",
     "Descent",
     "Direction",
@@ -47,10 +49,12 @@ __all__ = [
     "History",
     "HolzapfelGasserOgden",
     "IsometricBending",
+    "KelvinVoigt",
     "Keyframes",
     "LinearElastic",
     "LogNeoHookean",
     "Material",
+    "Maxwell",
     "MeshError",
     "MooneyRivlin",
     "MotionGradient",
@@ -63,16 +67,22 @@ __all__ = [
     "OrthotropicStVK",
     "Outcome",
     "Pa",
+    "PaperChebyshev",
+    "PaperSOR",
     "Parameter",
     "Plane",
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticHencky",
     "PlasticStVK",
     "Ramp",
+    "Rayleigh",
+    "Region",
     "Report",
     "Result",
     "Rotate",
+    "Rub",
     "Scale",
     "Scene",
     "SceneError",
@@ -84,6 +94,7 @@ __all__ = [
     "State",
     "Stepper",
     "Stop",
+    "SurfaceSequence",
     "SurfaceShape",
     "TetMesh",
     "Translate",
@@ -100,6 +111,7 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "dataset",
     "disc",
     "embed",
     "equilibria",
@@ -109,6 +121,7 @@ __all__ = [
     "fibres_between",
     "film",
     "gradient",
+    "grown",
     "inspect",
     "load_fabric",
     "load_mesh",
@@ -139,8 +152,8 @@ __all__ = [
 ]
 
 
-DOORS = ("jax", "torch")
-"""Modules that need a library of arrays, which supple does not."""
+DOORS = ("data", "jax", "torch")
+"""Modules that need further libraries, or much time to import."""
 
 
 class _Package(ModuleType):
