@@ -17,6 +17,7 @@ from supple.scene.contact import intersections
 from supple.scene.directions import holds
 from supple.scene.loads import Load
 from supple.scene.pins import Pin
+from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.scene.varying import Varied
@@ -48,6 +49,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
         "weak_constraints": sum(len(attachment.vertices) for attachment in scene.attachments),
         "springs": sum(len(springs.vertices) for springs in scene.springs),
+        "pressures": len(scene.inflations),
+        "cables": len(scene.cables),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
@@ -103,7 +106,8 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
-        "findings": findings(body.material),
+        "findings": [found for part in body.parts for found in findings(part.material)],
+        "portions": [_portion(part) for part in body.parts if isinstance(part, Portion)],
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
@@ -115,6 +119,17 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
             }
             for e in mesh.worst(worst)
         ],
+    }
+
+
+def _portion(part: Portion) -> dict[str, Any]:
+    """A region of a body, or what resists its rate of strain."""
+    material = part.material
+    return {
+        "name": part.name,
+        "cells": part.n_cells,
+        "material": material_name(material),
+        "parameters": {p.name: _parameter(material, p) for p in material.parameters if not p.evolves},
     }
 
 

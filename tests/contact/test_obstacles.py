@@ -119,7 +119,7 @@ def sliding(mu, frames, precision="float64", **obstacle):
     scene.add_obstacle(supple.Plane(), friction=mu if mu >= CRITICAL else 0.7)
     start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
     scene.obstacles.clear()
-    scene.add_obstacle(supple.Plane(), friction=mu)
+    scene.add_obstacle(supple.Plane(), friction=mu, **obstacle)
     motion = supple.simulate(
         scene, supple.PBNG(), start=start, frames=frames, tolerance=1e-7, precision=precision
     )
@@ -142,6 +142,30 @@ def test_a_block_slides_as_friction_lets_it(mu):
     acceleration = 2 * np.polyfit(times[40:], there[40:], 2)[0]
     expected = 9.81 * (np.sin(angle) - mu * np.cos(angle))
     assert acceleration == pytest.approx(expected, rel=1e-3)
+
+
+def test_what_slides_has_kinetic_friction_and_what_rests_static():
+    """Also on a floor that moves, where what rests is what moves along."""
+    for speed in (0.0, 0.7):
+        scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.02)
+        scene.add_obstacle(supple.Plane(), friction=0.8, kinetic=0.3)
+        start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
+        scene.obstacles.clear()
+        belt = supple.Translate((10 * speed, 0, 0), duration=10) if speed else None
+        scene.add_obstacle(supple.Plane(), belt, friction=0.8, kinetic=0.3)
+        moving = supple.State(start.displacements, start.velocities + np.array([1 + speed, 0, 0]))
+        motion = supple.simulate(scene, supple.PBNG(), start=moving, frames=40, tolerance=1e-7)
+        there = np.array([frame.positions[:, 0].mean() for frame in motion])
+        times = 0.02 * np.arange(1, 41)
+        slowed = 2 * np.polyfit(times[:15], there[:15], 2)[0]
+        assert slowed == pytest.approx(-9.81 * 0.3, rel=0.02)
+        rests = there[-10:] - speed * times[-10:]
+        assert np.ptp(rests) < 2e-3, "it has come to rest after 0.34 s, but for shaking"
+
+
+def test_static_friction_holds_on_a_slope_where_kinetic_would_not():
+    there = sliding(0.55, 60, kinetic=0.2)
+    assert np.ptp(there[20:]) < 1e-6
 
 
 def test_friction_drags_along_what_lies_on_a_conveyor():

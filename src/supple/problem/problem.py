@@ -40,7 +40,8 @@ class Problem:
     What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
     touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
     `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
-    own.
+    own. keeps_prepared: what solvers have prepared for one material serves others too where it can, at the
+    cost that results depend, by rounding, on which material it was.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Problem:
         self.following = Following(self)
         self.histories = self.states.histories = Histories(self)
         self._shared: dict[str, Any] = {}
+        self.keeps_prepared = False
         if self.layout.room is not None:
             take_stencils(self)
         self._upload()
@@ -123,12 +125,13 @@ class Problem:
         if not self.layout.suits(conditions):
             return False
         self._resize(len(conditions), moving=len(conditions) == 1)
-        if self.layout.take(conditions):
-            self.measures.forget()
-            self.forget_but()
+        changed = self.layout.take(conditions)
         self.model = self.layout.model
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
+        if changed:
+            self.measures.forget()
+            self.forget_but(*self._still_of_use())
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -141,6 +144,8 @@ class Problem:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
+        self.histories.put([{}])
+        self.following.remember()
         self.following.begin_step(math.inf)
         return True
 
@@ -195,13 +200,22 @@ class Problem:
         """Let go of what solvers have prepared, but for names that begin so."""
         self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
 
+    def _still_of_use(self) -> list[str]:
+        """What solvers have prepared that goes over to the values that materials have now."""
+        assembly, levels = self._shared.get("assembly"), self._shared.get("multilevel")
+        if not self.keeps_prepared or self.copies != 1 or assembly is None or not assembly.take_materials():
+            return []
+        return (
+            ["assembly", "multilevel"] if levels is None or levels.take_materials(assembly) else ["assembly"]
+        )
+
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Memory for numbers in the working precision."""
         return self.device.zeros(shape, self.dtype)
 
-    def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """What a solver prepares once for all steps of this problem."""
-        if name not in self._shared:
+    def shared(self, name: str, make: Callable[[], Any], anew: bool = False) -> Any:
+        """What a solver prepares once for all steps of this problem; anew: what is there no longer suits."""
+        if anew or name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
 
@@ -218,7 +232,8 @@ class Problem:
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
         change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
-        self.contacts.begin_step(time)
+        self.contacts.begin_step(time, dt, damping)
+        self.following.remember()
         pinned = self.model.prescribed(time) if pins is None else pins
         if self.room:
             self.following.make_room()
@@ -227,7 +242,7 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
-        self.contacts.detect()
+        self.contacts.arrive()
         self.confine()
         self.following.begin_step(time)
 

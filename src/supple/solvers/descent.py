@@ -33,6 +33,7 @@ from supple.solvers.pbng import PBNG
 from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.rotation_path import RotationPath
 from supple.solvers.solver import Run, Solver
+from supple.solvers.together import SweptTogether
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
@@ -43,6 +44,9 @@ POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
 RESCUE_SWEEPS = 10
+
+TOGETHER = 4
+"""How many times as many sweeps pay for several states at once, which share them."""
 
 CURVATURE_TURN = 1.0
 """How far the element that turns most does so [rad] in the first step tried along negative curvature."""
@@ -75,9 +79,14 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once, and what touches obstacles on a device, are swept and no more than that."""
-        alone = problem.copies == 1 and (not problem.contacts or problem.device.name == "cpu")
-        return DescentRun(self, problem) if alone else PBNG().begin(problem)
+        """Several states at once are swept as long as that pays; bodies that rub on each other, and what
+        touches obstacles on a device, to the end."""
+        able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
+        if problem.following.rough or not able:
+            return PBNG().begin(problem)
+        if problem.copies == 1:
+            return DescentRun(self, problem)
+        return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER)
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
