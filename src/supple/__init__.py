@@ -47,10 +47,12 @@ __all__ = [
     "History",
     "HolzapfelGasserOgden",
     "IsometricBending",
+    "KelvinVoigt",
     "Keyframes",
     "LinearElastic",
     "LogNeoHookean",
     "Material",
+    "Maxwell",
     "MeshError",
     "MooneyRivlin",
     "Muscle",
@@ -66,11 +68,15 @@ __all__ = [
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticHencky",
     "PlasticStVK",
     "Ramp",
+    "Rayleigh",
+    "Region",
     "Report",
     "Result",
     "Rotate",
+    "Rub",
     "Scale",
     "Scene",
     "SceneError",
@@ -82,6 +88,7 @@ __all__ = [
     "State",
     "Stepper",
     "Stop",
+    "SurfaceSequence",
     "SurfaceShape",
     "TetMesh",
     "Translate",
@@ -98,6 +105,7 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "dataset",
     "disc",
     "embed",
     "equilibria",
@@ -106,6 +114,7 @@ __all__ = [
     "export",
     "fibres_between",
     "film",
+    "grown",
     "inspect",
     "load_fabric",
     "load_mesh",
@@ -142,6 +151,8 @@ class _Package(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # which Python itself asks for
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name == "data":
+            return import_module("supple.data")
         public = import_module("supple.public")
         self.__dict__.update({known: getattr(public, known) for known in __all__})
         if name not in self.__dict__:

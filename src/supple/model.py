@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -195,17 +195,27 @@ def with_term(model: Model, index: int, term: Term) -> Model:
     return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
+def latest(model: Model, now: Model) -> Model:
+    """The model itself, or what it is now where stencils have changed since."""
+    pairs = zip(model.terms, now.terms, strict=True)
+    changed = any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs)
+    return now if changed else model
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """The backward Euler step that led to positions, which says what forces act there beside those of the
     terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
     forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
-    None where all are the model's."""
+    None where all are the model's; time [s]: when it ends, for obstacles that move; history: what elements
+    remember there, as `State` has it."""
 
     dt: float
     anchor: np.ndarray | None
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
+    time: float = np.inf
+    history: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

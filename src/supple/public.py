@@ -3,6 +3,7 @@
 from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute
 from supple.copies import Frames
+from supple.datasets import dataset
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.evaluating import evaluate
@@ -31,12 +32,14 @@ from supple.materials import (
     PlaneStressCorotated,
     PlaneStressNeoHookean,
     PlaneStressStVK,
+    PlasticHencky,
     PlasticStVK,
     StableNeoHookean,
     StVK,
     TransverseStVK,
     WovenStVK,
     Yeoh,
+    grown,
     measured,
     measured_density,
     register_material,
@@ -70,17 +73,23 @@ from supple.scene import (
     Cloth,
     Contact,
     Cylinder,
+    KelvinVoigt,
     Keyframes,
+    Maxwell,
     Obstacle,
     Plane,
     Ramp,
+    Rayleigh,
+    Region,
     Rotate,
+    Rub,
     Scale,
     Scene,
     SceneError,
     SceneFile,
     SceneFileError,
     Sphere,
+    SurfaceSequence,
     SurfaceShape,
     Translate,
     Twist,

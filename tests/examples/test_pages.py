@@ -67,6 +67,12 @@ def cloth(folder: Path) -> None:
     assert names["result"].report.ok
 
 
+def materials(folder: Path) -> None:
+    names = run(code_of("materials.md"))
+    assert supple.build_model(names["scene"]).terms
+    assert len(names["robot"].cables) == 2
+
+
 def psi_only(folder: Path) -> None:
     gent = run(code_of("design/psi_only.md"))["MyGent"](mu=4e4, kappa=1e6)
     assert gent.barrier
@@ -75,6 +81,7 @@ def psi_only(folder: Path) -> None:
 
 PAGES = {
     "cloth.md": cloth,
+    "materials.md": materials,
     "design/psi_only.md": psi_only,
     "motions.md": motions,
     "live.md": live,

@@ -56,6 +56,12 @@ OPTIONS = {
 
 def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Draw stress against stretch of materials, or measured ones, into a PNG file."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """List materials, solvers and options, motions, selections, meshes, files, fields of
@@ -66,11 +72,34 @@ def list_names(
         sections = catalogue()
         if what is not None and what not in sections:
             raise ValueError(f"there is no section {what!r}; {closest(what, sections)}")
+        if plot is not None:
+            _plot(what, plot)
         chosen = {name: entries for name, entries in sections.items() if what in (None, name)}
         if json:
             answer(chosen)
         else:
             _print(chosen)
+
+
+def _plot(what: str | None, path: Path) -> None:
+    """Examples of all materials, or measured ones."""
+    from supple.io.replacing import replacing
+    from supple.materials import MATERIALS, MEASURED, measured
+    from supple.view.stretching import stretch_plot
+
+    if what not in ("materials", "measured"):
+        raise ValueError("--plot draws materials: write supple list materials --plot, or measured")
+    if path.suffix != ".png":
+        raise ValueError(f"--plot writes a PNG file, such as stress.png, got {path}")
+    materials = (
+        {name: kind.example() for name, kind in MATERIALS.items()}
+        if what == "materials"
+        else {name: measured(name) for name in MEASURED}
+    )
+    with replacing(path) as unfinished:
+        stretch_plot(
+            unfinished, materials, title="Materials" if what == "materials" else "Measured materials"
+        )
 
 
 def catalogue() -> dict[str, Entries]:

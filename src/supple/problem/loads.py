@@ -64,6 +64,10 @@ class Loads:
         """Let kernels find in these planes what vertices may touch, `Contacts.planes`."""
         self.rows = self.rows._replace(contact=planes)
 
+    def stay_in(self, balls: Any) -> None:
+        """Let kernels find in these balls where vertices have to stay, `Room.balls`."""
+        self.rows = self.rows._replace(balls=balls)
+
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None

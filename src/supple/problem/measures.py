@@ -123,6 +123,12 @@ class Measures:
         """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
         return self._figures[1]
 
+    @property
+    def stiffness(self) -> np.ndarray:
+        """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
+        self.problem.device.pull(self._sizes)
+        return self._sizes[: self.problem.model.vertices, 1].astype(float) / 3
+
     def _balance(self, copy: int, figures: np.ndarray) -> Balance:
         loaded = self.problem.loads.act_on(copy)
         bodies = zip(figures.tolist(), loaded, strict=True)

@@ -13,6 +13,7 @@ from supple.linear import Assembly, NotPositive
 from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
+from supple.solvers.beside_obstacles import step_beside_obstacles
 from supple.solvers.line_search import Start, backtrack
 from supple.solvers.moves import line
 from supple.solvers.solver import Run, Solver
@@ -78,7 +79,13 @@ class NewtonRun(Run):
 
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
-        problem.contacts.refuse(options.name, "descent", "pbng", "xpbd")
+        if problem.device.name != "cpu":
+            problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
+        if problem.rough:
+            raise ValueError(
+                f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
+                "energy; descent, pbng, xpbd can"
+            )
         self.options, self.problem = options, problem
         self._indefinite = 0
         self._see_stencils()
@@ -106,7 +113,10 @@ class NewtonRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         for _ in range(iterations):
-            self._step()
+            if self.problem.contacts:
+                step_beside_obstacles(self.problem, lambda twin: NewtonRun(self.options, twin)._step)
+            else:
+                self._step()
 
     def _step(self) -> None:
         """Solve H Δu = f for the net force f, then u += t Δu."""

@@ -29,9 +29,10 @@ from supple.solvers.corners import (
     weighted_square,
 )
 from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Places, Projection, project, projects, require_isotropic
+from supple.solvers.projection import Places, Projection, project, projects
 from supple.solvers.weak_projection import HardWeak
 from supple.terms import Term
+from supple.terms.cable import TensionRows
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 from supple.terms.weak import WeakRows
@@ -96,13 +97,23 @@ class PBD(ElementOptions):
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, places: Places) -> list:
-    require_isotropic(method.name, term.material)
+    if term.material.dissipates:
+        raise ValueError(
+            "pbd has no viscosity: it would bring every change of shape to nothing; pbng and newton have it"
+        )
     return [EnergyProjection(places, options=(method.stiffness,))]
 
 
 @projects(PBD, ConstraintRows)
 def _single(method: PBD, term: Term, places: Places) -> list:
     return [HardProjection(places, options=(method.stiffness,))]
+
+
+@projects(PBD, TensionRows)
+def _tension(method: PBD, term: Term, places: Places) -> list:
+    raise ValueError(
+        "pbd has no forces: a cable under tension would shrink to nothing; give it a length, or take xpbd"
+    )
 
 
 @projects(PBD, WeakRows)

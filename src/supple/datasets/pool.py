@@ -1,0 +1,161 @@
+"""Processes that solve shards side by side; those that die are replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import connection, get_context
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+from supple.datasets.errors import DatasetError
+
+TRIES = 3
+"""How often a shard may end its worker before that is taken for the shard's fault."""
+
+SINGLE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Small problems are solved side by side: what each does must not start threads of its own."""
+
+Watch = Callable[[int, int], None]
+"""Called with the number of the shard and of one of its samples that is done, or -1 when all are."""
+
+
+@dataclass
+class _Worker:
+    process: SpawnProcess
+    pipe: connection.Connection
+    shard: int | None = None
+
+
+def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watch: Watch) -> None:
+    """Have all of these shards of a store solved and published."""
+    left, tries = deque(shards), Counter[int]()
+    pool: list[_Worker] = []
+    try:
+        while left or any(worker.shard is not None for worker in pool):
+            while left and len(pool) < workers and any_idle(pool, left):
+                pool.append(_started(path, threads))
+            for worker in pool:
+                if worker.shard is None and left:
+                    worker.shard = left.popleft()
+                    with suppress(OSError):  # it has died; its end is seen below
+                        worker.pipe.send(worker.shard)
+            waiting: list[Any] = [thing for w in pool for thing in (w.pipe, w.process.sentinel)]
+            ready = connection.wait(waiting)
+            for worker in [w for w in pool if w.pipe in ready or w.process.sentinel in ready]:
+                if not _heard(worker, watch):
+                    pool.remove(worker)
+                    _count(worker, left, tries, path)
+    finally:
+        for worker in pool:
+            _end(worker)
+
+
+def any_idle(pool: list[_Worker], left: deque[int]) -> bool:
+    """Whether a further worker would have something to do."""
+    return sum(worker.shard is None for worker in pool) < len(left)
+
+
+def _started(path: Path, threads: int) -> _Worker:
+    context = get_context("spawn")
+    mine, its = context.Pipe()
+    process = context.Process(target=_work, args=(its, path, threads), daemon=True)
+    with _environment(SINGLE if threads == 1 else {}):
+        process.start()
+    its.close()
+    return _Worker(process, mine)
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Any:
+    """What processes that are started within it find in their environment."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def _heard(worker: _Worker, watch: Watch) -> bool:
+    """Listen to what a worker says; False where it is dead."""
+    try:
+        while worker.pipe.poll():
+            kind, what = worker.pipe.recv()
+            if kind == "error":
+                raise what
+            assert worker.shard is not None
+            watch(worker.shard, what)
+            if kind == "shard":
+                worker.shard = None
+    except (EOFError, ConnectionError):
+        worker.process.join()
+        return False
+    return worker.process.is_alive() or worker.pipe.poll()
+
+
+def _count(worker: _Worker, left: deque[int], tries: Counter[int], path: Path) -> None:
+    """Have the shard of a dead worker done again, unless it has killed several."""
+    if worker.shard is None:
+        return
+    tries[worker.shard] += 1
+    if tries[worker.shard] >= TRIES:
+        raise DatasetError(
+            f"{path}: shard {worker.shard} has ended its worker {TRIES} times, the last time with "
+            f"{_ending(worker.process.exitcode)}. All other finished shards are kept; look at its "
+            f"samples, or run it "
+            "with less memory in use."
+        )
+    left.appendleft(worker.shard)
+
+
+def _ending(code: int | None) -> str:
+    """exit code 3, or SIGKILL, which the system sends when memory runs out."""
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        return f"{name}, which the system sends when memory runs out" if name == "SIGKILL" else name
+    return f"exit code {code}"
+
+
+def _end(worker: _Worker) -> None:
+    worker.pipe.close()
+    worker.process.join(0.2)
+    if worker.process.is_alive():
+        worker.process.terminate()
+        worker.process.join()
+
+
+def _work(pipe: connection.Connection, path: Path, threads: int) -> None:
+    """Solve the shards that come through a pipe until it is closed, also by the end of who holds the other
+    end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it ends it
+    try:
+        from supple.datasets.shards import Shards
+        from supple.datasets.store import Store
+
+        shards = Shards(Store(path), threads)
+        while True:
+            shard = pipe.recv()
+            shards.run(shard, lambda sample: pipe.send(("sample", sample)))
+            pipe.send(("shard", -1))
+    except (EOFError, BrokenPipeError, ConnectionError):
+        return
+    except BaseException as error:
+        with suppress(OSError):
+            pipe.send(("error", _sendable(error)))
+
+
+def _sendable(error: BaseException) -> BaseException:
+    """The error itself where it can be pickled and is one that is said in a sentence, else its text."""
+    if isinstance(error, OSError):
+        return OSError(error.errno, error.strerror, error.filename)
+    if isinstance(error, ValueError | MemoryError):
+        return DatasetError(str(error)) if isinstance(error, ValueError) else MemoryError(str(error))
+    return RuntimeError("".join(traceback.format_exception(error)))
