@@ -1,8 +1,10 @@
 """Cloth beside closed forms, and what a sweep of it costs: python benchmarks/cloth.py
 
 Strips under their own weight beside the heavy elastica (ASTM D1388), sheets rolled to cylinders beside plate
-theory, and sweeps of PBNG over membranes with hinges beside those over tetrahedra, on one thread in float32.
-Writes benchmarks/results/cloth.json; with names of parts, such as sweeps, only these are measured again.
+theory, and sweeps of PBNG over membranes with hinges beside those over tetrahedra, in float32, on one thread
+and on a CUDA device where there is one.
+Writes benchmarks/results/cloth.json; with names of parts, such as sweeps, only these are measured again;
+`card` measures sweeps on a CUDA device.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import math
 import sys
 from datetime import date
 from pathlib import Path
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,18 @@ from cloth_shapes import ELASTICA, cantilever, cloth, equilateral, tip
 from problems import model_of, sheet
 
 import supple
+from supple.compute import Compute
 from supple.io.machine import machine
+from supple.kernels.cuda import require_device
 from supple.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
+from supple.solving import make_problem
 from supple.terms import bending_terms
 
 RESULTS = Path(__file__).parent / "results" / "cloth.json"
 CELLS, ROWS = 64, 28
+SWEEPS = 50
 BENDINGS = {"hinge": supple.HingeBending, "isometric": supple.IsometricBending}
 
 
@@ -91,29 +97,33 @@ def cylinders() -> list[dict[str, Any]]:
     return found
 
 
-def sweep(model: Model) -> dict[str, Any]:
+def sweep(model: Model, device: str) -> dict[str, Any]:
     """Milliseconds of a sweep, and nanoseconds of each visit of a stencil."""
-    problem = Problem(model, "float32", threads=1)
+    problem = make_problem(model, True, Compute(device, "float32", 1))
+    clock = thread_time if device == "cpu" else perf_counter
     problem.set_inertia(0.01, model.rest)
+    problem.begin_step(np.inf)
     run = supple.PBNG("none").begin(problem)
     run.advance(2)
     times = []
     for _ in range(8):
-        begin = thread_time()
-        run.advance(5)
-        times.append((thread_time() - begin) / 5)
+        problem.device.wait()
+        begin = clock()
+        run.advance(SWEEPS)
+        problem.device.wait()
+        times.append((clock() - begin) / SWEEPS)
     stencils = sum(len(term.vertices) for term in model.terms)
     visits = sum(term.vertices.size for term in model.terms)
     return {
         "vertices": model.vertices,
         "stencils": stencils,
-        "ms": round(1e3 * min(times), 3),
+        "ms": round(1e3 * min(times), 4),
         "ns_per_visit": round(1e9 * min(times) / visits, 2),
         "ns_per_stencil": round(1e9 * min(times) / stencils, 2),
     }
 
 
-def sweeps() -> dict[str, Any]:
+def sweeps(device: str = "cpu") -> dict[str, Any]:
     """A cloth of 128 × 128 cells, its membrane alone and with hinges, and a block of as many tetrahedra."""
     points, triangles = sheet(128)
     held = np.flatnonzero(points[:, 0] == 0)
@@ -128,13 +138,15 @@ def sweeps() -> dict[str, Any]:
     }
     found = {}
     for name, model in models.items():
-        found[name] = sweep(model)
+        found[name] = sweep(model, device)
         print(name, found[name], flush=True)
     return found
 
 
 def main() -> None:
     parts = {"sweeps": sweeps, "cylinders": cylinders, "elastica": elastica}
+    if sys.argv[1:] == ["card"]:
+        parts = {"card": lambda: {"device": require_device(), **sweeps("cuda")}}
     old = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     chosen = sys.argv[1:] or list(parts)
     found = {

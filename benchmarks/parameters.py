@@ -46,6 +46,9 @@ class Gathered(TetElasticity):
     parameters: Any = None
     stiffness: ClassVar[np.ndarray] = np.zeros(0)
 
+    def __post_init__(self) -> None:
+        pass
+
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
         rows = TetElasticity(self.vertices, self.gradients, self.volume, self.parameters).rows(visits, start)
         table = np.zeros((len(self.vertices), RECORD), visits.dtype)

@@ -191,7 +191,7 @@ def test_every_spelling_of_an_acceleration_is_the_same(acceleration):
 
 def test_no_acceleration_is_lost():
     assert {type(a).kind for a in VARIANTS if a is not None} == ACCELERATIONS.keys()
-    assert [*PBNG.parts["acceleration"]] == ["sor", "chebyshev", "anderson"]
+    assert [*PBNG.parts["acceleration"]] == ["sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"]
 
 
 def test_labels_say_what_is_not_the_default():

@@ -26,11 +26,13 @@ from supple.problem.element_values import (
     is_deformed,
 )
 from supple.problem.materials import change_materials, changing_materials
+from supple.reactions import Touches
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solving import make_problem
 from supple.terms import Term
+from supple.weak_contact import met_at
 
 DEFAULT = Compute()
 
@@ -46,7 +48,9 @@ def evaluate(
     """Forces, reactions at pins, energies, deformations and stresses with all vertices at positions (n, 3)
     [m]; nothing is solved, and pins need not be where their motions have them.
 
-    time [s]: when to take loads and parameters that vary, at their end unless given. compute: a `Compute`,
+    time [s]: when to take loads, parameters that vary and obstacles that move, at their end unless given.
+    Obstacles exert what balances vertices that touch them, as far as they can; where they rub, as if nothing
+    slid. compute: a `Compute`,
     or its device, precision and threads one by one; all is computed there, by what solvers compute with, and
     returned in float64. To evaluate one scene many times, give `supple.build_model(scene)`: what is set up
     for it is kept. Examples: `supple.evaluate(scene, result.positions).von_mises`,
@@ -58,8 +62,8 @@ def evaluate(
         raise ValueError(f"time [s] must not be negative, got {shown(time)}")
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
-    step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)))
-    return evaluation_of(model, x, step, compute)
+    step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
+    return evaluation_of(met_at(model, x), x, step, compute)
 
 
 def evaluation_of(
@@ -71,16 +75,18 @@ def evaluation_of(
     """What `evaluate` says, at the end of a step; None for one without inertia under the model's constant
     forces."""
     problem = _problem_at(model, step, compute)
-    internal = _internal_force(problem, positions)
+    internal, external = _internal_force(problem, positions), _external_force(model, step)
+    inertial = _inertial_force(model, positions, step)
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
     return Evaluation(
         **_joined([values for values in terms if isinstance(values, Deformations)], model.cells),
         model=model,
         positions=positions,
         internal_force=internal,
-        external_force=_external_force(model, step),
+        external_force=external,
         terms=terms,
-        _inertial=_inertial_force(model, positions, step),
+        _inertial=inertial,
+        _touches=None if inertial is None else _touches(model, positions, step, external + inertial, compute),
     )
 
 
@@ -89,7 +95,26 @@ def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
     internal = _internal_force(_problem_at(model, step, DEFAULT), positions)
     inertial = _inertial_force(model, positions, step)
     assert inertial is not None
-    return internal + _external_force(model, step) + inertial
+    outer = _external_force(model, step) + inertial
+    return internal + outer + _touches(model, positions, step, outer, DEFAULT).total(model.vertices)
+
+
+def _touches(
+    model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, compute: Compute
+) -> Touches:
+    """What obstacles do to vertices on which all that is outside of bodies acts with forces (n, 3) [N]."""
+    if model.obstacles is None:
+        return Touches.none()
+    problem = _with_obstacles(model, compute)
+    change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
+    problem.loads.set(outer)
+    problem.positions = positions
+    problem.contacts.look(np.inf if step is None else step.time)
+    problem.balance()
+    _, _, forces, which = problem.contacts.found(0)
+    planes, vertices = np.nonzero((which >= 0) & forces.any(axis=2))
+    obstacle = model.obstacles.obstacle[which[planes, vertices]]
+    return Touches(model.obstacles.names, vertices, obstacle, forces[planes, vertices])
 
 
 def _internal_force(problem: Problem, positions: np.ndarray) -> np.ndarray:
@@ -118,6 +143,13 @@ def _problem(model: Model, compute: Compute) -> Problem:
         obstacles=None,
     )
     return make_problem(alone, False, compute)
+
+
+@lru_cache(maxsize=2)
+def _with_obstacles(model: Model, compute: Compute) -> Problem:
+    """The model with its obstacles, under no forces yet."""
+    quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
+    return make_problem(quiet, False, compute)
 
 
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:

@@ -13,6 +13,7 @@ from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
+from supple.scene.contact import intersections
 from supple.scene.directions import holds
 from supple.scene.loads import Load
 from supple.scene.pins import Pin
@@ -33,8 +34,8 @@ MEASURES = {"tet": "volume", "triangle": "area"}
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
     """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
     directions, in how many ways bodies can still move without deforming, clock, pins and loads, colours of
-    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, and the
-    memory that each solver needs [MB]."""
+    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
+    intersects at the start, and the memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -55,6 +56,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "loads": [_load(load) for load in scene.loads],
         "varying": [_varied(each) for each in scene.varied],
         "bodies": [_body(body, worst) for body in scene.bodies],
+        "intersections": intersections(scene),
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
     }
@@ -152,7 +154,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     link_colours are PBNG's further colours for vertices that weak constraints tie together.
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
-    elastic = [term.vertices for term in model.terms if not term.ties]
+    elastic = [term.vertices for term in model.terms if not term.ties and term.capacity is None]
     weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
     springs = [term.vertices for term in model.terms if isinstance(term, Springs | PointSprings)]
     links = batch_links(model.terms, model.free, np.dtype(float))
@@ -171,7 +173,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
 
 
 def _count(colours: np.ndarray) -> int:
-    return int(colours.max()) + 1
+    return int(colours.max(initial=-1)) + 1
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:

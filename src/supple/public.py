@@ -3,10 +3,19 @@
 from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute
 from supple.copies import Frames
+from supple.datasets import dataset
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
+from supple.gradients import (
+    Gradient,
+    GradientReport,
+    MotionGradient,
+    NoGradientError,
+    gradient,
+    motion_gradient,
+)
 from supple.inspection import inspect
 from supple.io import save_frames
 from supple.kernels import select
@@ -81,12 +90,14 @@ from supple.scene import (
     Rayleigh,
     Region,
     Rotate,
+    Rub,
     Scale,
     Scene,
     SceneError,
     SceneFile,
     SceneFileError,
     Sphere,
+    SurfaceSequence,
     SurfaceShape,
     Translate,
     Twist,
@@ -102,6 +113,7 @@ from supple.solvers import (
     BPXPBD,
     FPXPBD,
     GPBD,
+    MPBNG,
     PBD,
     PBNG,
     SOR,
@@ -111,9 +123,11 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    PaperChebyshev,
+    PaperSOR,
     register_solver,
 )
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric
+from supple.terms import CreasedBending, Fabric, HingeBending, IsometricBending, load_fabric

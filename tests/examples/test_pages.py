@@ -79,10 +79,17 @@ def psi_only(folder: Path) -> None:
     assert gent.Jm == 30
 
 
+def gradients(folder: Path) -> None:
+    names = run(code_of("gradients.md"))
+    assert names["height"].of(names["bar"]).young > 0
+    assert names["swing"].parameters[names["arm"], "young"] > 0
+
+
 PAGES = {
     "cloth.md": cloth,
     "materials.md": materials,
     "design/psi_only.md": psi_only,
+    "gradients.md": gradients,
     "motions.md": motions,
     "live.md": live,
     "design/linear.md": linear,

@@ -18,7 +18,7 @@ def inspect(
     cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
     json: Json = False,
 ) -> None:
-    """Show sizes, orderings, the worst elements and the memory that solvers need."""
+    """Show sizes, orderings, the worst elements, what intersects, and the memory that solvers need."""
     with refusing(json):
         from supple.cli.job import load_file
         from supple.inspection import inspect as look
@@ -57,6 +57,8 @@ def _print(title: str, found: dict[str, Any]) -> None:
     for body in found["bodies"]:
         for sentence in body["findings"]:
             console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
+    for sentence in found["intersections"]:
+        console.print(f"{escape(sentence)}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
 

@@ -42,6 +42,7 @@ class Track:
         self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
         self._run: Run | None = None
         self._step: tuple[float, np.ndarray] | None = None
+        self._time = 0.0
 
     def go_back_to(self, positions: np.ndarray, updates: int) -> None:
         """Forget what came after so many updates, and go on at rest from positions (n, 3) [m]."""
@@ -62,7 +63,8 @@ class Track:
         if self._step is None:
             return None
         p = self._problem
-        return Step(*self._step, p.loads.force, changing_materials(p.model), p.histories.take()[0])
+        materials, (history, *_) = changing_materials(p.model), p.histories.take()
+        return Step(*self._step, p.loads.force, materials, self._time, history)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
@@ -83,7 +85,7 @@ class Track:
         self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
     ) -> None:
         """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
-        p = self._problem
+        p, self._time = self._problem, time
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
@@ -97,11 +99,12 @@ class Track:
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
         assert self._run is not None
-        done = 0
+        done, following = 0, self._problem.following
         while done < sweeps and not (done and interrupted()):
-            count = 1 if self._slow else sweeps
+            count = following.until_look(1 if self._slow else sweeps - done)
             self._run.advance(count)
             done += count
+            following.iterated(count)
         balance = self._problem.balance()
         if self._run.observe(balance):
             balance = self._problem.balance()

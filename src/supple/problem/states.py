@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from supple.kernels import RECORD
-from supple.model import Model
+from supple.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
 from supple.problem.history import Histories
@@ -77,13 +78,26 @@ class States:
     def positions(self, positions: np.ndarray) -> None:
         self._set(self.u, positions - self.model.rest)
 
+    def begin(self, conditions: Sequence[Conditions]) -> None:
+        """Put every copy where an equilibrium under conditions of its own starts from, all being at rest."""
+        rest = self.model.rest
+        for u, c in zip(self._vectors(self.u), conditions, strict=True):
+            if c.start is not None:
+                u[:] = c.start - rest
+            self.model.hold(u, c.pinned - rest[self.model.pinned])
+        self.device.push(self.u)
+
     def take(self) -> list[State]:
         """What the next step of each copy goes on from: u, the velocities that were set last, and what
         elements remember."""
-        u, v = self.vectors(self.u).copy(), np.zeros_like(self._vectors(self.u))
-        if self.anchor is not self.u:
-            v[:] = self._vectors(self.velocity)
-        return [State(*all_three) for all_three in zip(u, v, self.histories.take(), strict=True)]
+        return list(self.each())
+
+    def each(self) -> Iterator[State]:
+        """One by one, so that not all of them must be kept, and before any of them moves on."""
+        moving = self.anchor is not self.u
+        velocities: Iterable = self._vectors(self.velocity) if moving else repeat(None)
+        for u, v, history in zip(self.vectors(self.u), velocities, self.histories.take(), strict=moving):
+            yield State(u.copy(), np.zeros(u.shape, u.dtype) if v is None else v.copy(), history)
 
     def put(self, states: Sequence[State]) -> None:
         self.histories.put([state.history for state in states])

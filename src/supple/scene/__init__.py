@@ -3,7 +3,7 @@
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
-from supple.scene.contact import Contact
+from supple.scene.contact import Contact, Rub
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
@@ -12,7 +12,8 @@ from supple.scene.ramps import Ramp
 from supple.scene.regions import Region
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
-from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceShape
+from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 from supple.scene.viscosity import KelvinVoigt, Maxwell, Rayleigh
 
@@ -33,12 +34,14 @@ __all__ = [
     "Rayleigh",
     "Region",
     "Rotate",
+    "Rub",
     "Scale",
     "Scene",
     "SceneError",
     "SceneFile",
     "SceneFileError",
     "Sphere",
+    "SurfaceSequence",
     "SurfaceShape",
     "Translate",
     "Twist",

@@ -10,13 +10,13 @@ import numpy as np
 
 from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
-from supple.model import Model
+from supple.model import Gravity, Model
 from supple.scene.bodies import Body
-from supple.scene.contact import contact_of, with_contact
+from supple.scene.contact import contact_of, refuse_intersecting, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
-from supple.scene.obstacles import obstacles_of, refuse_inside
+from supple.scene.obstacles import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
@@ -85,8 +85,8 @@ def assembled(scene: Scene) -> Model:
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.masses for body in scene.bodies])
-    pinned, held, prescribed = _pins(scene)
-    force, varying = _forces(scene, mass)
+    pinned, held, prescribed = pins_of(scene)
+    force, varying = forces_of(scene, mass)
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
     terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
     terms += spring_terms(scene.springs, rest)
@@ -108,6 +108,7 @@ def assembled(scene: Scene) -> Model:
         followers=_followers(scene, len(terms)),
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
+        gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
     )
     return with_contact(scene, model)
 
@@ -157,19 +158,21 @@ def _some_times(scene: Scene) -> list[float]:
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
     _check(scene)
-    pinned, held, prescribed = _pins(scene)
+    pinned, held, prescribed = pins_of(scene)
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
     refuse_inside(scene, pinned)
+    refuse_intersecting(scene)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
+        refuse_resting(scene)
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
-        force, varying = _forces(scene, mass)
+        force, varying = forces_of(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
             refuse_falling(scene, pinned, held, each)
 
@@ -177,7 +180,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
 
 
-def _forces(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
+def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
     """f_i = m_i g + forces + tractions, (n, 3) [N]: those that are constant, and those of each ramp."""
     found: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
 
@@ -206,12 +209,12 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
 def start_of(scene: Scene) -> np.ndarray:
     """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
     positions = np.concatenate([body.points for body in scene.bodies])
-    pinned, _, prescribed = _pins(scene)
+    pinned, _, prescribed = pins_of(scene)
     positions[pinned] = prescribed(0.0)
     return positions
 
 
-def _pins(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
+def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
     """Sorted numbers (k,) of the pinned vertices, the directions along which they are held, as in `Model`,
     and t -> their positions (k, 3) [m]."""
     holding = Holding([part_of(pin) for pin in scene.pins])

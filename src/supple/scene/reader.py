@@ -38,11 +38,16 @@ Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""
 
 
+OF_OBSTACLES = {"friction", "kinetic", "name", "mass", "velocity", "spin"}
+"""What obstacles have beside a shape and a motion."""
+
+
 class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
     names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
-    it is passed over in silence.
+    it is passed over in silence. meshes: those that were made before, of the same tables, for scenes that are
+    read many times.
     """
 
     def __init__(
@@ -52,8 +57,10 @@ class Reader:
         names: list[str],
         folder: Path,
         mistakes: Mistakes,
+        meshes: dict[Any, Any] | None = None,
     ) -> None:
         self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
+        self.meshes = meshes
         self.bodies: dict[str, Body | None] = dict.fromkeys(names)
         self.scene = Scene(
             vector(table.gravity, "gravity"),
@@ -103,7 +110,7 @@ class Reader:
 
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
-        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
+        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: self._mesh(solid.mesh))
         material = self.mistakes.attempt(f"{field}.material", lambda: solid.made_of(mesh))
         render = self._render(field, solid)
         moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
@@ -121,8 +128,9 @@ class Reader:
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
         attempt = self.mistakes.attempt
         name = f"cloth{number}" if cloth.name is None else cloth.name
-        mesh = attempt(f"{field}.mesh", lambda: cloth.mesh.make(self.folder))
-        membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
+        mesh = attempt(f"{field}.mesh", lambda: self._mesh(cloth.mesh))
+        what = "membrane" if cloth.fabric is None else "fabric"
+        membrane = attempt(f"{field}.{what}", lambda: cloth.made_of(self.folder, mesh))
         bending, rest = cloth.bending, cloth.rest
         options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
         self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)
@@ -136,6 +144,14 @@ class Reader:
             self.bodies[name] = attempt(
                 field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)
             )
+
+    def _mesh(self, table: Any) -> Any:
+        if self.meshes is None:
+            return table.make(self.folder)
+        key = table.model_dump_json()
+        if key not in self.meshes:
+            self.meshes[key] = table.make(self.folder)
+        return self.meshes[key]
 
     def _render(self, field: str, solid: Solid | Cloth) -> TriMesh | None:
         if (render := solid.render) is None:
@@ -164,7 +180,7 @@ class Reader:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(
                 field,
-                lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
+                lambda: self.scene.add_obstacle(shape, motion, **entry.model_dump(include=OF_OBSTACLES)),
             )
 
     def _wind(self, field: str, entry: Wind) -> None:
@@ -213,7 +229,12 @@ class Reader:
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
-        a = self._vertices(field, entry)
+        a: Any = self._vertices(field, entry)
+        if entry.at is not None and a is not None:
+            if entry.where is not None:
+                self.mistakes.add(f"{field}.where", "chooses vertices, and at points between them; keep one.")
+                return
+            a = a.body
         b: Any = None
         if entry.to is not None:
             b = entry.to.points

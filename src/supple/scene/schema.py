@@ -63,6 +63,7 @@ from supple.scene.tables import (
     Vector,
 )
 from supple.solvers import DEFAULT_SOLVER, SOLVERS
+from supple.terms import load_fabric
 from supple.words import counted
 
 
@@ -215,19 +216,45 @@ class Solid(_Body):
 
 class Cloth(_Body):
     mesh: Surface = Field(description="Where it starts, e.g. { sheet = { cells = 32, size = [1, 1] } }.")
-    membrane: MaterialChoice = Field(
-        description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    membrane: MaterialChoice | None = Field(
+        None, description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    )
+    fabric: StrictStr | None = Field(
+        None,
+        description="In place of a membrane and bending: the file of a fabric (HYLC), or its name, such as "
+        f"basket1, in the folder $SUPPLE_DATA. Computed in float64. {FILE}",
     )
     bending: BendingChoice | None = Field(
         None, description="What resists folds, e.g. { hinge = { stiffness = 1e-5 } }; nothing unless given."
     )
-    density: Positive = Field(0.2, description="Mass density [kg/m²] where nothing is stretched, positive.")
+    density: Positive | None = Field(
+        None,
+        description="Mass density [kg/m²] where nothing is stretched, positive; 0.2, or that of the fabric, "
+        "unless given.",
+    )
     thickness: Length = Field(
         1e-3, description="Thickness [m], by which the energy of the material is multiplied."
     )
     rest: Rest | None = Field(
         None, description="Where nothing is stretched, e.g. { uv = {} }; where it starts unless given."
     )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.membrane is None) == (self.fabric is None):
+            found = "neither" if self.fabric is None else "both"
+            raise ValueError(
+                f"must have either a membrane, such as {{ stvk = {{ young = 1e5, poisson = 0.3 }} }}, or a "
+                f"fabric, such as 'basket1'; it has {found}."
+            )
+        return self
+
+    def made_of(self, folder: Path, mesh: meshes.TriMesh | None) -> Any:
+        """What `Scene.add_cloth` takes as membrane."""
+        if self.fabric is None:
+            assert self.membrane is not None
+            return self.membrane.make(mesh)
+        return load_fabric(located(folder, self.fabric) if Path(self.fabric).suffix else self.fabric)
 
 
 class Where(Choice):
@@ -498,21 +525,45 @@ class Attach(_OnBody):
     within: NotNegative | None = Field(
         None, description="For seams: attach only what is no farther away at rest [m], to the nearest vertex."
     )
+    at: list[Point] | None = Field(
+        None,
+        description="Points [m] at which the body is bound, in place of vertices: the closest points of both "
+        "bodies, which may lie between vertices on either side.",
+    )
+
+
+class RubTable(Table):
+    """Friction between two bodies that differs from that of all others."""
+
+    bodies: list[StrictStr] = Field(min_length=2, max_length=2, description="Their names.")
+    friction: NotNegative = Field(description="Coulomb's coefficient of what sticks.")
+    kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
 
 
 class Contact(Table):
     """How solids see each other and themselves."""
 
-    method: Literal["weak", "none"] = Field("weak", description="How contact is treated.")
+    method: Literal["weak", "barrier", "none"] = Field(
+        "weak", description="How contact is treated; with a barrier nothing ever passes anything."
+    )
     thickness: Length | None = Field(
-        None, description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given."
+        None,
+        description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given, barrier 5 %.",
     )
     stiffness: Positive | None = Field(
-        None, description="Of each contact [N/m]; ten times Young's modulus times the edge unless given."
+        None,
+        description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times.",
     )
 
+    friction: NotNegative = Field(0.0, description="Coulomb's coefficient between bodies that stick.")
+    kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
+    pair: list[RubTable] = Field([], description="Bodies with a friction of their own.")
+
     def make(self) -> contact.Contact:
-        return contact.Contact(**self.given())
+        given = self.given()
+        pairs = tuple(contact.Rub(**pair.given()) for pair in self.pair)
+        given.pop("pair", None)
+        return contact.Contact(**given, pairs=pairs)
 
 
 class Obstacle(Table):
@@ -520,10 +571,16 @@ class Obstacle(Table):
 
     shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
+    kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
     name: StrictStr | None = Field(
         None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
     )
     motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+    mass: Positive | None = Field(
+        None, description="Of a sphere or box that falls, and is moved by what it touches [kg]."
+    )
+    velocity: Vector = Field([0.0, 0.0, 0.0], description="Of one with a mass at the start [m/s].")
+    spin: Vector = Field([0.0, 0.0, 0.0], description="Of one with a mass at the start [rad/s].")
 
 
 class SpringEnd(_Naming, Choice):
@@ -801,7 +858,9 @@ def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]
 
 def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
     """The table of a body with a key for each material that it may be made of."""
-    fields: Any = {key: (material_choice(materials, key.capitalize()), table.model_fields[key])}
+    choice: Any = material_choice(materials, key.capitalize())
+    known = table.model_fields[key]
+    fields: Any = {key: (choice if known.is_required() else choice | None, known)}
     return create_model(table.__name__, __base__=table, **fields)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
-from supple.model import Conditions, Model
+from supple.holding import Holding
+from supple.model import Always, Conditions, Gravity, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups
+from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
@@ -66,10 +67,28 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
-        _materials(scene, variation),
+        _materials(scene, model, variation),
         _start(model, variation),
         float(variation.time),
+        _gravity(scene, variation),
     )
+
+
+def conditions_in(scene: Scene, holding: Holding | None = None) -> Conditions:
+    """What is different from one scene to another of the same bodies that are held at the same vertices:
+    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, if that is
+    known."""
+    mass = np.concatenate([body.masses for body in scene.bodies])
+    prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
+    force, varying = forces_of(scene, mass)
+    for fraction, whole in varying:
+        force = force + fraction(np.inf) * whole
+    groups = elastic_groups(scene.bodies)
+    changing = varying_materials(groups, scene.varied)
+    materials = tuple(
+        changing[k](np.inf) if k in changing else merged_material(group) for k, group in enumerate(groups)
+    )
+    return Conditions(prescribed(np.inf), force, materials, None, np.inf)
 
 
 def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: float) -> np.ndarray:
@@ -114,7 +133,14 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
     return force
 
 
-def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
+def _gravity(scene: Scene, variation: Variation) -> Gravity:
+    given = scene.gravity if variation.gravity is None else variation.gravity
+    acting = Always(fraction_at(scene.gravity_ramp, variation.time))
+    return Gravity(np.array(vector(given, "gravity")), acting)
+
+
+def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:
+    """One for each term that has one: those of bodies, then those of creases, which stay as they are."""
     if not variation.materials and not scene.varied:
         return None
     parts = [part for body in scene.bodies for part in (body, *body.parts)]
@@ -133,10 +159,12 @@ def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)
-    return tuple(
+    of_bodies = [
         varying[k](variation.time) if k in varying else merged_material(group)
         for k, group in enumerate(groups)
-    )
+    ]
+    others = [term.material for term in model.terms if term.material is not None][len(groups) :]
+    return *of_bodies, *others
 
 
 def _start(model: Model, variation: Variation) -> np.ndarray | None:
