@@ -186,11 +186,6 @@ class Problem:
         self.room.resize()
         self.loads.stay_in(self.room.balls)
 
-    def confine(self) -> None:
-        """Put u back to where it may be, after something has moved it without looking."""
-        if self.room:
-            self.device.on_records(*self.room.confine())
-
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
         between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
@@ -234,7 +229,7 @@ class Problem:
         else:
             self.states.coast(dt, damping, pinned)
         self.contacts.arrive()
-        self.confine()
+        self.room.put_back()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
