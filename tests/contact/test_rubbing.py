@@ -68,11 +68,11 @@ def test_pairs_have_their_own_friction():
 
 
 def test_forces_of_bodies_on_each_other_are_opposite():
-    for frame in supple.simulate(on_slope(0.4), supple.PBNG(), frames=4, tolerance=1e-6):
+    for frame in supple.simulate(on_slope(0.3), supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     push, rub = forces[1, 1], forces[1, 0]
-    assert abs(rub) == pytest.approx(0.4 * push, rel=1e-3), "it slides, so friction is all there is of it"
+    assert abs(rub) == pytest.approx(0.3 * push, rel=1e-2), "it slides, so friction is all there is of it"
 
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit():
