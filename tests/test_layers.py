@@ -11,8 +11,8 @@ ROOT = Path(supple.__file__).parent
 
 
 IMPORTERS = {
-    "view": {"runs", "live", "cli", "showing.py"},
-    "runs": {"live", "cli", "showing.py"},
+    "view": {"runs", "datasets", "papers", "live", "cli", "showing.py"},
+    "runs": {"datasets", "live", "cli", "showing.py"},
     "live": {"cli"},
     "cli": set(),
 }
@@ -62,8 +62,10 @@ ORDER = [
     {"problem"},
     {"linear"},
     {"solvers"},
-    {"scene", "embedding", "springs", "solver_text", "weak_contact"},
+    {"scene", "embedding", "springs", "solver_text", "weak_contact", "barrier_contact"},
     {
+        "ending",
+        "finishing",
         "solving",
         "progress",
         "certifying",
@@ -87,10 +89,14 @@ ORDER = [
         "inspection",
         "interop",
     },
+    {"gradients"},
+    {"jax", "torch"},
     {"io"},
     {"view"},
     {"runs"},
+    {"datasets", "data"},
     {"showing"},
+    {"papers"},
     {"live"},
     {"cli"},
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,6 +157,7 @@ def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
     problem = _problem(model, compute)
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
+    problem.histories.put([{} if step is None else step.history])
     return problem
 
 
@@ -166,6 +167,8 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     moves."""
     problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
+    if any(getattr(term.material, "dissipates", False) for term in model.terms):
+        return _means_of_sums(model, positions, figure, step)
     quantity = Stored if figure == "energy" else Figures
     values, cells, volume = [], [], []
     for k, term in enumerate(model.terms):
@@ -182,6 +185,17 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     )
 
 
+def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
+    """The same where several terms have the same cells, so that their stresses add up first."""
+    found = evaluation_of(model, positions, step)
+    numbers = found.figures[:, FIGURES[figure]]
+    if figure == "energy":
+        numbers = found.energy_density
+    made = np.isfinite(found.rest_volume)
+    cells = padded(found.vertices, 4)[made]
+    return means_at_vertices(numbers[made], cells, found.rest_volume[made], model.vertices)
+
+
 def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
     if not is_deformed(problem, k):
         numbers = element_values(problem, k, Pulling)
@@ -190,9 +204,23 @@ def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
     figures, F, P = np.split(numbers, [COUNT[Figures], COUNT[Figures] + 9], axis=1)
     linear = np.full(len(numbers), not getattr(term.material, "objective", True))
     volume = term.volume  # type: ignore[attr-defined]
+    flowed = None if term.material is None else _material(problem, k).flowed()
     return Deformations(
-        term.vertices, volume, figures[:, 0], F.reshape(-1, 3, 3), P.reshape(-1, 3, 3), figures, linear
+        term.vertices,
+        volume,
+        figures[:, 0],
+        F.reshape(-1, 3, 3),
+        P.reshape(-1, 3, 3),
+        figures,
+        linear,
+        np.full(len(numbers), np.nan) if flowed is None else flowed,
     )
+
+
+def _material(problem: Problem, k: int) -> Any:
+    """That of the k-th term as it is now."""
+    number = sum(term.material is not None for term in problem.model.terms[:k])
+    return problem.layout.materials[0][number]
 
 
 def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarray]:
@@ -210,12 +238,38 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
         "piola": matrices.copy(),
         "figures": np.full((len(cells), COUNT[Figures]), np.nan),
         "linear": np.zeros(len(cells), bool),
+        "plastic_strain": numbers.copy(),
     }
+    taken = np.zeros(len(cells), bool)
     for part in parts:
         here = places(padded(part.vertices, cells.shape[1]), cells)
+        new = (here >= 0) & ~taken[here]
         for name in found.keys() - {"vertices"}:
-            found[name][here[here >= 0]] = vars(part)[name][here >= 0]
+            found[name][here[new]] = vars(part)[name][new]
+        again = (here >= 0) & taken[here]
+        if again.any():
+            _add(found, here[again], part, again)
+        taken[here[here >= 0]] = True
     return found
+
+
+def _add(found: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, rows: np.ndarray) -> None:
+    """What else there is in the same cells, as viscous stresses: energies and stresses add up."""
+    found["element_energy"][cells] += part.element_energy[rows]
+    found["piola"][cells] += part.piola[rows]
+    F, P = found["deformation_gradient"][cells], found["piola"][cells]
+    J = found["figures"][cells, FIGURES["volume_ratio"]]
+    with np.errstate(all="ignore"):
+        true = P @ F.transpose(0, 2, 1) / J[:, None, None]
+    cauchy = np.where(found["linear"][cells][:, None, None], P, true)
+    pressure = -np.trace(cauchy, axis1=1, axis2=2) / 3
+    deviator = cauchy + pressure[:, None, None] * np.eye(3)
+    found["figures"][cells, FIGURES["energy"]] = found["element_energy"][cells]
+    found["figures"][cells, FIGURES["von_mises"]] = np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2)))
+    found["figures"][cells, FIGURES["pressure"]] = pressure
+    finite = np.isfinite(cauchy).all(axis=(1, 2))[:, None, None]
+    symmetric = np.where(finite, 0.5 * (cauchy + cauchy.transpose(0, 2, 1)), 0.0)
+    found["figures"][cells, FIGURES["principal_stresses"]] = np.linalg.eigvalsh(symmetric)[:, ::-1]
 
 
 def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> np.ndarray | None:

@@ -32,7 +32,8 @@ class Deformations:
     """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
     gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; figures (m, 10): what follows
     from these, see the properties; linear (m,): whether their material is one for small deformations, which
-    has one stress only.
+    has one stress only; plastic_strain (m,): how much they have flowed, the equivalent plastic strain, NaN
+    where their material cannot.
 
     Triangles have the F that keeps their thickness, so J is their area over that at rest, and with it a
     stress across their plane.
@@ -45,6 +46,7 @@ class Deformations:
     piola: np.ndarray
     figures: np.ndarray
     linear: np.ndarray
+    plastic_strain: np.ndarray
 
     @cached_property
     def energy_density(self) -> np.ndarray:
@@ -247,6 +249,7 @@ QUANTITIES = {
     "pressure": "-tr(σ)/3 [Pa]",
     "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
     "principal_stretches": "singular values of F, the largest first",
+    "plastic_strain": "equivalent plastic strain, NaN where a material cannot flow",
     "internal_force": "of all elements on each vertex [N]",
     "external_force": "gravity and loads on each vertex [N]",
     "contact_force": "what obstacles do to each vertex [N]",

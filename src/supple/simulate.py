@@ -140,19 +140,24 @@ def equilibrium(
     place(problem, asked, start)
     stages, model = [], problem.model
     for part, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        changing, when = changing_materials(problem.model), part * model.duration
-        acting = Step(np.inf, problem.positions, problem.loads.force, changing, when)
+        acting = _acting(problem, part * model.duration)
         model = latest(model, problem.model)
         stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
-    acts = model.varying or model.obstacles is not None
-    step = Step(np.inf, problem.positions, problem.loads.force) if acts else None
     there, state = problem.states.on_device(), problem.state
+    acts = model.varying or model.obstacles is not None or state.history
+    step = _acting(problem, np.inf) if acts else None
     model = latest(model, problem.model)
     return Result(
         problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
     )
+
+
+def _acting(problem: Problem, time: float) -> Step:
+    """What acts where an equilibrium is at a time [s]."""
+    materials, (history, *_) = changing_materials(problem.model), problem.histories.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
 
 
 @takes_options

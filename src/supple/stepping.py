@@ -96,7 +96,8 @@ class Stepping:
 
     @property
     def model(self) -> Model:
-        """What frames are of: one for all of them, whatever parameters vary, but where stencils change."""
+        """What frames are of: one for all of them, whatever parameters vary, but where stencils, pressures or
+        cables change."""
         now = self.problem.model
         self._model = latest(self._model, now)
         obstacles = self._model.obstacles
@@ -155,12 +156,14 @@ class Stepping:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        if pace.quasistatic and force is None and materials is None and p.model.obstacles is None:
+        histories, still = p.histories.take(), force is None and materials is None
+        if pace.quasistatic and still and not any(histories) and p.model.obstacles is None:
             return [None] * p.copies
         anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.step
-        return [Step(dt, *of_copy, materials, self.time) for of_copy in zip(anchors, forces, strict=True)]
+        together = zip(anchors, forces, histories, strict=True)
+        return [Step(dt, anchor, force, materials, self.time, history) for anchor, force, history in together]
 
     def _velocities(self) -> np.ndarray:
         states, pace = self.problem.states, self.pace
@@ -205,6 +208,7 @@ class Stepping:
             for time, aim in steps:
                 self._begin_step(time, aim, forces)
                 run = solver.begin(problem)
+                run.aim(None, limit, None)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
                 self._sweep(run, limit)

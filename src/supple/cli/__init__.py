@@ -11,9 +11,11 @@ from supple.cli.bench import bench
 from supple.cli.catalogue import list_names
 from supple.cli.compare import compare
 from supple.cli.compile import compile_kernels
+from supple.cli.dataset import dataset
 from supple.cli.export import export
 from supple.cli.inspect import inspect
 from supple.cli.mesh import mesh
+from supple.cli.papers import papers
 from supple.cli.plain import write_plainly
 from supple.cli.render import render
 from supple.cli.report import report
@@ -36,9 +38,11 @@ app.command("export")(export)
 app.command("inspect")(inspect)
 app.command("list")(list_names)
 app.command("mesh")(mesh)
+app.add_typer(dataset, name="dataset")
 app.add_typer(bench, name="bench")
 app.command("compile")(compile_kernels)
 app.command("schema")(schema)
+app.command("papers")(papers)
 app.command("view")(view)
 
 

@@ -47,6 +47,7 @@ class Track:
     def go_back_to(self, positions: np.ndarray, updates: int) -> None:
         """Forget what came after so many updates, and go on at rest from positions (n, 3) [m]."""
         self.positions, self.velocities = positions, np.zeros_like(positions)
+        self._problem.histories.put([{}])
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
     def work_on(self, model: Model, compute: Compute) -> None:
@@ -59,13 +60,11 @@ class Track:
     @property
     def step(self) -> Step | None:
         """The backward Euler step that led here; None in quasistatics."""
-        return (
-            None
-            if self._step is None
-            else Step(
-                *self._step, self._problem.loads.force, changing_materials(self._problem.model), self._time
-            )
-        )
+        if self._step is None:
+            return None
+        p = self._problem
+        materials, (history, *_) = changing_materials(p.model), p.histories.take()
+        return Step(*self._step, p.loads.force, materials, self._time, history)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
@@ -90,6 +89,7 @@ class Track:
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
+        p.histories.evolve(dt)
         p.begin_step(time, dt)
         self._run, self._step = self.solver.begin(p), (dt, self.positions + dt * self.velocities)
         self._sweep(sweeps, interrupted)

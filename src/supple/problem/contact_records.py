@@ -247,7 +247,8 @@ def _exert(operation, place, i):
 
 
 def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
-    """Do a `Clamp` on so many records in one phase, where there is one; returns the phase that follows."""
+    """Do clamps, a tuple of `Clamp` and `Confine`, on so many records in one phase, where there are any;
+    returns the phase that follows."""
     return phase
 
 
@@ -256,8 +257,12 @@ def _clamp_all(clamps, team, phase, count):
     if len(clamps) == 0:
         return lambda clamps, team, phase, count: phase
 
-    def do_it(clamps, team, phase, count):
-        for_each(team, phase, (count,), (clamps,))
+    def do_one(clamps, team, phase, count):
+        for_each(team, phase, (count,), clamps)
         return phase + 1
 
-    return do_it
+    def do_two(clamps, team, phase, count):
+        for_each(team, phase, (count, count), clamps)
+        return phase + 1
+
+    return do_one if len(clamps) == 1 else do_two

@@ -94,14 +94,11 @@ class Contacts:
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
 
-    @property
-    def phases(self) -> int:
-        """Of `clamp_all`."""
-        return int(self.obstacles is not None)
-
-    def clamp(self, *followers: np.ndarray) -> Clamp | tuple[()]:
+    def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
-        return Clamp(self.states.u, self._free, self.planes, self._snap, followers) if self.planes else ()
+        if not self.planes:
+            return ()
+        return (Clamp(self.states.u, self._free, self.planes, self._snap, followers),)
 
     @property
     def _slippery(self) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from supple.grip import Grip, owners, rubbing_terms
 from supple.problem.measures import stiffness_of
@@ -27,6 +30,19 @@ class Follower(Protocol):
         """The term with the stencils of where the problem is, in the step that ends at a time [s]; None where
         those stay that there are. Nothing but the state of the problem and the time may count, so that a
         motion that goes on from a state is the one that was not interrupted."""
+
+
+class Confining(Follower, Protocol):
+    """A follower that lets no surfaces pass each other, by balls that vertices must not leave (`Room`)."""
+
+    confines: bool
+
+    def confine(self, problem: Problem) -> None:
+        """Give the problem's vertices balls where they are."""
+
+    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+        """Go back on the straight way that has led from records `start` to the problem's u, as far as needed
+        for nothing to have passed anything on it."""
 
 
 class Following:
@@ -67,6 +83,20 @@ class Following:
             self._time, self._done = time, 0
             self._look(True)
 
+    @property
+    def _confining(self) -> Iterator[Confining]:
+        return (f for _, f in self._problem.model.followers if getattr(f, "confines", False))
+
+    def make_room(self) -> None:
+        """Let those who confine vertices give them balls where they are."""
+        for follower in self._confining:
+            follower.confine(self._problem)
+
+    def keep_apart(self, start: np.ndarray) -> None:
+        """Go back as far as needed on the straight way that has led from records `start` to u."""
+        for follower in self._confining:
+            follower.shorten(self._problem, start)
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
@@ -77,7 +107,7 @@ class Following:
         if self._every is None:
             return False
         self._done += iterations
-        if self._done == 0 or not (balanced or self._done >= self._every):
+        if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
         return self._look(False)
@@ -90,6 +120,8 @@ class Following:
         self.beginning = beginning
         exchanged = not beginning and self._give_way()
         for index, follower in self._problem.model.followers:
+            if beginning and hasattr(follower, "begin"):
+                follower.begin()
             term = follower.follow(self._problem, self._time) if beginning or follower.every else None
             if term is not None:
                 self._problem.refresh(index, term)

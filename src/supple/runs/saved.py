@@ -131,10 +131,12 @@ class SavedRun:
         scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
         time = np.inf if single else self.account["frames"][index - 1]["time"]
         force = self.model.force_at(time) if self.model.varying else None
-        acting = force, self.model.materials_at(time), time
+        here = self.frame(index)
+        history = {} if here.state is None else here.state.history
+        acting = force, self.model.materials_at(time), time, history
         if scene.quasistatic:
-            still = acting[:2] == (None, None) and self.model.obstacles is None
-            return None if still else Step(np.inf, self.frame(index).positions, *acting)
+            still = acting == (None, None, time, {}) and self.model.obstacles is None
+            return None if still else Step(np.inf, here.positions, *acting)
         if scene.substeps > 1:
             return Step(scene.dt / scene.substeps, None, *acting)
         if index - 1 in self.indices:

@@ -1,14 +1,17 @@
 """Energy terms: one file per kind of stencil."""
 
+from supple.terms.barrier import Barriers
 from supple.terms.bending import (
     BENDINGS,
     Bending,
+    CreasedBending,
     HingeBending,
     IsometricBending,
     bending_terms,
     hinges_of,
     plate_stiffness,
 )
+from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
@@ -34,7 +37,11 @@ from supple.terms.weak import WeakConstraints
 
 __all__ = [
     "BENDINGS",
+    "Barriers",
     "Bending",
+    "Cable",
+    "CableSegments",
+    "CreasedBending",
     "Elements",
     "Fabric",
     "FabricElasticity",
