@@ -12,7 +12,8 @@ from supple.terms import RubbingContacts
 ANGLE = np.radians(26.565)
 """Whose tangent is 0.5, but for rounding."""
 
-RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd")]
+RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
+"""Solvers that arrive at a small imbalance with contacts this stiff in some hundred sweeps."""
 
 
 def on_slope(mu, kinetic=None, angle=ANGLE, velocity=(0, 0, 0), **options):
@@ -151,6 +152,11 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     assert term.response(u).slides[push > 0].any()
 
 
+def with_barrier(scene):
+    scene.contact = supple.Contact("barrier", friction=0.2)
+    return scene
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -158,6 +164,7 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
         (lambda: supple.Contact(friction=0.1, kinetic=0.2), "must not be larger than friction"),
         (lambda: supple.Contact(pairs=("a", "b")), "must be Rub"),
         (lambda: supple.Rub("ab", 0.2), "two names"),
+        (lambda: supple.build_model(with_barrier(on_slope(0.2))), 'rub in "weak" contact'),
     ],
 )
 def test_bad_friction_is_refused(make, message):
