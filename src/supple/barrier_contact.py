@@ -212,11 +212,11 @@ def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfac
 @dataclass(frozen=True)
 class ApartReport:
     """Contact of bodies with each other and themselves, none of which has passed another: contacts, which are
-    nearer than the thickness; the smallest gap [m]; how far pinned vertices are behind their motion [m]; the
-    force [N] on each body, which are 0 in sum."""
+    nearer than the thickness; the smallest gap [m], None where nothing is near; how far pinned vertices are
+    behind their motion [m]; the force [N] on each body, which are 0 in sum."""
 
     contacts: int
-    gap: float
+    gap: float | None
     behind: float
     bodies: dict[str, tuple[float, float, float]]
 
@@ -226,7 +226,7 @@ class ApartReport:
         return 0.0
 
     def __str__(self) -> str:
-        gap = f", smallest gap {self.gap:.2e} m" if np.isfinite(self.gap) else ""
+        gap = "" if self.gap is None else f", smallest gap {self.gap:.2e} m"
         return f"{counted(self.contacts, 'contact')} between bodies{gap}"
 
 
@@ -244,10 +244,9 @@ def kept_apart(problem: Problem) -> ApartReport | None:
         bodies[name] = fx, fy, fz
     found, reach = contact._reach(contact._look(problem)[0])
     apart = found.distance[found.distance < reach]
-    others = surfaces_apart(contact.surfaces, found)
-    return ApartReport(
-        len(apart), float(found.distance[others].min(initial=np.inf)), problem.room.behind, bodies
-    )
+    others = found.distance[surfaces_apart(contact.surfaces, found)]
+    gap = float(others.min()) if len(others) else None
+    return ApartReport(len(apart), gap, problem.room.behind, bodies)
 
 
 def surfaces_apart(surfaces: Surfaces, found: Gaps) -> np.ndarray:
