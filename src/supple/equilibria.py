@@ -54,7 +54,8 @@ def equilibria(
 
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
     its own tolerance and has its own report. On a CUDA device all solvers but Newton solve up to 1024
-    together, or `at_once`, as far as they fit into its memory; on the CPU they are solved one by one. stop
+    together, or `at_once`, as far as they fit into its memory, and the default lets those go on alone that
+    sweeps do not bring to rest; on the CPU they are solved one by one. stop
     holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute and scene
     files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
     asked = request(scene, solver, options, always_tolerance=True)
@@ -142,8 +143,12 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
         x = model.rest + state.displacements
         if c.materials is not None:
             model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
+        if c.gravity is not None:
+            model = replace(model, gravity=c.gravity)
         there = problem.states.on_device(copy)
-        yield Result(x, report, model, state=state, step=Step(np.inf, x, c.force), on_device=there)
+        yield Result(
+            x, report, model, state=state, step=Step(np.inf, x, c.force, time=c.time), on_device=there
+        )
 
 
 def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:

@@ -86,16 +86,30 @@ def cloth(folder: Path) -> None:
     assert names["result"].report.ok
 
 
+def materials(folder: Path) -> None:
+    names = run(code_of("materials.md"))
+    assert supple.build_model(names["scene"]).terms
+    assert len(names["robot"].cables) == 2
+
+
 def psi_only(folder: Path) -> None:
     gent = run(code_of("design/psi_only.md"))["MyGent"](mu=4e4, kappa=1e6)
     assert gent.barrier
     assert gent.Jm == 30
 
 
+def gradients(folder: Path) -> None:
+    names = run(code_of("gradients.md"))
+    assert names["height"].of(names["bar"]).young > 0
+    assert names["swing"].parameters[names["arm"], "density"] != 0
+
+
 PAGES = {
     "cloth.md": cloth,
     "datasets.md": datasets,
+    "materials.md": materials,
     "design/psi_only.md": psi_only,
+    "gradients.md": gradients,
     "motions.md": motions,
     "live.md": live,
     "design/linear.md": linear,

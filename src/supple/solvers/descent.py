@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
+from supple.solvers.beside_obstacles import BesideObstacles
 from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
 from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower
 from supple.solvers.linearisation import PROBED, Direction, Linearisation
@@ -31,6 +33,7 @@ from supple.solvers.pbng import PBNG
 from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.rotation_path import RotationPath
 from supple.solvers.solver import Run, Solver
+from supple.solvers.together import SweptTogether
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
@@ -41,6 +44,9 @@ POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
 RESCUE_SWEEPS = 10
+
+TOGETHER = 4
+"""How many times as many sweeps pay for several states at once, which share them."""
 
 CURVATURE_TURN = 1.0
 """How far the element that turns most does so [rad] in the first step tried along negative curvature."""
@@ -73,9 +79,14 @@ class Descent(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Several states at once, and what touches obstacles, are swept and no more than that."""
-        alone = problem.copies == 1 and not problem.contacts
-        return DescentRun(self, problem) if alone else PBNG().begin(problem)
+        """Several states at once are swept as long as that pays; bodies that rub on each other, and what
+        touches obstacles on a device, to the end."""
+        able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
+        if problem.following.rough or not able:
+            return PBNG().begin(problem)
+        if problem.copies == 1:
+            return DescentRun(self, problem)
+        return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER)
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
@@ -94,7 +105,7 @@ class DescentRun(Run):
         self._righting = Righting(problem)
         self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
-        self._newton: NewtonPCG | None = None
+        self._newton: NewtonPCG | BesideObstacles | None = None
         self._sweeps_only = True
         self._version = problem.layout.version
         if options.ahead == 0:
@@ -119,6 +130,8 @@ class DescentRun(Run):
         (self._newton or self._turn_to_newton()).tolerance = imbalance
 
     def leave_saddle(self) -> bool:
+        if self.problem.contacts:
+            return False
         (self._newton or self._turn_to_newton()).at_saddle = True
         return True
 
@@ -175,9 +188,14 @@ class DescentRun(Run):
         if self._newton is not None:
             self._turn_to_newton()
 
-    def _turn_to_newton(self) -> NewtonPCG:
-        self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
+    def _turn_to_newton(self) -> NewtonPCG | BesideObstacles:
         self.check_every, self.patience = 1, 3
+        if self.problem.contacts:
+            self.patience = RESCUE_SWEEPS
+            make = partial(NewtonPCG, self.options)
+            self._newton = BesideObstacles(self.problem, make, self._forecast.aim)
+        else:
+            self._newton = NewtonPCG(self.options, exact_twin(self.problem), self._forecast.aim)
         return self._newton
 
 

@@ -8,11 +8,12 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from supple.checks import check_iterations, flag, one_of
+from supple.checks import check_iterations, flag, listed, one_of, whole_number
 from supple.linear import Assembly, NotPositive
-from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
+from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
+from supple.solvers.beside_obstacles import step_beside_obstacles
 from supple.solvers.line_search import Start, backtrack
 from supple.solvers.moves import line
 from supple.solvers.solver import Run, Solver
@@ -30,10 +31,14 @@ class Newton(Solver):
 
     hessian: "exact", and where that proves not to be positive definite "projected", its positive
     semi-definite part element by element; or "bound", the approximation that PBNG uses [PBNG eq. 32].
+    rescue: False takes the solution of H Δu = f as it is, and without a line search wherever it leads, also
+    uphill [PBNG Fig. 11].
     linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct", "amg"
     (algebraic multigrid), "cg" (block-Jacobi preconditioned conjugate gradients), or "auto": multilevel until
-    a system proves hard. line_search: halve the step until the potential decreases. iterations: Newton steps
-    per time step when a call sets no other limit.
+    a system proves hard; those that the papers compare with: "gauss_seidel", "bicgstab" and, for small
+    systems, "qr". linear_iterations: exactly so many iterations of the linear solver in every step, as for
+    equal budgets [PBNG Fig. 7]; otherwise as many as its accuracy takes. line_search: halve the step until
+    the potential decreases. iterations: Newton steps per time step when a call sets no other limit.
     """
 
     name: ClassVar[str] = "newton"
@@ -41,14 +46,25 @@ class Newton(Solver):
     solves_systems: ClassVar[bool] = True
 
     hessian: HessianKind = "exact"
-    linear_solver: Literal["auto", "multilevel", "direct", "amg", "cg"] = "auto"
+    rescue: bool = True
+    linear_solver: Literal["auto", "multilevel", "direct", "amg", "cg", "gauss_seidel", "bicgstab", "qr"] = (
+        "auto"
+    )
+    linear_iterations: int | None = None
     line_search: bool = True
     iterations: int | None = None
 
     def __post_init__(self) -> None:
         one_of("hessian", self.hessian, get_args(HessianKind))
         one_of("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))
+        flag("rescue", self.rescue)
         flag("line_search", self.line_search)
+        if self.linear_iterations is not None:
+            whole_number("linear_iterations", self.linear_iterations)
+            if self.linear_solver not in COUNTED:
+                raise ValueError(
+                    f"linear_iterations is for linear_solver {listed(COUNTED)}, got {self.linear_solver!r}"
+                )
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> NewtonRun:
@@ -78,23 +94,37 @@ class NewtonRun(Run):
 
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
-        problem.contacts.refuse(options.name, "descent", "pbng", "xpbd")
+        if problem.device.name != "cpu":
+            problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
+        if problem.following.rough:
+            raise ValueError(
+                f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
+                "energy; descent, pbng, xpbd can"
+            )
         self.options, self.problem = options, problem
-        self._indefinite = 0
+        self._indefinite = self._uphill = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
         """Find the pattern of the Hessian for the stencils that there are."""
         self._version = self.problem.layout.version
         self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
-        name = self.options.linear_solver
-        self.linear: LinearSolver = (
-            best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
-        )
+        self.linear = self._make_linear()
         self._first_residual: float | None = None
+
+    def _make_linear(self) -> LinearSolver:
+        name, count = self.options.linear_solver, self.options.linear_iterations
+        if count is not None:
+            return COUNTED[name](self.assembly, count)
+        return best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
+        if self._uphill:
+            notes.append(
+                f"the Hessian gave {counted(self._uphill, 'step')} along which the energy rises; rescue=True "
+                "takes its positive part there"
+            )
         if self._indefinite:
             notes.append(
                 f"the exact Hessian was not positive definite {counted(self._indefinite, 'time')}; "
@@ -106,7 +136,10 @@ class NewtonRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         for _ in range(iterations):
-            self._step()
+            if self.problem.contacts:
+                step_beside_obstacles(self.problem, lambda twin: NewtonRun(self.options, twin)._step)
+            else:
+                self._step()
 
     def _step(self) -> None:
         """Solve H Δu = f for the net force f, then u += t Δu."""
@@ -115,23 +148,31 @@ class NewtonRun(Run):
             return
         self._first_residual = self._first_residual or residual
         accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
-        step, slope = self._descent(self.options.hessian, accuracy)
-        if step is None:
-            return
+        if self.options.linear_iterations is not None:
+            accuracy = 0.0
+        kind: HessianKind | None = self.options.hessian
+        while kind is not None and not self._go(kind, accuracy, residual) and self.options.rescue:
+            self._indefinite += kind == "exact"
+            kind = WEAKER.get(kind)
+
+    def _go(self, kind: HessianKind, accuracy: float, residual: float) -> bool:
+        """Along Δu with f · Δu > 0, or along any without a rescue; False where this Hessian does not give it,
+        or it is too far to be any good, as across the plane of a sheet that is slack and flat, where only the
+        bound has stiffness."""
+        step = self._direction(kind, accuracy)
+        slope = 0.0 if step is None else self._slope(step)
+        uphill = not slope > 0
+        self._uphill += uphill and not self.options.rescue
+        if step is None or (uphill and self.options.rescue):
+            return False
         begin, move = Start.of(self.problem, residual), line(self.problem, step)
         if not self.options.line_search:
             move(1.0)
-        elif backtrack(self.problem, move, begin, slope) is None:
+            return True
+        if backtrack(self.problem, move, begin, slope) is None:
             move(0.0)
-
-    def _descent(self, kind: HessianKind, accuracy: float) -> tuple[np.ndarray | None, float]:
-        """Δu and f · Δu > 0, from a weaker Hessian where one does not give it; no step where none does."""
-        step = self._direction(kind, accuracy)
-        slope = 0.0 if step is None else self._slope(step)
-        if slope > 0 or kind not in WEAKER:
-            return step, slope
-        self._indefinite += kind == "exact"
-        return self._descent(WEAKER[kind], accuracy)
+            return False
+        return True
 
     def _direction(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
         """The solution of H Δu = f, records (n + 1, 4); None where there is none."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import add, scale
-from supple.checks import check_iterations, flag
+from supple.checks import check_iterations, flag, one_of
 from supple.contact import respond
 from supple.kernels import divide, do, gather, least_share
 from supple.model import Model
@@ -29,6 +29,7 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
+from supple.solvers.exact_blocks import exact_blocks
 from supple.solvers.iterating import iterate, iterations
 from supple.solvers.links import no_links, rows_of_links, sweep_links
 from supple.solvers.moving import move
@@ -67,7 +68,7 @@ def _visit(visit, place):
 
 class Sweep(NamedTuple):
     """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
-    all, so many records, out of obstacles. bounds: of the first colour."""
+    all, so many records, out of obstacles and back into their balls. bounds: of the first colour."""
 
     visit: Any
     colours: Any
@@ -92,9 +93,13 @@ class PBNG(Solver):
     """PBNG with its acceleration.
 
     acceleration: `Anderson(window=10)`, which needs no estimate; `Chebyshev(rho=..., gamma=..., start=...)`;
-    `SOR(omega=...)`; a name such as "chebyshev" for one as it is; None for none, which is the paper's method.
+    `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`; a name such as "chebyshev" for
+    one as it is; None for none, which is the paper's method.
     links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
     converge at the pace of the bodies they tie; False is the paper's method.
+    blocks: what stands for ∂²E/∂xᵢ² in a visit, its positive definite "bound" [PBNG eq. 33], or "exact", the
+    block itself, which is vertex block descent (VBD) and may go uphill in compressed, nearly incompressible
+    bodies.
     iterations: sweeps per step when a call sets no other limit.
     """
 
@@ -102,13 +107,17 @@ class PBNG(Solver):
     batches: ClassVar[bool] = True
     parts: ClassVar[dict[str, dict[str, Any]]] = {"acceleration": ACCELERATIONS}
 
-    acceleration: Acceleration | Literal["none", "sor", "chebyshev", "anderson"] | None = ANDERSON
+    acceleration: (
+        Acceleration | Literal["none", "sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"] | None
+    ) = ANDERSON
     links: bool = True
+    blocks: Literal["bound", "exact"] = "bound"
     iterations: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "acceleration", acceleration_of(self.acceleration))
         flag("links", self.links)
+        one_of("blocks", self.blocks, ("bound", "exact"))
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> PBNGRun:
@@ -132,7 +141,7 @@ class PBNGRun(Run):
     def _see_stencils(self) -> None:
         """Prepare what depends on the stencils that there are."""
         p = self.problem
-        self._version = p.layout.version
+        self._version, self._moves = p.layout.version, p.contacts.moves
         acceleration = acceleration_of(self.options.acceleration)
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
         self.acceleration = begin_acceleration(acceleration, p)
@@ -160,13 +169,19 @@ class PBNGRun(Run):
         return self.acceleration.notes(copy)
 
     def advance(self, count: int) -> None:
-        """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
-        to the next."""
-        if self.problem.layout.version != self._version:
+        """Sweep that many times. Where stencils were exchanged, or rigid bodies moved, what is known of
+        earlier sweeps is no guide to the next."""
+        if (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves):
             self._see_stencils()
-        if not self.problem.contacts:
+        if self.problem.room:
+            self._sweep_in_balls(count)
+        elif self.problem.contacts:
+            self._sweep_and_touch(count)
+        else:
             self._sweep(count)
-            return
+
+    def _sweep_and_touch(self, count: int) -> None:
+        """Find anew what obstacles vertices may touch, now and then."""
         while count > 0:
             some = min(count, DETECTION - self._since)
             self._sweep(some)
@@ -174,22 +189,36 @@ class PBNGRun(Run):
             if self._since == DETECTION:
                 self._find_planes()
 
+    def _sweep_in_balls(self, count: int) -> None:
+        """Balls move along with the vertices, so that surfaces that touch can go far together."""
+        for _ in range(count):
+            self.problem.following.make_room()
+            if self.problem.contacts:
+                self._sweep_and_touch(1)
+            else:
+                self._sweep(1)
+
     def _find_planes(self) -> None:
         """Of obstacles, anew, which may move u."""
         p, self._since = self.problem, 0
         p.contacts.detect()
+        p.room.put_back()
         for records in self.acceleration.follows:
             p.device.assign(records, p.u)
 
     def _sweep(self, count: int) -> None:
         p = self.problem
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
-        visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        bounds, clamps = colour_bounds(colours, 0), p.contacts.clamp(*self.acceleration.follows)
+        terms = p.layout.terms if self.options.blocks == "bound" else exact_blocks(p.layout.terms)
+        visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
+        follows = self.acceleration.follows
+        bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
         sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
-        phases = count * (self.colours + acceleration.phases + p.contacts.phases)
+        phases = count * (self.colours + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.acceleration.observe(balance, copy)
+        moved = self.acceleration.observe(balance, copy)
+        self.problem.room.stale |= moved
+        return moved

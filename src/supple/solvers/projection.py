@@ -91,6 +91,12 @@ def _put_back(projection, row, u):
         act(projection.put, row, projection.vertices[j])
 
 
+def remarks(projections: tuple, sweeps: int) -> list[str]:
+    """What reports say of projections after so many sweeps of a step; each sentence once."""
+    found = [remark for q in projections if hasattr(q, "remark") and (remark := q.remark(sweeps))]
+    return list(dict.fromkeys(found))
+
+
 Maker = Callable[[Any, Any, Places], list]
 """(method, term, places) -> its projections of that term."""
 
@@ -125,15 +131,6 @@ def require(method: str, material: Any, *functions: Any) -> None:
         raise ValueError(
             f"{method} needs {' and '.join(missing)} of a material, and {type(material).__name__} does not "
             "have that; pbng and newton take any material"
-        )
-
-
-def require_isotropic(method: str, material: Any) -> None:
-    """Refuse a material that is not the same in all directions."""
-    if not material.isotropic:
-        raise ValueError(
-            f"{method} is for materials that are the same in all directions, and "
-            f"{type(material).__name__} is not; pbng and newton take any material"
         )
 
 

@@ -97,6 +97,13 @@ class Run(ABC):
         """Whether the method must observe the residual to stay stable."""
         return False
 
+    finished_alone: bool = False
+    """Whether copies of the state that do not arrive together are to be solved one by one."""
+
+    def leaves(self, copy: int) -> bool:
+        """Whether a copy of the state will sooner arrive alone."""
+        return False
+
     def rejected(self) -> list[int]:
         """Moves that were not finite and therefore not made, of every copy of the state, since this was last
         asked of a run on the same problem."""
@@ -115,6 +122,16 @@ class Run(ABC):
     def go_on(self, imbalance: float) -> None:  # noqa: B027
         """Know that the imbalance has been reached, but not yet the distance to the equilibrium, for which
         this imbalance may do."""
+
+    def on_its_way(self, copy: int) -> bool:
+        """Whether a copy still goes somewhere though neither its forces nor its energy fall: a motion that
+        has not come to rest."""
+        return False
+
+    def residuals(self) -> tuple[float, float] | None:
+        """(|g| [N], |h|), the primary and the secondary residual of methods that have multipliers beside the
+        positions [PXPBD eq. 11, 12]; None of others."""
+        return None
 
     def leave_saddle(self) -> bool:
         """Know that the forces balance here, but that in some direction the energy falls; True where the
