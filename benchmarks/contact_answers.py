@@ -35,7 +35,7 @@ def slope_scene(mu: float, degrees: float, between: bool) -> supple.Scene:
         base = supple.block(cells=(3, 1, 2), size=(3, 0.5, 2)).translated((-0.5, -0.5, -0.5))
         body = scene.add_solid(base, elastic, density=1000, name="base")
         scene.pin(body.where(lambda X: X[:, 1] < 1))
-    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.002 if between else 0, 0))
+    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.0083 if between else 0, 0))
     scene.add_solid(block, elastic, density=1000, name="block")
     if not between:
         scene.add_obstacle(supple.Plane(), friction=mu)
@@ -104,7 +104,7 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     last = strip.where(np.flatnonzero(s > s.max() - 1e-9))
     pull = along[np.argmax(s)]
     scene.add_force(first, (*(-load * along[np.argmin(s)]), 0.0))
-    scene.pin(last, supple.Translate((*(0.05 * pull), 0.0)), name="end")
+    scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
     shape = supple.Cylinder(start=(0, 0, -1), end=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
     result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None, steps=4)

@@ -20,7 +20,7 @@ from supple.io.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "finger.json"
 LENGTH, SIDE, CHAMBERS, PITCH = 0.12, 0.024, 5, 0.024
-RUBBER = supple.NeoHookean(young=3.5e5, poisson=0.45)
+RUBBER = supple.NeoHookean(young=4.5e5, poisson=0.45)
 LAYER = supple.NeoHookean(young=5e6, poisson=0.45)
 
 

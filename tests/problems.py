@@ -42,6 +42,8 @@ PBNGS = {
     "sor": supple.PBNG(acceleration="sor"),
     "chebyshev": supple.PBNG(acceleration="chebyshev"),
     "anderson": supple.PBNG(acceleration="anderson"),
+    "paper_sor": supple.PBNG(acceleration="paper_sor"),
+    "paper_chebyshev": supple.PBNG(acceleration="paper_chebyshev"),
 }
 
 NEWTONS = {

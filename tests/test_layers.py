@@ -11,7 +11,7 @@ ROOT = Path(supple.__file__).parent
 
 
 IMPORTERS = {
-    "view": {"runs", "datasets", "live", "cli", "showing.py"},
+    "view": {"runs", "datasets", "papers", "live", "cli", "showing.py"},
     "runs": {"datasets", "live", "cli", "showing.py"},
     "live": {"cli"},
     "cli": set(),
@@ -58,7 +58,7 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation", "holding", "grip"},
+    {"meshes", "model", "state", "evaluation", "holding", "grip", "reactions"},
     {"problem"},
     {"linear"},
     {"solvers"},
@@ -89,11 +89,14 @@ ORDER = [
         "inspection",
         "interop",
     },
+    {"gradients"},
+    {"jax", "torch"},
     {"io"},
     {"view"},
     {"runs"},
     {"datasets", "data"},
     {"showing"},
+    {"papers"},
     {"live"},
     {"cli"},
 ]

@@ -8,7 +8,7 @@ import pytest
 from problems import cantilever, material
 
 import supple
-from supple import PBNG, SOR, Anderson, Chebyshev, Compute, Stop
+from supple import PBNG, SOR, Anderson, Chebyshev, Compute, PaperChebyshev, PaperSOR, Stop
 from supple.asking import LIMITS, Options
 from supple.solver_text import parse_solver
 from supple.solvers import DEFAULT_SOLVER, SOLVERS, Solver, default_solver
@@ -172,6 +172,7 @@ def test_options_are_values(thing):
 
 VARIANTS = [
     None, SOR(), SOR(omega=1.2), Chebyshev(), Chebyshev(rho=0.9, gamma=1.1, start=3), Anderson(),
+    PaperSOR(), PaperSOR(omega=1.3), PaperChebyshev(),
     Anderson(window=5),
 ]  # fmt: skip
 
@@ -191,7 +192,7 @@ def test_every_spelling_of_an_acceleration_is_the_same(acceleration):
 
 def test_no_acceleration_is_lost():
     assert {type(a).kind for a in VARIANTS if a is not None} == ACCELERATIONS.keys()
-    assert [*PBNG.parts["acceleration"]] == ["sor", "chebyshev", "anderson"]
+    assert [*PBNG.parts["acceleration"]] == ["sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"]
 
 
 def test_labels_say_what_is_not_the_default():

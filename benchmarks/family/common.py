@@ -11,12 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from platformdirs import user_cache_path
 
 import supple
-from supple.model import Model
-from supple.problem import Problem
+from supple.papers.measuring import clamped, elastic_energy, jacobians, place, placed, volume
 from supple.view.plots import plot_axes, save
 from supple.view.style import DASHES, LIGHT, SMALL_SIZE
 
@@ -25,6 +23,23 @@ RESULTS = REPOSITORY / "benchmarks" / "results" / "family.json"
 IMAGES = REPOSITORY / "docs" / "images"
 SCENES = REPOSITORY / "scenes"
 DATA = Path(os.environ.get("SUPPLE_DATA", REPOSITORY.parent / "shared" / "meshes"))
+
+__all__ = [
+    "DATA",
+    "SCENES",
+    "Figures",
+    "at",
+    "clamped",
+    "curves",
+    "elastic_energy",
+    "jacobians",
+    "once",
+    "place",
+    "placed",
+    "say",
+    "sources",
+    "volume",
+]
 
 Figures = dict[str, Any]
 
@@ -53,53 +68,6 @@ def once(label: str, measure: Callable[[], Figures]) -> Figures:
         path.write_text(json.dumps(rows))
     say(f"{label}: {rows[label]}")
     return rows[label]
-
-
-def clamped(
-    mesh: supple.TetMesh, material: Any, density: float, dt: float, **scene_options: Any
-) -> supple.Scene:
-    """A body held at its least x."""
-    scene = supple.Scene(quasistatic=False, dt=dt, **scene_options)
-    body = scene.add_solid(mesh, material, density=density)
-    low = mesh.points[:, 0].min()
-    scene.pin(body.where(lambda X: X[:, 0] <= low + 1e-9))
-    return scene
-
-
-def placed(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Problem:
-    """One backward Euler step from positions x with velocities v."""
-    problem = Problem(model, "float64")
-    place(problem, dt, x, v, 0.0)
-    return problem
-
-
-def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float) -> None:
-    problem.positions = x
-    problem.states.set_velocities(v)
-    problem.loads.set_time_step(dt)
-    problem.begin_step(time, dt)
-
-
-def jacobians(model: Model, x: np.ndarray) -> np.ndarray:
-    """(elements,): det F."""
-    now, rest = x[model.tets], model.rest[model.tets]
-    return np.linalg.det(now[:, 1:] - now[:, :1]) / np.linalg.det(rest[:, 1:] - rest[:, :1])
-
-
-def volume(model: Model, x: np.ndarray) -> float:
-    corners = x[model.tets]
-    return float(np.linalg.det(corners[:, 1:] - corners[:, :1]).sum() / 6)
-
-
-def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
-    """Energy stored in the elements [J] as a function of positions."""
-    problem = Problem(model, "float64")
-
-    def energy(x: np.ndarray) -> float:
-        problem.positions = x
-        return float(problem.measures.stored_energies().sum())
-
-    return energy
 
 
 def at(values: Iterable[float], places: Iterable[int]) -> dict[str, float]:

@@ -3,75 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
-from itertools import permutations
 from typing import Any
 
 import numpy as np
-from common import Figures, elastic_energy, jacobians, once, place, volume
+from common import Figures, elastic_energy, jacobians, once, volume
 
 import supple
 from supple import FPXPBD, GPBD
 from supple.materials import MATERIALS
+from supple.papers.gpbd import MOVING, TABLE_5, cube
+from supple.papers.measuring import march
 from supple.problem import Problem
 from supple.solvers.elementwise import ElementOptions
 
-STEPS, MOVING = 2000, 300
-"""Time steps in all, as in the paper, and while the ends move, which it does not say."""
-
-TABLE_5 = {
-    "twist": (15, {0.45: ((2, 1), (2, 2)), 0.49: ((2, 1), (2, 2)), 0.495: ((2, 2), (2, 2)),
-                   0.499: ((2, 2), (2, 5)), 0.4995: ((2, 3), (2, 5))}),
-    "stretch": (15, {0.45: ((3, 2), (3, 3)), 0.49: ((2, 3), (3, 5)), 0.495: ((2, 3), (3, 5)),
-                     0.499: ((3, 5), (3, 5)), 0.4995: (None, (3, 5))}),
-    "compress": (20, {0.45: ((2, 3), (2, 5)), 0.49: ((2, 3), (2, 7)), 0.495: ((2, 3), (2, 10)),
-                      0.499: ((2, 5), (8, 10)), 0.4995: ((2, 8), (20, 10))}),
-}  # fmt: skip
-"""Cells along an edge, and for each Poisson's ratio (GPBD iterations, most Newton steps) of neo-Hookean
-without and with the logarithmic barrier; None where the paper found it unstable."""
+STEPS = 2000
+"""Time steps in all, as in the paper."""
 
 SWEEPS = ("gauss_seidel", "jacobi")
 """The paper presents the method in the first form, and says that it runs the second."""
-
-
-def cube_of_six(cells: int) -> supple.TetMesh:
-    """The unit cube with six tetrahedra in each cell, as the paper's: 20,250 of 15³ and 48,000 of 20³."""
-    line = np.arange(cells + 1)
-    points = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
-    strides = np.array([(cells + 1) ** 2, cells + 1, 1])
-    paths = [np.cumsum([0, *way]) for way in permutations(strides)]
-    first = points[(points < cells).all(axis=1)] @ strides
-    return supple.TetMesh(points / cells, (first[:, None, None] + paths).reshape(-1, 4), repair=True)
-
-
-def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Scene:
-    """A cube of density 1000: its ends are moved 1 m apart, 0.5 m together, or turned by π in all."""
-    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt)
-    body = scene.add_solid(cube_of_six(cells), material, density=1000)
-    for end, sign in ((0.0, -1.0), (1.0, 1.0)):
-        moves = {
-            "stretch": supple.Translate((0.5 * sign, 0, 0), duration=MOVING * dt),
-            "compress": supple.Translate((-0.25 * sign, 0, 0), duration=MOVING * dt),
-            "twist": supple.Rotate((1, 0, 0), (0, 0.5, 0.5), sign * np.pi / 2, duration=MOVING * dt),
-        }
-        if motion is not None:
-            chosen = body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9)
-            scene.pin(chosen, motion=moves[motion])
-    return scene
-
-
-def march(
-    scene: supple.Scene, problem: Problem, solver: ElementOptions, x: np.ndarray, steps: int, sweeps: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions and velocities after each step from x at rest; `simulate` without its reports."""
-    v = np.zeros_like(x)
-    for k in range(1, steps + 1):
-        place(problem, scene.dt, x, v, k * scene.dt)
-        solver.begin(problem).advance(sweeps)
-        v = (problem.positions - x) / scene.dt
-        x = problem.positions
-        yield x, v
 
 
 def stress_test(

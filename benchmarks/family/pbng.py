@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from common import SCENES, Figures, at, curves, say
 import supple
 from supple import FPXPBD, PBD, PBNG, XPBD
 from supple.model import Model
+from supple.problem import Problem
 from supple.terms import WeakConstraints
 
 
@@ -59,33 +61,45 @@ def largest_stretch(model: Model, x: np.ndarray) -> float:
 
 
 def gravity() -> Figures:
-    """PBNG Fig. 18: the sag of a bar under PBD and XPBD as sweeps per pseudo-time step are added."""
+    """PBNG Fig. 18: the sag of a bar under PBD and XPBD at rest, as sweeps per pseudo-time step are added."""
     scene = supple.load_scene(SCENES / "bar_gravity.toml").scene
     model = supple.build_model(scene)
     tip = model.rest[:, 0] >= model.rest[:, 0].max() - 1e-9
 
-    def sag(solver: Any, **stop: Any) -> float:
-        found = supple.equilibrium(scene, solver, **stop)
-        return -float(np.mean((found.positions - model.rest)[tip, 1]))
+    def sag(x: np.ndarray) -> float:
+        return -float(np.mean((x - model.rest)[tip, 1]))
 
-    table: Figures = {"pbng [m]": sag(PBNG(acceleration="chebyshev"), tolerance=1e-6)}
-    counts = (1, 2, 5, 10, 20, 50, 100, 200)
-    for name, make in {"pbd": PBD, "xpbd": XPBD}.items():
-        table[f"{name} [m], sweeps per step"] = {
-            str(k): sag(make(sweeps_per_step=k), tolerance=None, max_iterations=500 * k) for k in counts
-        }
-        say(f"gravity, {name}: {table[f'{name} [m], sweeps per step']}")
-    lines = {
-        name: (name, counts, list(table[f"{name} [m], sweeps per step"].values())) for name in ("pbd", "xpbd")
+    def at_rest(solver: Any) -> Figures:
+        problem = Problem(model, "float64")
+        problem.begin_step(np.inf)
+        run, steps = solver.begin(problem), 0
+        while not run.rest.at_rest() and steps < 10_000:
+            run.advance(100 * solver.sweeps_per_step)
+            steps += 100
+        return {"sag [m]": sag(problem.positions), "steps": steps, "at rest": run.rest.at_rest()}
+
+    truth = supple.equilibrium(scene, PBNG(acceleration="chebyshev"), tolerance=1e-6)
+    table: Figures = {"pbng [m]": sag(truth.positions)}
+    counts = (1, 2, 5, 10, 20, 50)
+    solvers = {
+        "pbd": PBD(),
+        "hard constraints": XPBD(compliant=False),
+        "xpbd": XPBD(),
+        "xpbd, dynamics": XPBD(pseudo_time="dynamics"),
     }
-    lines["equilibrium (pbng)"] = ("pbng", counts, [table["pbng [m]"]] * len(counts))
+    lines = {"equilibrium (pbng)": ("pbng", counts, [table["pbng [m]"]] * len(counts))}
+    for name, solver in solvers.items():
+        rows = {str(k): at_rest(replace(solver, sweeps_per_step=k)) for k in counts}
+        table[f"{name}, sweeps per step"] = rows
+        lines[name] = (solver.name, counts, [row["sag [m]"] for row in rows.values()])
+        say(f"gravity, {name}: {rows}")
     curves(
         "gravity",
-        "PBD loses gravity as sweeps are added",
-        "sag of the end of a bar after 500 pseudo-time steps of 0.01 s [PBNG Fig. 18]",
+        "PBD loses gravity as sweeps are added, XPBD comes nearer",
+        "sag of the end of a bar at rest in pseudo-time, steps of 0.01 s [PBNG Fig. 18]",
         lines,
         "sweeps per step",
         "sag [m]",
         log_x=True,
     )
-    return {"what": "scenes/bar_gravity.toml, sag of its end after 500 pseudo-time steps", **table}
+    return {"what": "scenes/bar_gravity.toml, sag of its end where pseudo-time rests", **table}

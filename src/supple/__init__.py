@@ -42,6 +42,8 @@ __all__ = [
     "Frames",
     "Fung",
     "Gent",
+    "Gradient",
+    "GradientReport",
     "Hencky",
     "HingeBending",
     "History",
@@ -55,14 +57,18 @@ __all__ = [
     "Maxwell",
     "MeshError",
     "MooneyRivlin",
+    "MotionGradient",
     "Muscle",
     "NeoHookean",
     "Newton",
+    "NoGradientError",
     "Obstacle",
     "Ogden",
     "OrthotropicStVK",
     "Outcome",
     "Pa",
+    "PaperChebyshev",
+    "PaperSOR",
     "Parameter",
     "Plane",
     "PlaneStressCorotated",
@@ -114,6 +120,7 @@ __all__ = [
     "export",
     "fibres_between",
     "film",
+    "gradient",
     "grown",
     "inspect",
     "load_fabric",
@@ -123,6 +130,7 @@ __all__ = [
     "measured",
     "measured_density",
     "merge_meshes",
+    "motion_gradient",
     "open_run",
     "picture",
     "pillow",
@@ -144,15 +152,20 @@ __all__ = [
 ]
 
 
+DOORS = ("data", "jax", "torch")
+"""Modules that need further libraries, or much time to import."""
+
+
 class _Package(ModuleType):
     """Loads what users ask for when they first do: the command line's help needs none of it, and numerical
-    libraries take a second. Functions are found rather than modules of the same name, such as `compare`."""
+    libraries take a second. Functions are found rather than modules of the same name, such as `compare`; the
+    doors to other libraries are modules."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # which Python itself asks for
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if name == "data":
-            return import_module("supple.data")
+        if name in DOORS:
+            return import_module(f"supple.{name}")
         public = import_module("supple.public")
         self.__dict__.update({known: getattr(public, known) for known in __all__})
         if name not in self.__dict__:
@@ -164,7 +177,7 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *__all__})
+        return sorted({*self.__dict__, *__all__, *DOORS})
 
 
 sys.modules[__name__].__class__ = _Package

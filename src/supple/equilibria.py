@@ -143,6 +143,8 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
         x = model.rest + state.displacements
         if c.materials is not None:
             model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
+        if c.gravity is not None:
+            model = replace(model, gravity=c.gravity)
         there = problem.states.on_device(copy)
         yield Result(
             x, report, model, state=state, step=Step(np.inf, x, c.force, time=c.time), on_device=there

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import finite_rows, floats, shown
 from supple.compute import Compute
-from supple.evaluation import FIGURES, Deformations, Evaluation, Pulls, Touches
+from supple.evaluation import FIGURES, Deformations, Evaluation, Pulls
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model, Step, padded, places
 from supple.problem import Problem
@@ -26,6 +26,7 @@ from supple.problem.element_values import (
     is_deformed,
 )
 from supple.problem.materials import change_materials, changing_materials
+from supple.reactions import Touches
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of

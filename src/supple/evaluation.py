@@ -13,6 +13,7 @@ from supple.checks import closest, each, shown
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
+from supple.reactions import Reaction, Touches, reaction_of
 from supple.words import counted
 
 FIGURES: dict[str, Any] = {
@@ -102,44 +103,6 @@ class Pulls:
     force: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Reaction:
-    """What a pin does to its body, or an obstacle to all: force (3,) [N], and its moment (3,) [N m] about the
-    centre (3,) [m], the mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). Where several
-    pins hold a vertex along the same direction, that counts for one that holds it wholly, else for the
-    first."""
-
-    force: np.ndarray
-    moment: np.ndarray
-    centre: np.ndarray
-    vertices: np.ndarray
-    forces: np.ndarray
-
-    def __repr__(self) -> str:
-        force, moment = (np.array2string(v, precision=6) for v in (self.force, self.moment))
-        return f"<Reaction: force {force} N, moment {moment} N m, {len(self.vertices):,} vertices>"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Touches:
-    """Where vertices touch obstacles, one row for each: vertices (c,), numbers of obstacles (c,) of these
-    names, and the force (c, 3) [N] on the vertex."""
-
-    names: tuple[str, ...]
-    vertices: np.ndarray
-    obstacle: np.ndarray
-    force: np.ndarray
-
-    @staticmethod
-    def none() -> Touches:
-        return Touches((), np.empty(0, int), np.empty(0, int), np.empty((0, 3)))
-
-    def total(self, vertices: int) -> np.ndarray:
-        """(n, 3) [N] on every vertex."""
-        columns = [np.bincount(self.vertices, axis, vertices) for axis in self.force.T]
-        return np.column_stack(columns)
-
-
 @dataclass(frozen=True, eq=False)
 class Fields:
     """Quantities for files by name: those of vertices (n, ...), and those of cells (m, ...)."""
@@ -199,14 +162,8 @@ class Evaluation(Deformations):
         found = {}
         for k, name in enumerate(self.touches.names):
             mine = self.touches.obstacle == k
-            found[name] = self._reaction(self.touches.vertices[mine], self.touches.force[mine])
+            found[name] = reaction_of(self.positions, self.touches.vertices[mine], self.touches.force[mine])
         return found
-
-    def _reaction(self, vertices: np.ndarray, forces: np.ndarray) -> Reaction:
-        places = self.positions[vertices]
-        centre = places.mean(axis=0) if len(places) else np.zeros(3)
-        moment = np.cross(places - centre, forces).sum(axis=0)
-        return Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
 
     @property
     def net_force(self) -> np.ndarray:
@@ -231,7 +188,7 @@ class Evaluation(Deformations):
         shares = holding.shares(self.reaction_force[holding.vertices])
         found = {}
         for (name, vertices, _), forces in zip(supports, shares, strict=True):
-            found[name] = self._reaction(vertices, forces)
+            found[name] = reaction_of(self.positions, vertices, forces)
         return found
 
     @cached_property

@@ -51,4 +51,5 @@ class Progress:
         energy = problem.measures.energy_of(copy)
         falls = energy < self.energy - problem.measures.energy_rounding(copy)
         self.energy, self.at = energy, iteration
-        return None if falls or stop.max_iterations is not None else Outcome.STAGNATED
+        goes_on = falls or stop.max_iterations is not None or run.on_its_way(copy)
+        return None if goes_on else Outcome.STAGNATED

@@ -8,6 +8,14 @@ from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
+from supple.gradients import (
+    Gradient,
+    GradientReport,
+    MotionGradient,
+    NoGradientError,
+    gradient,
+    motion_gradient,
+)
 from supple.inspection import inspect
 from supple.io import save_frames
 from supple.kernels import select
@@ -115,6 +123,8 @@ from supple.solvers import (
     Chebyshev,
     Descent,
     Newton,
+    PaperChebyshev,
+    PaperSOR,
     register_solver,
 )
 from supple.state import State

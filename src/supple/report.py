@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from supple.barrier_contact import ApartReport
+from supple.problem import Balance
 from supple.problem.touched import ContactReport
 from supple.solvers.certificate import Certificate
 from supple.weak_contact import MetReport
@@ -35,13 +36,29 @@ class Outcome(Enum):
 
 @dataclass
 class History:
-    """One entry per recorded iteration; iteration 0 is the start."""
+    """One entry per recorded iteration; iteration 0 is the start. primary [N] and secondary: the residuals of
+    positions and of multipliers, of methods that have these [PXPBD eq. 11, 12]; none of others."""
 
     iterations: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     residual: list[float] = field(default_factory=list)
     imbalance: list[float] = field(default_factory=list)
     energy: list[float] = field(default_factory=list)
+    primary: list[float] = field(default_factory=list)
+    secondary: list[float] = field(default_factory=list)
+
+    def add(self, iteration: int, seconds: float, balance: Balance, energy: float) -> None:
+        self.iterations.append(iteration)
+        self.seconds.append(seconds)
+        self.residual.append(balance.residual)
+        self.imbalance.append(balance.imbalance)
+        self.energy.append(energy)
+
+    def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
+        """What a method with multipliers has beside these, if it is one."""
+        if residuals is not None:
+            self.primary.append(residuals[0])
+            self.secondary.append(residuals[1])
 
 
 @dataclass

@@ -82,10 +82,9 @@ class _Solving:
         compiled: Compilations,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        self.watch, self.compiled = watch, compiled
-        self.device, self.measures = problem.device, problem.measures
+        self.watch, self.compiled, self.device = watch, compiled, problem.device
+        self.measures, self.copies = problem.measures, range(problem.copies)
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
-        self.copies = range(problem.copies)
         self._move_all()  # also after a solve that was interrupted
         self.history = History() if history else None
         self.first = self.measures.balances()
@@ -98,6 +97,7 @@ class _Solving:
         self._look()
         self.method = solver.begin(problem)  # which may move u already
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
+        self._look_inside()
         self.certifying = Certifying(problem, stop)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
@@ -112,11 +112,14 @@ class _Solving:
             while self.iteration < target:  # one by one for a history, which must change nothing else
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
+                self._look_inside()
             if following.iterated(count, self._balanced):
                 self._begin_again()
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)
         self._move_all()
+        if following.settle():
+            self.latest |= self.measures.balances()
         if self.method.finished_alone:
             self._finish()
 
@@ -151,13 +154,14 @@ class _Solving:
         """Record and show where the first copy is."""
         balance = self.latest[0]
         if self.history is not None:
-            self.history.iterations.append(self.iteration)
-            self.history.seconds.append(self.clock)
-            self.history.residual.append(balance.residual)
-            self.history.imbalance.append(balance.imbalance)
-            self.history.energy.append(self.problem.energy())
+            self.history.add(self.iteration, self.clock, balance, self.problem.energy())
         if self.watch is not None:
             self.watch(self.iteration, balance.imbalance, self.clock)
+
+    def _look_inside(self) -> None:
+        """Record what the method knows beside the positions."""
+        if self.history is not None:
+            self.history.add_multipliers(self.method.residuals())
 
     def _end_some(self) -> bool:
         """Let those copies rest that have come to an end; True when all have."""

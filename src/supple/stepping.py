@@ -243,6 +243,7 @@ class Stepping:
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
                 for copy, balance in self.problem.measures.balances().items():
                     run.observe(balance, copy)
+        following.settle()
 
     def _take_began(self) -> float | None:
         """When the set-up began, for the first report."""

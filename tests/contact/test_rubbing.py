@@ -12,7 +12,8 @@ from supple.terms import RubbingContacts
 ANGLE = np.radians(26.565)
 """Whose tangent is 0.5, but for rounding."""
 
-RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd")]
+RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
+"""Solvers that arrive at a small imbalance with contacts this stiff in some hundred sweeps."""
 
 
 def on_slope(mu, kinetic=None, angle=ANGLE, velocity=(0, 0, 0), **options):
@@ -28,7 +29,7 @@ def on_slope(mu, kinetic=None, angle=ANGLE, velocity=(0, 0, 0), **options):
     elastic = supple.Corotated(young=1e6, poisson=0.3)
     below = scene.add_solid(base, elastic, density=1000, name="base")
     scene.pin(below.where(lambda X: X[:, 1] < 1))
-    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.002, 0))
+    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0, 0.0083, 0))
     scene.add_solid(block, elastic, density=1000, name="block", velocity=velocity)
     return scene
 
@@ -55,7 +56,9 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
     scene = on_slope(0.8, kinetic=0.3, angle=0.0, velocity=(1, 0, 0))
     there, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
     assert 2 * np.polyfit(times[4:15], there[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
-    assert np.ptp(positions_along(on_slope(0.6, kinetic=0.2), 60)[30:]) < 1e-6
+    held = on_slope(0.7, kinetic=0.2)
+    start = supple.equilibrium(held, supple.PBNG(), tolerance=1e-7, distance=None).state
+    assert np.ptp(positions_along(held, 20, start=start)[10:]) < 1e-6, "from rest"
 
 
 def test_pairs_have_their_own_friction():
@@ -66,11 +69,11 @@ def test_pairs_have_their_own_friction():
 
 
 def test_forces_of_bodies_on_each_other_are_opposite():
-    for frame in supple.simulate(on_slope(0.4), supple.PBNG(), frames=4, tolerance=1e-6):
+    for frame in supple.simulate(on_slope(0.3), supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     push, rub = forces[1, 1], forces[1, 0]
-    assert abs(rub) == pytest.approx(0.4 * push, rel=1e-3), "it slides, so friction is all there is of it"
+    assert abs(rub) == pytest.approx(0.3 * push, rel=1e-2), "it slides, so friction is all there is of it"
 
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit():
@@ -149,6 +152,11 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     assert term.response(u).slides[push > 0].any()
 
 
+def with_barrier(scene):
+    scene.contact = supple.Contact("barrier", friction=0.2)
+    return scene
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -156,6 +164,7 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
         (lambda: supple.Contact(friction=0.1, kinetic=0.2), "must not be larger than friction"),
         (lambda: supple.Contact(pairs=("a", "b")), "must be Rub"),
         (lambda: supple.Rub("ab", 0.2), "two names"),
+        (lambda: supple.build_model(with_barrier(on_slope(0.2))), 'rub in "weak" contact'),
     ],
 )
 def test_bad_friction_is_refused(make, message):

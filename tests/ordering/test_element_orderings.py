@@ -98,6 +98,36 @@ def test_colours_of_the_block_of_32768_vertices():
     assert colour_groups(groups, tets, n).max() + 1 <= 0.45 * plain
 
 
+@pytest.mark.parametrize("cells", [(3, 4, 5), (10, 10, 10)])
+def test_cells_of_a_block_need_eight_colours(cells):
+    """Each interior vertex is in eight cells [BNH section 4.1]."""
+    tets, n = stencils(supple.block(cells))
+    groups = element_groups(tets, n, 1, cells=True)
+    colour = colour_groups(groups, tets, n)
+    np.testing.assert_array_equal(np.sort(groups.ravel()), np.arange(len(tets)))
+    assert shared_vertices(groups, colour, tets) == 0
+    assert colour.max() + 1 == 8
+
+
+def test_cells_of_what_is_no_block_are_refused():
+    tets, n = stencils(supple.ball(resolution=3))
+    with pytest.raises(ValueError, match='"clusters" is for any'):
+        element_groups(tets, n, 1, cells=True)
+
+
+@SHAPES
+@pytest.mark.parametrize("size", [1, K])
+def test_elements_in_the_order_of_their_vertices_are_coloured_soundly(name, size):
+    """BNH section 6.2; on meshes of blocks it costs some colours, elsewhere hardly any."""
+    tets, n = shape(name)
+    groups = element_groups(tets, n, size, smallest_last=True)
+    np.testing.assert_array_equal(np.sort(groups[groups >= 0]), np.arange(len(tets)))
+    colour = colour_groups(groups, tets, n)
+    assert shared_vertices(groups, colour, tets) == 0
+    plain = element_groups(tets, n, size)
+    assert colour.max() <= 1.4 * colour_groups(plain, tets, n).max()
+
+
 def test_each_element_takes_the_least_colour_it_can():
     """Greedy in the order given [PBNG section 10]: along a chain of edges, two colours."""
     chain = np.column_stack([np.arange(9), np.arange(1, 10)])

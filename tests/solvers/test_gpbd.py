@@ -122,15 +122,49 @@ def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
     assert np.linalg.norm(problem.positions - truth.positions) < 1e-3 * moved
 
 
-def test_jacobi_sweeps_keep_momentum():
-    """Elements take one factor for all their corners, so that each of their steps is that of a force."""
+@pytest.mark.parametrize("shares", ["mass", "element"])
+def test_jacobi_sweeps_keep_momentum(shares):
+    """Each of an element's steps is that of a force: it has its share of the masses, or one factor for all
+    its corners."""
     scene = cube(supple.LogNeoHookean, None, POISSON)
     model = supple.build_model(scene)
     v = np.sin(3 * model.rest[:, [1, 2, 0]])
     problem = family.placed(scene, v=v, precision="float32")
-    family.swept(problem, GPBD(sweep="jacobi"), 20)
+    family.swept(problem, GPBD(sweep="jacobi", shares=shares), 20)
     moved = model.mass @ (problem.positions - model.rest) / scene.dt
     np.testing.assert_allclose(moved, model.mass @ v, rtol=1e-4)
+
+
+def test_split_masses_solve_a_step_in_a_few_sweeps():
+    """Where the average at each vertex, which shares out soft forces too, has made half of it and one factor
+    for each element nearly nothing: what is left after three sweeps, of how far the step leads."""
+    scene = cube(supple.NeoHookean, None, 0.45, cells=6)
+    model = supple.build_model(scene)
+    x = model.rest @ np.array([[1.1, 0.1, 0], [0, 0.95, 0], [0, 0.1, 1.0]])
+    truth = family.placed(scene, x)
+    family.swept(truth, GPBD(newton_steps=3), 200)
+    way = np.linalg.norm(truth.positions - x)
+    left = {}
+    for shares in ("mass", "vertex", "element"):
+        problem = family.placed(scene, x)
+        family.swept(problem, GPBD(sweep="jacobi", shares=shares), 3)
+        left[shares] = np.linalg.norm(problem.positions - truth.positions) / way
+    assert left["mass"] < 0.2 < 0.5 < left["vertex"] < left["element"]
+    assert left["element"] > 0.7
+
+
+@pytest.mark.parametrize(("shares", "error"), [("mass", 2e-3), ("element", 2e-3), ("vertex", 0.03)])
+def test_jacobi_sweeps_end_where_gauss_seidel_does(shares, error):
+    """But for the average at each vertex, whose displacements are not those of forces, so that some of them
+    stay."""
+    scene = family.clamped(
+        supple.block((4, 2, 2), (1, 0.5, 0.5)), supple.NeoHookean(young=1e4, poisson=0.3), -1.0
+    )
+    one, other = family.placed(scene), family.placed(scene)
+    family.swept(one, GPBD(newton_steps=2), 100)
+    family.swept(other, GPBD(sweep="jacobi", shares=shares), 1500)
+    moved = np.linalg.norm(one.positions - one.model.rest)
+    assert np.linalg.norm(other.positions - one.positions) < error * moved
 
 
 def test_jacobi_sweeps_keep_tied_blocks_together():

@@ -324,6 +324,31 @@ def test_chebyshev_weights():
     np.testing.assert_allclose(weights, [1, 1, 1, third, 4 / (4 - 0.81 * third)])
 
 
+def test_sor_of_the_paper():
+    """xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹ [PBNG section 7.3], from plain sweeps."""
+    model = build_model(twisted(material("corotated")))
+    problem, plain = Problem(model, "float64"), Problem(model, "float64")
+    for one in (problem, plain):
+        one.begin_step(np.inf)
+    run, sweep = PBNG(acceleration="paper_sor").begin(problem), PBNG(acceleration=None).begin(plain)
+    before = here = plain.positions
+    for k in range(4):
+        run.advance(1)
+        sweep.advance(1)
+        omega = 1.7 if k else 1.0
+        here, before = omega * (plain.positions - before) + before, here
+        np.testing.assert_allclose(problem.positions, here, atol=1e-12)
+        plain.positions = here
+
+
+def test_chebyshev_of_the_paper_by_its_name():
+    assert PBNG("paper_chebyshev") == PBNG(supple.PaperChebyshev(rho=0.95, gamma=1.7, start=0))
+    run = PBNG("paper_chebyshev").begin(Problem(build_model(twisted(material("corotated"))), "float64"))
+    memory = run.acceleration.ahead(3)
+    np.testing.assert_allclose(memory.weights[0, :2], [1, 2 / (2 - 0.95**2)])
+    assert memory.gamma[0] == 1.7
+
+
 def test_pinned_vertices_stay_where_they_are_put():
     scene = twisted(material("corotated"))
     result = supple.equilibrium(scene, PBNGS["chebyshev"], tolerance=None, max_iterations=50)
@@ -334,8 +359,8 @@ def test_pinned_vertices_stay_where_they_are_put():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PBNG("cheby"), "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 'cheby'"),
-        (lambda: PBNG(3), "acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 3"),
+        (lambda: PBNG("cheby"), "acceleration must be 'none', 'sor', .* or 'paper_chebyshev', got 'cheby'"),
+        (lambda: PBNG(3), "acceleration must be 'none', 'sor', .* or 'paper_chebyshev', got 3"),
         (lambda: PBNG({"kind": "sor", "window": 3}), "'sor' has no option 'window'; known here: 'omega'"),
         (lambda: PBNG({"window": 3}), "acceleration names its kind"),
         (lambda: PBNG({"kind": "none", "window": 3}), "'none' has no option 'window'"),

@@ -15,6 +15,7 @@ from supple.cli.dataset import dataset
 from supple.cli.export import export
 from supple.cli.inspect import inspect
 from supple.cli.mesh import mesh
+from supple.cli.papers import papers
 from supple.cli.plain import write_plainly
 from supple.cli.render import render
 from supple.cli.report import report
@@ -41,6 +42,7 @@ app.add_typer(dataset, name="dataset")
 app.add_typer(bench, name="bench")
 app.command("compile")(compile_kernels)
 app.command("schema")(schema)
+app.command("papers")(papers)
 app.command("view")(view)
 
 

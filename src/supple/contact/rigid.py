@@ -36,11 +36,11 @@ class Rigid(NamedTuple):
 
 class Push(NamedTuple):
     """What vertices do to a rigid body: the points (k, 3) [m] where they touch it, their forces (k, 3) [N] on
-    it, normals (k, 3) and stiffnesses (k,) [N/m]."""
+    it, the directions (k, d, 3) in which they resist it, and their stiffnesses (k,) [N/m]."""
 
     points: np.ndarray
     forces: np.ndarray
-    normals: np.ndarray
+    ways: np.ndarray
     stiffness: np.ndarray
 
 
@@ -85,8 +85,8 @@ class RigidMotion:
                 torque - self._inertia @ (self._turn - self._turn_aim) / square,
             ]
         )
-        J = np.concatenate([push.normals, np.cross(arms, push.normals)], axis=1)
-        H = np.einsum("k,ki,kj->ij", push.stiffness, J, J)
+        J = np.concatenate([push.ways, np.cross(arms[:, None], push.ways)], axis=2)
+        H = np.einsum("k,kdi,kdj->ij", push.stiffness, J, J)
         H[:3, :3] += b.mass / square * np.eye(3)
         H[3:, 3:] += self._inertia / square
         step = np.linalg.solve(H, missing)

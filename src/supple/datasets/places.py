@@ -100,8 +100,10 @@ def find(table: BaseModel, text: str) -> Place:
 def _numbers(found: Any, text: str) -> Any:
     """What stands somewhere, if it is a number or a list of numbers."""
     several = found if isinstance(found, list) else [found]
-    if several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in several):
+    if several and all(isinstance(v, float) for v in several):
         return found
+    if several and all(isinstance(v, int) and not isinstance(v, bool) for v in several):
+        raise ValueError(f"{text!r} is a count, which stays: all samples of a set have the same mesh")
     if isinstance(found, BaseModel):
         inside = ", ".join(_known(found))
         raise ValueError(f"{text!r} is a table of the scene; name a number in it, one of {inside}")

@@ -19,6 +19,9 @@ from supple.datasets.errors import DatasetError
 TRIES = 3
 """How often a shard may end its worker before that is taken for the shard's fault."""
 
+STARTS = 10
+"""How many workers in a row may end before they begin with anything."""
+
 SINGLE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Small problems are solved side by side: what each does must not start threads of its own."""
 
@@ -31,15 +34,19 @@ class _Worker:
     process: SpawnProcess
     pipe: connection.Connection
     shard: int | None = None
+    done: int = 0
+    """Samples of its shard."""
+    ready: bool = False
+    """Whether it has built what it needs."""
 
 
 def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watch: Watch) -> None:
     """Have all of these shards of a store solved and published."""
-    left, tries = deque(shards), Counter[int]()
+    left, deaths = deque(shards), _Deaths(path)
     pool: list[_Worker] = []
     try:
         while left or any(worker.shard is not None for worker in pool):
-            while left and len(pool) < workers and any_idle(pool, left):
+            while len(pool) < workers and _needs_more(pool, left):
                 pool.append(_started(path, threads))
             for worker in pool:
                 if worker.shard is None and left:
@@ -51,13 +58,14 @@ def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watc
             for worker in [w for w in pool if w.pipe in ready or w.process.sentinel in ready]:
                 if not _heard(worker, watch):
                     pool.remove(worker)
-                    _count(worker, left, tries, path)
+                    deaths.count(worker)
+                    left.extendleft([] if worker.shard is None else [worker.shard])
     finally:
         for worker in pool:
             _end(worker)
 
 
-def any_idle(pool: list[_Worker], left: deque[int]) -> bool:
+def _needs_more(pool: list[_Worker], left: deque[int]) -> bool:
     """Whether a further worker would have something to do."""
     return sum(worker.shard is None for worker in pool) < len(left)
 
@@ -91,29 +99,47 @@ def _heard(worker: _Worker, watch: Watch) -> bool:
             kind, what = worker.pipe.recv()
             if kind == "error":
                 raise what
+            if kind == "ready":
+                worker.ready = True
+                continue
             assert worker.shard is not None
             watch(worker.shard, what)
+            worker.done += 1
             if kind == "shard":
-                worker.shard = None
+                worker.shard, worker.done = None, 0
     except (EOFError, ConnectionError):
         worker.process.join()
         return False
     return worker.process.is_alive() or worker.pipe.poll()
 
 
-def _count(worker: _Worker, left: deque[int], tries: Counter[int], path: Path) -> None:
-    """Have the shard of a dead worker done again, unless it has killed several."""
-    if worker.shard is None:
-        return
-    tries[worker.shard] += 1
-    if tries[worker.shard] >= TRIES:
-        raise DatasetError(
-            f"{path}: shard {worker.shard} has ended its worker {TRIES} times, the last time with "
-            f"{_ending(worker.process.exitcode)}. All other finished shards are kept; look at its "
-            f"samples, or run it "
-            "with less memory in use."
-        )
-    left.appendleft(worker.shard)
+class _Deaths:
+    """Of workers: a shard that ends several at the same sample is at fault, for what was done before is in
+    its journal; and where one after the other ends before it begins, something else is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._starts = path, 0
+        self._tries, self._reached = Counter[int](), Counter[int]()
+
+    def count(self, worker: _Worker) -> None:
+        self._starts = 0 if worker.ready else self._starts + 1
+        how = _ending(worker.process.exitcode)
+        if self._starts >= STARTS:
+            raise DatasetError(
+                f"{self._path}: {STARTS} workers in a row ended before they had begun, the last with {how}. "
+                "All finished shards are kept."
+            )
+        shard = worker.shard
+        if shard is None or not worker.ready:
+            return
+        if worker.done > self._reached[shard]:
+            self._reached[shard], self._tries[shard] = worker.done, 0
+        self._tries[shard] += 1
+        if self._tries[shard] >= TRIES:
+            raise DatasetError(
+                f"{self._path}: shard {shard} has ended its worker {TRIES} times after {worker.done} of its "
+                f"samples, the last time with {how}. All finished shards are kept; look at its next sample."
+            )
 
 
 def _ending(code: int | None) -> str:
@@ -141,6 +167,7 @@ def _work(pipe: connection.Connection, path: Path, threads: int) -> None:
         from supple.datasets.store import Store
 
         shards = Shards(Store(path), threads)
+        pipe.send(("ready", -1))
         while True:
             shard = pipe.recv()
             shards.run(shard, lambda sample: pipe.send(("sample", sample)))

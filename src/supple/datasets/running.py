@@ -55,13 +55,12 @@ def run_store(
     date."""
     done = set(store.finished())
     left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
-    total, count = sum(len(store.ids(shard)) for shard in left), 0
+    total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
 
     def seen(_shard: int, sample: int) -> None:
-        nonlocal count
-        count += sample >= 0
+        solved.update([sample] if sample >= 0 else [])
         if watch is not None:
-            watch(min(count, total), total)
+            watch(len(solved), total)
 
     try:
         if left and ray:
@@ -86,13 +85,6 @@ def _workers(store: Store, asked: int | None) -> tuple[int, int]:
         asked = cores if store.facts["vertices"] <= SMALL else 1
     workers = whole_number("workers", asked, at_most=1024)
     return workers, max(1, cores // workers)
-
-
-def leftovers(store: Store) -> dict[str, Any]:
-    """Which shards are not finished, as ranges for people: 3, 5-9."""
-    done = set(store.finished())
-    left = [shard for shard in range(store.shards) if shard not in done]
-    return {"left": left, "finished": len(done), "shards": store.shards}
 
 
 def store_path(path: Any, name: str) -> Path:

@@ -11,6 +11,9 @@ from supple.kernels.device import DEVICES
 from supple.scene.tables import Count, Index, Number, Table
 
 DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")
+WORDS = ("title", "description", "licence", "scene", "table", "function")
+"""Keys of a spec that say what something is called, or where it stands."""
+
 Part = Annotated[Number, Field(gt=0, lt=1)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Values = Annotated[list[Number | list[Number]], Field(min_length=1)]
@@ -156,5 +159,5 @@ class SpecTable(Table):
     )
 
     def identity(self) -> dict[str, Any]:
-        """All that decides what the samples are."""
-        return self.model_dump(mode="json", exclude={"title", "description", "licence"})
+        """All that decides what the samples are, beside the scene and the values themselves."""
+        return self.model_dump(mode="json", exclude=set(WORDS))

@@ -27,8 +27,9 @@ def conjugate_gradients(
     H: bsr_matrix, b: np.ndarray, accuracy: float, max_iterations: int, threads: int
 ) -> tuple[np.ndarray, bool]:
     """(x, True) with |H x - b| ≤ accuracy |b| for a symmetric positive definite H of 3×3 blocks; (x, False)
-    when the iterations did not suffice or H proved not to be positive definite."""
-    inverse = _inverse_diagonal(H)
+    when the iterations did not suffice or H proved not to be positive definite. With an accuracy of 0 it does
+    all iterations, unless the residual vanishes."""
+    inverse = inverse_diagonal(H)
     z = np.einsum("vij,vj->vi", inverse, b.reshape(-1, 3)).ravel()
     x, r, p, q = np.zeros_like(b), b.copy(), z.copy(), np.empty_like(b)
     sums = np.zeros((BURST + 1, -(-len(inverse) // CHUNK), 3))
@@ -36,17 +37,18 @@ def conjugate_gradients(
     target = accuracy**2 * (b @ b)
     done = np.zeros(1, np.int64)
     reached = False
-    for _ in range(0, max_iterations, BURST):
-        arguments = (H.indptr, H.indices, H.data, inverse, x, r, p, q, sums, target, done)
-        run(_iterate, threads, *arguments, counters_for(3 * BURST))
+    for before in range(0, max_iterations, BURST):
+        burst = min(BURST, max_iterations - before)
+        arguments = (H.indptr, H.indices, H.data, inverse, x, r, p, q, sums[: burst + 1], target, done)
+        run(_iterate, threads, *arguments, counters_for(3 * burst))
         sums[0] = sums[done[0]]
         reached = bool(sums[0, :, 2].sum() <= target)
-        if reached or done[0] < BURST:
+        if reached or done[0] < burst:
             break
     return (x if x.any() else z), reached
 
 
-def _inverse_diagonal(H: bsr_matrix) -> np.ndarray:
+def inverse_diagonal(H: bsr_matrix) -> np.ndarray:
     """(f, 3, 3) inverses of the diagonal blocks."""
     rows = np.repeat(np.arange(len(H.indptr) - 1), np.diff(H.indptr))
     return np.linalg.inv(H.data[H.indices == rows])

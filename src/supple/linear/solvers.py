@@ -17,6 +17,7 @@ from supple.linear.block_rows import Threes
 from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.linear.multilevel import Multilevel, NotPositive, as_records
 from supple.linear.pcg import solve
+from supple.linear.stationary import dense_qr, gauss_seidel, stabilised_gradients
 
 
 class LinearSolver(Protocol):
@@ -106,13 +107,49 @@ class ConjugateGradients(OnHost):
 
     name = "block-Jacobi CG"
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly, limit: int | None = None) -> None:
         super().__init__(assembly)
         self._threads = assembly.problem.device.threads
-        self._limit = 20 * assembly.size
+        self._limit = limit or 20 * assembly.size
 
     def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         return conjugate_gradients(H, b, accuracy, self._limit, self._threads)[0]
+
+
+class GaussSeidel(OnHost):
+    """Sweeps over the rows of the matrix, as PBNG's are over vertices, but with the forces linearised [PBNG
+    section 11.1.3]."""
+
+    name = "Gauss-Seidel"
+
+    def __init__(self, assembly: Assembly, limit: int | None = None) -> None:
+        super().__init__(assembly)
+        self._limit = limit or 20 * assembly.size
+
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        return gauss_seidel(H, b, accuracy, self._limit)
+
+
+class StabilisedGradients(OnHost):
+    """Biconjugate gradients, stabilised, for matrices that are not positive definite."""
+
+    name = "BiCGSTAB"
+
+    def __init__(self, assembly: Assembly, limit: int | None = None) -> None:
+        super().__init__(assembly)
+        self._limit = limit or 20 * assembly.size
+
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        return stabilised_gradients(H, b, accuracy, self._limit)
+
+
+class DenseQR(OnHost):
+    """QR of the whole matrix, for small systems."""
+
+    name = "dense QR"
+
+    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+        return dense_qr(H, b)
 
 
 class AlgebraicMultigrid(OnHost):
@@ -158,7 +195,18 @@ LINEAR_SOLVERS: dict[str, Callable[[Assembly], LinearSolver]] = {
     "direct": Direct,
     "amg": AlgebraicMultigrid,
     "cg": ConjugateGradients,
+    "gauss_seidel": GaussSeidel,
+    "bicgstab": StabilisedGradients,
+    "qr": DenseQR,
 }
+
+COUNTED: dict[str, Callable[[Assembly, int], LinearSolver]] = {
+    "multilevel": MultilevelGradients,
+    "cg": ConjugateGradients,
+    "gauss_seidel": GaussSeidel,
+    "bicgstab": StabilisedGradients,
+}
+"""Those that can be given a number of iterations."""
 
 PATIENCE = 500
 """Iterations of multilevel conjugate gradients that cost about as much as a factorisation."""

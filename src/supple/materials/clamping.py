@@ -9,17 +9,25 @@ from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, chosen_by_type, physics, select
 from supple.materials.material import psi, stress
 
-CLAMP = 0.577
-"""Stretch below which stress stays what it is there: 1/√3, where St. Venant-Kirchhoff resists most."""
+
+def clamp_of(material: Any) -> float:
+    """The stretch below which the stress of a material stays what it is there."""
+    return type(material).clamp
+
+
+@chosen_by_type(clamp_of)
+def _clamp_of(material):
+    stretch = material.instance_class.clamp
+    return lambda material: stretch
 
 
 def clamped_energy(material: Any, F: Any) -> Any:
     """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
 
-    F = U diag(σ) Vᵀ with rotations U and V; stretches below the clamp are raised to it, P is the stress at
-    that F', and ψ continues linearly, ψ(F') + P : (F - F'), so that P is still its derivative along the
-    stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells without
-    a decomposition, ψ and P are the material's.
+    F = U diag(σ) Vᵀ with rotations U and V; stretches below the material's clamp are raised to it, P is the
+    stress at that F', and ψ continues linearly, ψ(F') + P : (F - F'), so that P is still its derivative along
+    the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
+    without a decomposition, ψ and P are the material's.
     """
     return (_in_principal_frame if material.isotropic else _at_clamped)(material, F)
 
@@ -32,20 +40,21 @@ def _clamped_energy(material, F):
 
 
 @physics
-def _sound(F):
+def _sound(material, F):
     """Whether no stretch is below the clamp."""
-    A = add_diagonal(matmul(transpose(F), F), -CLAMP * CLAMP)
+    clamp = clamp_of(material)
+    A = add_diagonal(matmul(transpose(F), F), -clamp * clamp)
     return (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
 
 
 @physics
 def _at_clamped(material, F):
-    sound = _sound(F)
+    sound = _sound(material, F)
     if all_lanes(sound):
         return psi(material, F), stress(material, F)
     U, s, V = rotation_svd(F)
     zero = 0.0 * s[0]
-    floor = zero + CLAMP
+    floor = zero + clamp_of(material)
     S = (max(s[0], floor), zero, zero, zero, max(s[1], floor), zero, zero, zero, max(s[2], floor))
     at = select9(sound, F, matmul(matmul(U, S), transpose(V)))
     P = stress(material, at)
@@ -55,13 +64,13 @@ def _at_clamped(material, F):
 @physics
 def _in_principal_frame(material, F):
     """The same of an isotropic material, whose P is diagonal where F is."""
-    sound = _sound(F)
+    sound = _sound(material, F)
     energy, P = psi(material, F), stress(material, F)
     if all_lanes(sound):
         return energy, P
     U, s, V = rotation_svd(F)
     zero = 0.0 * s[0]
-    floor = zero + CLAMP
+    floor = zero + clamp_of(material)
     c = (max(s[0], floor), max(s[1], floor), max(s[2], floor))
     S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
     H = stress(material, S)

@@ -54,6 +54,10 @@ class Material(tuple):
     quadratic: ClassVar[bool] = False
     """Whether ψ is quadratic in F, so that its second derivatives are the same everywhere."""
 
+    clamp: ClassVar[float] = 0.1
+    """The stretch down to which position-based dynamics trusts the response to compression [PBCM Fig. 2]:
+    below it stress stays what it is there. Higher where the resistance has a maximum."""
+
     objective: ClassVar[bool] = True
     """Whether turning a body costs nothing: ψ(Q F) = ψ(F)."""
 

@@ -1,4 +1,4 @@
-"""St. Venant-Kirchhoff elasticity [PBCM eq. 15]."""
+"""St. Venant-Kirchhoff elasticity [PBCM section 4.1, eq. 4-7]."""
 
 import math
 
@@ -28,6 +28,7 @@ class StVK(Isotropic):
     """ψ = μ |E|² + λ/2 tr(E)², E = ½ (Fᵀ F - I). Finite for every F, but weak under strong compression."""
 
     __slots__ = ()
+    clamp = 0.577  # 1/√3, where it resists most
 
 
 @physics

@@ -87,9 +87,23 @@ class ElementBatches:
         return values[self.corners].astype(dtype)
 
 
-def element_groups(stencils: np.ndarray, vertices: int, cluster_size: int) -> np.ndarray:
+def element_groups(
+    stencils: np.ndarray,
+    vertices: int,
+    cluster_size: int,
+    cells: bool = False,
+    smallest_last: bool = False,
+) -> np.ndarray:
     """(groups, k) elements to be done one after the other, in the order in which they should be coloured:
-    single ones, or clusters of up to cluster_size [BNH Algorithm 4], those smallest degree last."""
+    single ones, or clusters of up to cluster_size [BNH Algorithm 4], those smallest degree last, or the cells
+    of a block. smallest_last: elements are taken in the order of their vertices, smallest degree last, before
+    all that [BNH section 6.2]; otherwise as in the mesh."""
+    if cells:
+        return cell_groups(stencils)
+    if smallest_last:
+        order = in_order_of_vertices(stencils, vertices)
+        groups = element_groups(stencils[order], vertices, cluster_size)
+        return np.where(groups >= 0, order[groups], -1)
     if cluster_size == 1:
         return np.arange(len(stencils))[:, None]
     groups = cluster_elements(stencils, vertices, cluster_size)
@@ -99,18 +113,55 @@ def element_groups(stencils: np.ndarray, vertices: int, cluster_size: int) -> np
         (np.ones(ends.size, np.int32), (np.repeat(group, ends.shape[1]), ends.ravel())),
         shape=(len(groups), vertices),
     )
-    graph = touched @ touched.T
+    return groups[_smallest_last(touched @ touched.T)]
+
+
+def _smallest_last(graph: Any) -> np.ndarray:
+    """The nodes of a symmetric graph, smallest degree last."""
     graph.setdiag(0)
     graph.eliminate_zeros()
-    return groups[smallest_degree_last(graph.indptr.astype(np.int64), graph.indices.astype(np.int64))]
+    return smallest_degree_last(graph.indptr.astype(np.int64), graph.indices.astype(np.int64))
+
+
+def in_order_of_vertices(stencils: np.ndarray, vertices: int) -> np.ndarray:
+    """(m,) elements by their vertices, these smallest degree last in the graph of the mesh."""
+    count = stencils.shape[1]
+    element = np.repeat(np.arange(len(stencils)), count)
+    touched = csr_matrix(
+        (np.ones(stencils.size, np.int32), (stencils.ravel(), element)), shape=(vertices, len(stencils))
+    )
+    rank = np.empty(vertices, np.int64)
+    rank[_smallest_last(touched @ touched.T)] = np.arange(vertices)
+    ranks = np.sort(rank[stencils], axis=1)
+    return np.lexsort(ranks.T[::-1])
+
+
+def cell_groups(stencils: np.ndarray) -> np.ndarray:
+    """(groups, 5 or 6) the tetrahedra of each hexahedral cell, for meshes that list them cell by cell, as
+    blocks do: interior vertices are in 8 cells, so that 8 colours do [BNH section 4.1]."""
+    for size in (5, 6):
+        if stencils.shape[1] == 4 and len(stencils) % size == 0:
+            corners = np.sort(stencils.reshape(-1, size * 4), axis=1)
+            if np.all((np.diff(corners, axis=1) > 0).sum(axis=1) == 7):
+                return np.arange(len(stencils)).reshape(-1, size)
+    raise ValueError(
+        'ordering "cells" is for meshes whose tetrahedra come five or six to a cell, cell by cell, as '
+        'supple.block and supple.bar make them; "clusters" is for any'
+    )
 
 
 def batch_coloured_elements(
-    term: Term, vertices: int, dtype: np.dtype, cluster_size: int = 1, lanes: int | None = None
+    term: Term,
+    vertices: int,
+    dtype: np.dtype,
+    cluster_size: int = 1,
+    lanes: int | None = None,
+    cells: bool = False,
+    smallest_last: bool = False,
 ) -> ElementBatches:
-    """Elements by colour, singly or in clusters."""
+    """Elements by colour, singly or in the groups that `element_groups` makes."""
     lanes = lanes or lanes_of(dtype)
-    groups = element_groups(term.vertices, vertices, cluster_size)
+    groups = element_groups(term.vertices, vertices, cluster_size, cells, smallest_last)
     colour = colour_groups(groups, term.vertices, vertices)
     length = (groups >= 0).sum(axis=1)
     order = np.lexsort([-length, colour])

@@ -141,6 +141,7 @@ class Contacts:
         for motion in self.rigid:
             if np.isfinite(dt):
                 motion.begin(dt)
+                motion.settle(damping)
             now[motion.body.row] = motion.frame
         self._before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
@@ -195,7 +196,8 @@ class Contacts:
         farthest = 0.0
         for motion in self.rigid:
             p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
-            push = Push(x[v], -forces[p, v], normals[p, v], stiffness[v])
+            ways = np.broadcast_to(np.eye(3), (len(v), 3, 3)) if self.rough else normals[p, v][:, None]
+            push = Push(x[v], -forces[p, v], ways, stiffness[v])
             farthest = max(farthest, motion.correct(push))
             motion.settle(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame

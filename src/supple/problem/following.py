@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from supple.grip import Grip, owners, rubbing_terms
+from supple.problem.measures import stiffness_of
 from supple.terms import Term
 
 if TYPE_CHECKING:
@@ -53,8 +54,20 @@ class Following:
         if problem.contacts.rigid:
             periods.append(GIVING_WAY)
         self._every = min(periods, default=None)
+        self.beginning = True
+        """Whether the present look is the one at the beginning of a step."""
         self.grips: dict[int, Grip] = {}
         """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
+
+    @property
+    def rough(self) -> bool:
+        """Whether anything rubs, on obstacles or on other bodies: then forces are those of no energy."""
+        return self._problem.contacts.rough or bool(rubbing_terms(self._problem.model))
+
+    def settle(self) -> bool:
+        """Where a step ends: let rigid bodies feel what touches them now; True where they moved."""
+        undone, self._done = self._done, 0
+        return undone > 0 and self._give_way()
 
     def remember(self) -> None:
         """Know where a step begins, before anything moves."""
@@ -104,6 +117,7 @@ class Following:
             raise ValueError(
                 "stencils that follow the vertices, and rigid bodies, need one copy of the state"
             )
+        self.beginning = beginning
         exchanged = not beginning and self._give_way()
         for index, follower in self._problem.model.followers:
             if beginning and hasattr(follower, "begin"):
@@ -120,4 +134,4 @@ class Following:
         if not problem.contacts.rigid:
             return False
         problem.balance()
-        return problem.contacts.give_way(problem.measures.stiffness)
+        return problem.contacts.give_way(stiffness_of(problem.measures))

@@ -39,7 +39,7 @@ class Layout:
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device, varied: bool) -> None:
         self.model, self.dtype, self.device, self.varied = model, dtype, device, varied
-        self._coloured: dict[tuple[int, int], ElementBatches] = {}
+        self._coloured: dict[tuple[int, int, bool, bool], ElementBatches] = {}
         self.begun = materials_of(model)
         self.materials = [self.begun]
         self.version, self.growths = 0, -1
@@ -141,14 +141,17 @@ class Layout:
         self.version += 1
         return done
 
-    def coloured_elements(self, k: int, cluster_size: int) -> ElementBatches:
-        """The elements of the k-th term in clusters, colour by colour."""
-        if (k, cluster_size) not in self._coloured:
+    def coloured_elements(
+        self, k: int, cluster_size: int, cells: bool = False, smallest_last: bool = False
+    ) -> ElementBatches:
+        """The elements of the k-th term in groups, see `element_groups`, colour by colour."""
+        name = k, cluster_size, cells, smallest_last
+        if name not in self._coloured:
             term, n, lanes = self.model.terms[k], self.model.vertices, self.device.lanes
-            self._coloured[k, cluster_size] = batch_coloured_elements(
-                term, n, self.dtype, cluster_size, lanes
+            self._coloured[name] = batch_coloured_elements(
+                term, n, self.dtype, cluster_size, lanes, cells, smallest_last
             )
-        batches = self._coloured[k, cluster_size]
+        batches = self._coloured[name]
         return replace(batches, rows=self._with_material(k, batches.rows, batches.element))
 
     @cached_property

@@ -123,12 +123,6 @@ class Measures:
         """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
         return self._figures[1]
 
-    @property
-    def stiffness(self) -> np.ndarray:
-        """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
-        self.problem.device.pull(self._sizes)
-        return self._sizes[: self.problem.model.vertices, 1].astype(float) / 3
-
     def _balance(self, copy: int, figures: np.ndarray) -> Balance:
         loaded = self.problem.loads.act_on(copy)
         bodies = zip(figures.tolist(), loaded, strict=True)
@@ -244,3 +238,10 @@ class Measures:
         return (
             np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
         )
+
+
+def stiffness_of(measures: Measures) -> np.ndarray:
+    """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
+    problem, sizes = measures.problem, measures._sizes
+    problem.device.pull(sizes)
+    return sizes[: problem.model.vertices, 1].astype(float) / 3

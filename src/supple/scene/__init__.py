@@ -12,7 +12,8 @@ from supple.scene.ramps import Ramp
 from supple.scene.regions import Region
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
-from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceSequence, SurfaceShape
+from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 from supple.scene.viscosity import KelvinVoigt, Maxwell, Rayleigh
 

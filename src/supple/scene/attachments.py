@@ -61,6 +61,35 @@ def attachment(
     )
 
 
+def attachment_at(
+    points: ArrayLike,
+    a: Body,
+    b: Body | ArrayLike | None,
+    stiffness: float,
+    normal: ArrayLike | None,
+    tangent_stiffness: float | None,
+    keep_offset: bool,
+) -> Attachment:
+    """C = x_a - x_b between points of bodies that lie between vertices, with weights on both sides: the
+    points of a, and those of b or the fixed ones, that are closest to these points (k, 3) [m] at rest."""
+    given = np.atleast_2d(array(points, "at [m], the points of an attachment,"))
+    if given.shape[1:] != (3,) or not len(given):
+        raise SceneError(f"at of an attachment must be points (k, 3) [m]; got {shown(points)}.")
+    if not isinstance(a, Body) or isinstance(b, VertexSet) or b is a:
+        raise SceneError("With at=, an attachment binds a body to another body or to fixed points.")
+    vertices, weights, start = _points_of(a, given)
+    if isinstance(b, Body):
+        others, shares, end = _points_of(b, given)
+        vertices, weights = np.hstack([vertices, others]), np.hstack([weights, -shares])
+        target = np.zeros((len(given), 3))
+    else:
+        target = end = given if b is None else _as_many(b, len(given), "points")
+    if keep_offset:
+        target = target + start - end
+    used = np.where(weights != 0, vertices, vertices[:, :1])
+    return Attachment(used, weights, target, _stiffness(len(given), stiffness, normal, tangent_stiffness))
+
+
 def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet | Body]:
     """The vertices of a seam: those of a that are no farther than this from their closest point of a body, or
     from the nearest of other vertices, each with that one."""
@@ -114,26 +143,35 @@ def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.
             f"Vertices of {body.name!r} are already points of {body.name!r}; to attach a body to itself, "
             "give a second set of its vertices, paired in order."
         )
-    vertices, weights = closest_in_body(a.points, body.mesh)
+    vertices, weights, end = _points_of(body, a.points)
+    return np.where(weights > 0, vertices, a.vertices[:, None]), weights, end
+
+
+def _points_of(body: Body, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vertices (k, s) of the scene and weights (k, s), the largest first, of the points of a body that are
+    closest to others (k, 3) at rest, and where they are."""
+    vertices, weights = closest_in_body(points, body.mesh)
     weights[weights < 1e-9] = 0
     order = np.argsort(-weights, axis=1, kind="stable")
     weights, vertices = np.take_along_axis(weights, order, 1), np.take_along_axis(vertices, order, 1)
     used = weights.any(axis=0)
     weights, vertices = weights[:, used], vertices[:, used]
-    end = np.einsum("ks,ksi->ki", weights, body.points[vertices])
-    return np.where(weights > 0, body.first + vertices, a.vertices[:, None]), weights, end
+    return body.first + vertices, weights, np.einsum("ks,ksi->ki", weights, body.points[vertices])
 
 
 def _fixed(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
-    if points is None:
-        return a.points
+    return a.points if points is None else _as_many(points, len(a), "vertices")
+
+
+def _as_many(points: ArrayLike, count: int, ends: str) -> np.ndarray:
+    """Fixed points (count, 3) to attach to."""
     given = array(points, "the points [m] to attach to")
-    if given.shape not in [(3,), (1, 3), (len(a), 3)]:
+    if given.shape not in [(3,), (1, 3), (count, 3)]:
         raise SceneError(
-            f"The points to attach to must be one point (3,) or one for each of the {len(a)} vertices, "
-            f"({len(a)}, 3); got {shown(points)}."
+            f"The points to attach to must be one point (3,) or one for each of the {count} {ends}, "
+            f"({count}, 3); got {shown(points)}."
         )
-    return np.broadcast_to(given, (len(a), 3))
+    return np.broadcast_to(given, (count, 3))
 
 
 def _stiffness(count: int, stiffness: float, normal: ArrayLike | None, tangent: float | None) -> np.ndarray:

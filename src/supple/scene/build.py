@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
-from supple.model import Model
+from supple.model import Gravity, Model
 from supple.scene.bodies import Body
 from supple.scene.contact import contact_of, refuse_intersecting, with_contact
 from supple.scene.errors import SceneError
@@ -108,6 +108,7 @@ def assembled(scene: Scene) -> Model:
         followers=_followers(scene, len(terms)),
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
+        gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
     )
     return with_contact(scene, model)
 

@@ -152,8 +152,9 @@ def refuse_intersecting(scene: Scene) -> None:
 def _moduli(scene: Scene) -> np.ndarray:
     """(bodies,) Young's modulus [Pa] of each, the largest where it varies; that of the softest other one
     where a material has none."""
-    found = [getattr(body.material, "young", None) for body in scene.bodies]
-    known = [np.nan if young is None else float(np.max(young)) for young in found]
+    found = [[getattr(part.material, "young", None) for part in body.parts] for body in scene.bodies]
+    of_bodies = ([float(np.max(young)) for young in moduli if young is not None] for moduli in found)
+    known = [max(moduli, default=np.nan) for moduli in of_bodies]
     least = np.nanmin(known) if np.isfinite(known).any() else 1.0
     return np.where(np.isnan(known), least, known)
 

@@ -9,7 +9,8 @@ from pydantic import Field, StrictBool, StrictStr
 
 from supple.meshes import load_surface
 from supple.scene.paths import located
-from supple.scene.shapes import SHAPES, Shape, SurfaceSequence, SurfaceShape
+from supple.scene.shapes import SHAPES, Shape
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.tables import Choice, Count, Length, Number, Point, Table, Vector
 
 INSIDE = "Whether bodies are inside it."

@@ -17,7 +17,8 @@ from supple.scene.checks import Vector, number, shown, sound_name, vector
 from supple.scene.contact import coefficients
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
-from supple.scene.shapes import Box, Shape, Sphere, SurfaceSequence, SurfaceShape
+from supple.scene.shapes import Box, Shape, Sphere
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene

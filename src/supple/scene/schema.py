@@ -525,6 +525,11 @@ class Attach(_OnBody):
     within: NotNegative | None = Field(
         None, description="For seams: attach only what is no farther away at rest [m], to the nearest vertex."
     )
+    at: list[Point] | None = Field(
+        None,
+        description="Points [m] at which the body is bound, in place of vertices: the closest points of both "
+        "bodies, which may lie between vertices on either side.",
+    )
 
 
 class RubTable(Table):

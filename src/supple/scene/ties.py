@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from numpy.typing import ArrayLike
 
-from supple.scene.attachments import Attachment, attachment
+from supple.scene.attachments import Attachment, attachment, attachment_at
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.cables import Tendon, tendon
 from supple.scene.checks import shown
@@ -34,6 +34,7 @@ class WithTies(ABC):
         tangent_stiffness: float | None = None,
         keep_offset: bool = False,
         within: float | None = None,
+        at: ArrayLike | None = None,
     ) -> None:
         """Bind vertices a with weak constraints, energy ½ Cᵀ K C each with C = x_a - x_b [PBNG section 4.1].
 
@@ -42,13 +43,20 @@ class WithTies(ABC):
         stiffness k [N/m] gives K = k I; with a normal n, (3,) or one per vertex, K = k n nᵀ + k_τ (I - n nᵀ)
         where k_τ is tangent_stiffness [N/m], 0 unless given. keep_offset keeps gaps at rest open, else C = 0
         closes them. within [m]: for seams, only vertices of a that have their closest point, or the nearest
-        of the vertices b in place of the one in order, no farther away at rest.
+        of the vertices b in place of the one in order, no farther away at rest. at: points (k, 3) [m] at
+        which body a is bound to body b, or to fixed points, in place of vertices: the closest points of both,
+        which may lie between vertices on either side.
         """
         if isinstance(b, VertexSet | Body):
             self._vertices(b)
-        self.attachments.append(
-            attachment(self._vertices(a), b, stiffness, normal, tangent_stiffness, keep_offset, within)
-        )
+        chosen = self._vertices(a)
+        if at is None:
+            made = attachment(chosen, b, stiffness, normal, tangent_stiffness, keep_offset, within)
+        elif within is not None:
+            raise SceneError("within of an attachment chooses vertices; with at= there are none to choose.")
+        else:
+            made = attachment_at(at, a, b, stiffness, normal, tangent_stiffness, keep_offset)  # type: ignore[arg-type]
+        self.attachments.append(made)
 
     def add_springs(
         self,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
 from supple.holding import Holding
-from supple.model import Conditions, Model
+from supple.model import Always, Conditions, Gravity, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
@@ -70,6 +70,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         _materials(scene, model, variation),
         _start(model, variation),
         float(variation.time),
+        _gravity(scene, variation),
     )
 
 
@@ -130,6 +131,12 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
         change = np.array(vector(variation.gravity, "gravity")) - np.array(scene.gravity)
         force = force + fraction_at(scene.gravity_ramp, variation.time) * model.mass[:, None] * change
     return force
+
+
+def _gravity(scene: Scene, variation: Variation) -> Gravity:
+    given = scene.gravity if variation.gravity is None else variation.gravity
+    acting = Always(fraction_at(scene.gravity_ramp, variation.time))
+    return Gravity(np.array(vector(given, "gravity")), acting)
 
 
 def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:

@@ -1,7 +1,7 @@
 """Methods, one file each. A solver's options are a frozen dataclass; `begin(problem)` puts it to work."""
 
 from supple.checks import shown
-from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev
+from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev, PaperChebyshev, PaperSOR
 from supple.solvers.descent import Descent
 from supple.solvers.gpbd import GPBD
 from supple.solvers.gpbd_fabric import FabricProjection as FabricProjection  # which gpbd then knows
@@ -58,6 +58,8 @@ __all__ = [
     "Chebyshev",
     "Descent",
     "Newton",
+    "PaperChebyshev",
+    "PaperSOR",
     "Run",
     "Solver",
     "default_solver",

@@ -8,12 +8,11 @@ every element once and changes the positions of its vertices and what the method
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from supple.checks import check_iterations, flag, one_of, positive, whole_number
-from supple.kernels import RECORD
+from supple.checks import check_iterations, flag, one_number, one_of, positive, whole_number
 from supple.model import Model
 from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
@@ -27,10 +26,14 @@ from supple.solvers.projection import (
     Projection,
     PutBack,
     make_projections,
+    remarks,
     vertex_places,
 )
+from supple.solvers.pseudo_time import Rest, gliding
 from supple.solvers.solver import Run, Solver
 from supple.solvers.touching import touching
+from supple.solvers.workplace import Workplace, drift_of, weights_of
+from supple.terms import TetElasticity
 
 REST, WEIGHTS = 10, 4
 """Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
@@ -40,29 +43,41 @@ REST, WEIGHTS = 10, 4
 class ElementOptions(Solver):
     """Options of every element-wise method.
 
-    ordering: "colours" or "clusters" of up to cluster_size elements [BNH Algorithm 4]; weak_first: visit weak
-    constraints before the elements instead of after them. A quasistatic problem is run to rest in pseudo-time
-    (XPBD-QS) [PBNG section 6.1]: fully damped steps of pseudo_dt seconds with sweeps_per_step sweeps each.
-    iterations: sweeps per step when a call sets no other limit.
+    ordering: "colours" of single elements, "clusters" of up to cluster_size of them [BNH Algorithm 4], or
+    "cells" of a block; vertex_order: "smallest_last" takes elements in such an order of their vertices before
+    that [BNH section 6.2], "mesh" as they come. weak_first: visit weak constraints before the elements
+    instead of after them. A quasistatic problem is run to rest in pseudo-time (XPBD-QS) [PBNG section 6.1],
+    in steps of pseudo_dt seconds with sweeps_per_step sweeps each; pseudo_time: "flow", which begins every
+    step without velocity, or "dynamics", which keeps velocities but for the part pseudo_damping, as the paper
+    does. iterations: sweeps per step when a call sets no other limit.
     """
 
-    ordering: Literal["colours", "clusters"] = "colours"
+    ordering: Literal["colours", "clusters", "cells"] = "colours"
+    vertex_order: Literal["mesh", "smallest_last"] = "mesh"
     cluster_size: int = 5
     weak_first: bool = False
     pseudo_dt: float = 0.01
     sweeps_per_step: int = 10
+    pseudo_time: Literal["flow", "dynamics"] = "flow"
+    pseudo_damping: float = 0.0
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("ordering", self.ordering, ("colours", "clusters"))
+        one_of("ordering", self.ordering, ("colours", "clusters", "cells"))
+        one_of("vertex_order", self.vertex_order, ("mesh", "smallest_last"))
         whole_number("cluster_size", self.cluster_size)
         flag("weak_first", self.weak_first)
         positive("pseudo_dt", self.pseudo_dt, "s")
         whole_number("sweeps_per_step", self.sweeps_per_step)
+        one_of("pseudo_time", self.pseudo_time, ("flow", "dynamics"))
+        one_number("pseudo_damping", self.pseudo_damping, at_least=0, below=1)
         check_iterations(self.iterations)
 
     any_term: ClassVar[bool] = False
-    only_with: ClassVar[dict[str, tuple[str, str]]] = {"cluster_size": ("ordering", "clusters")}
+    only_with: ClassVar[dict[str, tuple[str, str]]] = {
+        "cluster_size": ("ordering", "clusters"),
+        "pseudo_damping": ("pseudo_time", "dynamics"),
+    }
     batches: ClassVar[bool] = True
     recovers: ClassVar[bool] = False
     """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
@@ -79,24 +94,6 @@ class ElementOptions(Solver):
         return model.elements * ((REST + WEIGHTS + self.remembers) * number + 16)
 
 
-class Workplace(NamedTuple):
-    """What a method needs for all steps with the same W (n + 1,), which the inertia (n,) gives: the version
-    of the layout; its projections of each term, in the order of visits; all of these; the phases of a sweep
-    and the most batches that one has; what the projections remember; and the external forces with the
-    displacement W f by them."""
-
-    inertia: np.ndarray
-    dynamic: bool
-    weights: np.ndarray
-    version: int
-    by_term: dict[int, list]
-    projections: tuple
-    phases: int
-    widest: int
-    memory: list[np.ndarray]
-    drift: list[np.ndarray]
-
-
 class ElementRun(Run):
     """An element-wise method at work on one problem, which has one run of a method at a time."""
 
@@ -110,6 +107,8 @@ class ElementRun(Run):
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self._workplace = self._find_workplace()
+        self.rest = None if self.dynamic else Rest(problem)
+        self._glide = None if self.dynamic else gliding(problem, method.pseudo_time, method.pseudo_damping)
         self._begin_step()
 
     @property
@@ -133,12 +132,12 @@ class ElementRun(Run):
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self.colours} element colours"]
-        if not self.dynamic:
-            notes.append(
-                f"run to rest in pseudo-time steps of {self.method.pseudo_dt:g} s, "
-                f"{self.method.sweeps_per_step} sweeps each"
-            )
-        return notes
+        if self.rest is not None:
+            notes += self.rest.notes(self.method, copy)
+        return notes + remarks(self.projections, self._sweeps_in_step)
+
+    def on_its_way(self, copy: int) -> bool:
+        return self.rest is not None and not self.rest.at_rest(copy)
 
     def advance(self, iterations: int) -> None:
         """Sweep that many times; in pseudo-time, start a new step whenever one has had its sweeps."""
@@ -150,11 +149,15 @@ class ElementRun(Run):
                 if self._sweeps_in_step == self.method.sweeps_per_step:
                     self._next_step()
                 count = min(count, self.method.sweeps_per_step - self._sweeps_in_step)
-            self._sweep(self.projections, count)
+            self.sweep(self.projections, count)
             self._sweeps_in_step += count
             iterations -= count
 
     def _next_step(self) -> None:
+        assert self.rest is not None
+        self.rest.step()
+        if self._glide is not None:
+            self.problem.device.on_records(self._glide)
         if self.method.resumes:
             self._resume_step()
         else:
@@ -182,28 +185,25 @@ class ElementRun(Run):
 
     def _displace(self) -> None:
         """u += W f_ext."""
-        p, drift = self.problem, self._drift()
+        p = self.problem
+        drift = drift_of(self._workplace, p)
         p.device.on_records(Displace(p.u, drift, int(len(drift) > p.model.vertices + 1)))
-
-    def _drift(self) -> np.ndarray:
-        """W f_ext, records; remembered, since it is the same in every step."""
-        p, known = self.problem, self._workplace.drift
-        force = p.loads.force
-        if not known or known[0] is not force:
-            drift = np.zeros((*force.shape[:-2], p.model.vertices + 1, RECORD), p.dtype)
-            drift[..., :-1, :3] = self.weights[:-1, None] * p.model.unheld(force)
-            known[:] = force, drift.reshape(-1, RECORD)
-        return known[1]
 
     def _resume_step(self) -> None:
         """The next step of pseudo-time with the forces that the last one has found: x̃ = x + W f_ext, and on
         by W times those forces. They are exerted anew, since x - x̃ - W f would collect rounding for ever."""
         self.problem.contacts.detect()
         self._displace()
-        self._sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
+        self.sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
         self._sweeps_in_step = 0
 
-    def _sweep(self, projections: tuple, count: int) -> None:
+    def residuals(self) -> tuple[float, float] | None:
+        from supple.solvers.primal_dual import residuals  # which knows the projections of all methods
+
+        return residuals(self)
+
+    def sweep(self, projections: tuple, count: int) -> None:
+        """Visit every element of projections so many times."""
         p, work = self.problem, self._workplace
         sweep = ElementSweep(projections, p.u)
         p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
@@ -216,7 +216,7 @@ class ElementRun(Run):
         if found and (found.version, id(found.inertia)) == (version, id(self.problem.loads.inertia)):
             return found
         dynamic = bool(self.problem.loads.inertia.any())
-        weights = self._weights(dynamic)
+        weights = weights_of(self.problem, self.method.name, None if dynamic else self.method.pseudo_dt)
         if found is not None and not np.array_equal(found.weights, weights):
             found = None
         if found is None or found.version != version:
@@ -256,16 +256,6 @@ class ElementRun(Run):
         if changes(p.model.terms[k]):
             return p.layout.coloured_elements(k, 1)
         size = method.cluster_size if method.ordering == "clusters" else 1
-        name = f"elements of term {k} in clusters of {size}"
-        return p.shared(name, lambda: p.layout.coloured_elements(k, size))
-
-    def _weights(self, dynamic: bool) -> np.ndarray:
-        """W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned ones and padding."""
-        p = self.problem
-        stiffness = p.loads.inertia if dynamic else p.model.mass / self.method.pseudo_dt**2
-        W = np.zeros(p.model.vertices + 1)
-        free = p.model.free
-        if np.any(stiffness[free] <= 0):
-            raise ValueError(f"{self.method.name} divides by masses: every free vertex needs a positive one")
-        W[:-1][free] = 1 / stiffness[free]
-        return W
+        cells = method.ordering == "cells" and isinstance(p.model.terms[k], TetElasticity)
+        how = k, size, cells, method.vertex_order == "smallest_last"
+        return p.shared(f"elements of term {how}", lambda: p.layout.coloured_elements(*how))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from supple.algebra.matrix3 import dot, matmul
 from supple.algebra.symmetric import full
 from supple.checks import one_number, one_of, whole_number
-from supple.kernels import select, total
+from supple.kernels import each, select, total
 from supple.materials import bound_coefficients
 from supple.solvers.corners import (
     corners_of,
@@ -35,7 +35,7 @@ from supple.solvers.corners import (
 )
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.green_minimum import local_minimum
-from supple.solvers.jacobi import in_one_colour, jacobi_options, moves_of, propose, step_sum
+from supple.solvers.jacobi import SHARES, in_one_colour, jacobi_options, moves_of, propose, step_sum
 from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
 from supple.solvers.unfolding import caution, unfold
 from supple.terms import Term
@@ -56,27 +56,33 @@ class GreenProjection(Projection):
 
 
 @moves_of.of(GreenProjection)
-def _visit(projection, row, tet, share):
-    """How far the corners of an element move: the share of its unfolding and of Δd, which adds up in d."""
+def _visit(projection, row, tet, lighter, share):
+    """How far the corners of an element move: the shares of its unfolding and of Δd, which adds up in d."""
     x, W, g, V, material = tet
     rows, (displacements,) = projection.places.rows, projection.memory
     N = held_corners(projection.places, row)
+    W = _products(lighter, W)
     sound = unfold(rows, material, x, W, g, N)
     F = measure(rows, sound, g)
     d = load_corners(x, displacements, row, 0)
-    m = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
-    step = times(share, weighted(W, free_corners(N, spread(matmul(F, full(m)), g))))
+    m = local_minimum(material, F, W, g, V, weighted(lighter, d), N, projection.options.newton_steps)
+    step = weighted(share, weighted(W, free_corners(N, spread(matmul(F, full(m)), g))))
     store_corners(displacements, row, 0, plus(d, step))
-    return plus(times(share, plus(sound, times(-1.0, x))), step)
+    return plus(weighted(share, plus(sound, times(-1.0, x))), step)
 
 
 @project.of(GreenProjection)
 def _project_green(projection, row, u):
     places = projection.places
     tet = element(places, row, u)
-    x, _, g, _, material = tet
+    x, W, g, _, material = tet
     share = caution(places.rows, material, x, g)
-    put_corners(places, row, u, plus(x, moves_of(projection, row, tet, share)))
+    moves = moves_of(projection, row, tet, _alike(1.0, W), _alike(share, W))
+    put_corners(places, row, u, plus(x, moves))
+
+
+_products = each("a, b", "a[i] * b[i]", over="a")
+_alike = each("s, W", "s + 0.0 * W[i]", over="W")
 
 
 class SingleProjection(Projection):
@@ -119,7 +125,9 @@ def _project_at_once(projection, row, u):
 @dataclass(frozen=True)
 class GPBD(ElementOptions):
     """Generalised PBD, for any material. newton_steps: local Newton steps per visit. sweep: "gauss_seidel" by
-    colours, or "jacobi", all elements from the same positions, with omega times their share of the steps."""
+    colours, or "jacobi", all elements from the same positions; shares: how their steps are then kept from
+    adding up to too much, by sharing the "mass" of vertices among elements, by the average at each "vertex",
+    which is the paper's, or by one part of the step for each "element"; omega: times these shares."""
 
     name: ClassVar[str] = "gpbd"
     remembers: ClassVar[int] = 12
@@ -127,10 +135,12 @@ class GPBD(ElementOptions):
 
     newton_steps: int = 1
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"
+    shares: Literal["mass", "vertex", "element"] = "mass"
     omega: float = 1.5
 
     only_with: ClassVar[dict[str, tuple[str, str]]] = {
         **ElementOptions.only_with,
+        "shares": ("sweep", "jacobi"),
         "omega": ("sweep", "jacobi"),
     }
 
@@ -138,6 +148,7 @@ class GPBD(ElementOptions):
         super().__post_init__()
         whole_number("newton_steps", self.newton_steps)
         one_of("sweep", self.sweep, ("gauss_seidel", "jacobi"))
+        one_of("shares", self.shares, SHARES)
         one_number("omega", self.omega, above=0, below=2)
 
 
@@ -147,7 +158,7 @@ def _elastic(method: GPBD, term: Term, places: Places) -> list:
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
-    options = jacobi_options(method.newton_steps, method.omega, term, places)
+    options = jacobi_options(method.newton_steps, method.omega, method.shares, term, places)
     return [AtOnce(in_one_colour(places), memory, options), step_sum(places, options.steps)]
 
 

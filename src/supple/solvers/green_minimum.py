@@ -22,7 +22,7 @@ from supple.algebra.symmetric import (
     solve_spd6,
     symmetric_part,
 )
-from supple.kernels import all_lanes, chosen_by_type, passage, physics, select
+from supple.kernels import all_lanes, chosen_by_type, passage, physics, rounding, select
 from supple.materials import bound_coefficients, psi, stress
 from supple.solvers.corners import free_corners, mobility, outer_sum, spread, weighted
 
@@ -121,14 +121,15 @@ def _curvature(y, V, a, b, new):
 
 @passage
 def _backtrack(material, y, B, V, m, new, q, step, scale):
-    """(Λ, F, q) after as much of a step as does not raise q; `scale`: the energy against which rounding is
-    measured, in which differences of ψ drown near rest."""
+    """(Λ, F, q) after as much of a step as does not raise q, but for rounding, which is relative to `scale`:
+    differences of ψ drown in it at strains below √(8 ε), 4e-8 in float64 and 1e-3 in float32, where energies
+    are quadratic and whole steps right."""
     length = 0.0 * V + 1.0
     best, best_new, best_q = m, new, q
     for _ in range(BACKTRACKS):
         trial = along6(m, length, step)
         value, moved = _objective(material, y, B, V, trial)
-        good = value <= q + 1e-6 * scale
+        good = value <= q + 8.0 * rounding(V) * scale
         best, best_new, best_q = (
             select6(good, trial, best),
             select9(good, moved, best_new),

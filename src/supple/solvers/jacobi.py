@@ -1,5 +1,17 @@
 """Jacobi sweeps: all elements step from the same positions, then every vertex moves by the sum of its
-elements' steps."""
+elements' steps, of which there are nᵢ at vertex i. So that these do not add up to too much,
+
+    mass     each element has the share ω/nᵢ of the mass of vertex i: its own problem is solved with nᵢ/ω
+             times the mobility and the displacement, and the step is made in full. Forces then act whole,
+             momentum and x = x̃ + Σ d hold, and the steps of a vertex are averaged as in the paper;
+    vertex   the step is made to the share ω/nᵢ at each vertex [GPBD section 3.1], so that little of soft
+             forces acts either, and an element's steps are no longer those of forces that add up to zero;
+    element  the step is made to the share ω/n, n of the fullest of the element's vertices: less still acts,
+             but momentum holds, and nothing is ever too long.
+
+Near inversion the local problem of a barrier is solved over long ways when masses are small, and elements
+take the last of these whatever was asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import generic, lane_range, load, number, number_at, physics
+from supple.algebra.matrix3 import det
+from supple.kernels import chosen_by_type, each, generic, lane_range, load, number, number_at, physics, select
 from supple.solvers.corners import element, store_corners
 from supple.solvers.projection import (
     VERTICES_PER_ROW,
@@ -17,35 +30,73 @@ from supple.solvers.projection import (
     vertex_places,
 )
 from supple.terms import Term
+from supple.terms.elastic import corner_count, measure
+
+SHARES = ("mass", "vertex", "element")
+"""How the steps of elements are kept from adding up to too much."""
+
+NEAR = 0.5
+"""Volume ratio below which elements of a material with a barrier count as nearly inverted."""
 
 
 class JacobiOptions(NamedTuple):
-    """relax (rows, 1, lanes): ω over the number of elements at the fullest of each element's vertices; steps
-    (rows, 3 k, lanes): those that elements would take; newton_steps: local ones per visit."""
+    """newton_steps: local ones per visit; lighter (rows, k, lanes): how many times the mobility of each
+    corner an element's own problem has; share (rows, k, lanes): the part of the step that is made; safe
+    (rows, 1, lanes): that near inversion, with the mobility as it is; steps (rows, 3 k, lanes): those that
+    elements would take."""
 
     newton_steps: Any
-    relax: Any
+    lighter: Any
+    share: Any
+    safe: Any
     steps: Any
 
 
 @generic
-def moves_of(projection, row, element, share):
-    """How far a projection moves the corners of the elements in a row, if that share of it is made."""
+def moves_of(projection, row, element, lighter, share):
+    """How far a projection moves the corners of the elements in a row: the share of each corner's step, from
+    the problem with so many times the mobility of each."""
+
+
+_of_corners = each("rows, values, row", "load(values, row, i)", load, over="rows", count=corner_count)
+_chosen = each("where, one, a", "select(where, one, a[i])", select, over="a")
+
+
+def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
+    """Whether a barrier is near."""
+
+
+@chosen_by_type(nearly_inverted)
+def _nearly_inverted(rows, material, x, g):
+    if not getattr(material.instance_class, "barrier", False):
+        return lambda rows, material, x, g: 0.0 * x[0][0] > 1.0
+    return lambda rows, material, x, g: det(measure(rows, x, g)) < NEAR
 
 
 @physics
 def propose(projection, row, u):
-    """The first half of a Jacobi sweep: the steps that elements would take from the same positions. One
-    factor for all corners keeps a step what a force of the element can do; the average at each vertex [GPBD
-    section 3.1] would not keep momentum, nor lead to the same positions."""
-    options = projection.options
-    moves = moves_of(projection, row, element(projection.places, row, u), load(options.relax, row, 0))
-    store_corners(options.steps, row, 0, moves)
+    """The first half of a Jacobi sweep: the steps that elements would take from the same positions."""
+    options, rows = projection.options, projection.places.rows
+    tet = element(projection.places, row, u)
+    x, _, g, _, material = tet
+    near = nearly_inverted(rows, material, x, g)
+    safe = load(options.safe, row, 0)
+    lighter = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.lighter, row))
+    share = _chosen(near, safe, _of_corners(rows, options.share, row))
+    store_corners(options.steps, row, 0, moves_of(projection, row, tet, lighter, share))
 
 
-def jacobi_options(newton_steps: int, omega: float, term: Term, places: Places) -> JacobiOptions:
+def jacobi_options(newton_steps: int, omega: float, shares: str, term: Term, places: Places) -> JacobiOptions:
     (steps,) = new_memory(places, 3 * places.weights.shape[1])
-    return JacobiOptions(newton_steps, relaxation(omega, term, places), steps)
+    ids = _ids(places)
+    valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=int(ids.max()) + 2), 1)
+    each_share = omega / valence[ids]
+    safe = omega / valence[ids].max(axis=1, keepdims=True)
+    share = np.broadcast_to(safe, each_share.shape) if shares == "element" else each_share
+    lighter = 1 / each_share if shares == "mass" else np.ones_like(each_share)
+    as_kernels_see = (np.ascontiguousarray(a, places.weights.dtype) for a in (lighter, share, safe))
+    lighter, share, safe = as_kernels_see
+    return JacobiOptions(newton_steps, lighter, share, safe, steps)
 
 
 class StepSum(NamedTuple):
@@ -74,13 +125,6 @@ def _project_step_sum(projection, row, u):
             y += number_at(steps, k + lanes)
             z += number_at(steps, k + 2 * lanes)
         u[v, 0], u[v, 1], u[v, 2] = x, y, z
-
-
-def relaxation(omega: float, term: Term, places: Places) -> np.ndarray:
-    """(rows, 1, lanes): ω over the number of elements at the fullest of each element's vertices."""
-    ids = _ids(places)
-    valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=int(ids.max()) + 2), 1)
-    return (omega / valence[ids].max(axis=1, keepdims=True)).astype(places.weights.dtype)
 
 
 def step_sum(places: Places, steps: np.ndarray) -> StepSum:

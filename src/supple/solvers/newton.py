@@ -8,9 +8,9 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from supple.checks import check_iterations, flag, one_of
+from supple.checks import check_iterations, flag, listed, one_of, whole_number
 from supple.linear import Assembly, NotPositive
-from supple.linear.solvers import LINEAR_SOLVERS, LinearSolver, best_linear_solver
+from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers.beside_obstacles import step_beside_obstacles
@@ -31,10 +31,14 @@ class Newton(Solver):
 
     hessian: "exact", and where that proves not to be positive definite "projected", its positive
     semi-definite part element by element; or "bound", the approximation that PBNG uses [PBNG eq. 32].
+    rescue: False takes the solution of H Δu = f as it is, and without a line search wherever it leads, also
+    uphill [PBNG Fig. 11].
     linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct", "amg"
     (algebraic multigrid), "cg" (block-Jacobi preconditioned conjugate gradients), or "auto": multilevel until
-    a system proves hard. line_search: halve the step until the potential decreases. iterations: Newton steps
-    per time step when a call sets no other limit.
+    a system proves hard; those that the papers compare with: "gauss_seidel", "bicgstab" and, for small
+    systems, "qr". linear_iterations: exactly so many iterations of the linear solver in every step, as for
+    equal budgets [PBNG Fig. 7]; otherwise as many as its accuracy takes. line_search: halve the step until
+    the potential decreases. iterations: Newton steps per time step when a call sets no other limit.
     """
 
     name: ClassVar[str] = "newton"
@@ -42,14 +46,25 @@ class Newton(Solver):
     solves_systems: ClassVar[bool] = True
 
     hessian: HessianKind = "exact"
-    linear_solver: Literal["auto", "multilevel", "direct", "amg", "cg"] = "auto"
+    rescue: bool = True
+    linear_solver: Literal["auto", "multilevel", "direct", "amg", "cg", "gauss_seidel", "bicgstab", "qr"] = (
+        "auto"
+    )
+    linear_iterations: int | None = None
     line_search: bool = True
     iterations: int | None = None
 
     def __post_init__(self) -> None:
         one_of("hessian", self.hessian, get_args(HessianKind))
         one_of("linear_solver", self.linear_solver, ("auto", *LINEAR_SOLVERS))
+        flag("rescue", self.rescue)
         flag("line_search", self.line_search)
+        if self.linear_iterations is not None:
+            whole_number("linear_iterations", self.linear_iterations)
+            if self.linear_solver not in COUNTED:
+                raise ValueError(
+                    f"linear_iterations is for linear_solver {listed(COUNTED)}, got {self.linear_solver!r}"
+                )
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> NewtonRun:
@@ -81,27 +96,35 @@ class NewtonRun(Run):
         options.refuse_unable(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
             problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
-        if problem.rough:
+        if problem.following.rough:
             raise ValueError(
                 f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
                 "energy; descent, pbng, xpbd can"
             )
         self.options, self.problem = options, problem
-        self._indefinite = 0
+        self._indefinite = self._uphill = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
         """Find the pattern of the Hessian for the stencils that there are."""
         self._version = self.problem.layout.version
         self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
-        name = self.options.linear_solver
-        self.linear: LinearSolver = (
-            best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
-        )
+        self.linear = self._make_linear()
         self._first_residual: float | None = None
+
+    def _make_linear(self) -> LinearSolver:
+        name, count = self.options.linear_solver, self.options.linear_iterations
+        if count is not None:
+            return COUNTED[name](self.assembly, count)
+        return best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
+        if self._uphill:
+            notes.append(
+                f"the Hessian gave {counted(self._uphill, 'step')} along which the energy rises; rescue=True "
+                "takes its positive part there"
+            )
         if self._indefinite:
             notes.append(
                 f"the exact Hessian was not positive definite {counted(self._indefinite, 'time')}; "
@@ -125,17 +148,22 @@ class NewtonRun(Run):
             return
         self._first_residual = self._first_residual or residual
         accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
+        if self.options.linear_iterations is not None:
+            accuracy = 0.0
         kind: HessianKind | None = self.options.hessian
-        while kind is not None and not self._go(kind, accuracy, residual):
+        while kind is not None and not self._go(kind, accuracy, residual) and self.options.rescue:
             self._indefinite += kind == "exact"
             kind = WEAKER.get(kind)
 
     def _go(self, kind: HessianKind, accuracy: float, residual: float) -> bool:
-        """Along Δu with f · Δu > 0; False where this Hessian does not give it, or it is too far to be any
-        good, as across the plane of a sheet that is slack and flat, where only the bound has stiffness."""
+        """Along Δu with f · Δu > 0, or along any without a rescue; False where this Hessian does not give it,
+        or it is too far to be any good, as across the plane of a sheet that is slack and flat, where only the
+        bound has stiffness."""
         step = self._direction(kind, accuracy)
         slope = 0.0 if step is None else self._slope(step)
-        if step is None or not slope > 0:
+        uphill = not slope > 0
+        self._uphill += uphill and not self.options.rescue
+        if step is None or (uphill and self.options.rescue):
             return False
         begin, move = Start.of(self.problem, residual), line(self.problem, step)
         if not self.options.line_search:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import add, scale
-from supple.checks import check_iterations, flag
+from supple.checks import check_iterations, flag, one_of
 from supple.contact import respond
 from supple.kernels import divide, do, gather, least_share
 from supple.model import Model
@@ -29,6 +29,7 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
+from supple.solvers.exact_blocks import exact_blocks
 from supple.solvers.iterating import iterate, iterations
 from supple.solvers.links import no_links, rows_of_links, sweep_links
 from supple.solvers.moving import move
@@ -92,9 +93,13 @@ class PBNG(Solver):
     """PBNG with its acceleration.
 
     acceleration: `Anderson(window=10)`, which needs no estimate; `Chebyshev(rho=..., gamma=..., start=...)`;
-    `SOR(omega=...)`; a name such as "chebyshev" for one as it is; None for none, which is the paper's method.
+    `SOR(omega=...)`; those of the paper, `PaperChebyshev()` and `PaperSOR()`; a name such as "chebyshev" for
+    one as it is; None for none, which is the paper's method.
     links: after the vertices, also move those tied by a weak constraint as one, so that stiff constraints
     converge at the pace of the bodies they tie; False is the paper's method.
+    blocks: what stands for ∂²E/∂xᵢ² in a visit, its positive definite "bound" [PBNG eq. 33], or "exact", the
+    block itself, which is vertex block descent (VBD) and may go uphill in compressed, nearly incompressible
+    bodies.
     iterations: sweeps per step when a call sets no other limit.
     """
 
@@ -102,13 +107,17 @@ class PBNG(Solver):
     batches: ClassVar[bool] = True
     parts: ClassVar[dict[str, dict[str, Any]]] = {"acceleration": ACCELERATIONS}
 
-    acceleration: Acceleration | Literal["none", "sor", "chebyshev", "anderson"] | None = ANDERSON
+    acceleration: (
+        Acceleration | Literal["none", "sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"] | None
+    ) = ANDERSON
     links: bool = True
+    blocks: Literal["bound", "exact"] = "bound"
     iterations: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "acceleration", acceleration_of(self.acceleration))
         flag("links", self.links)
+        one_of("blocks", self.blocks, ("bound", "exact"))
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> PBNGRun:
@@ -193,14 +202,15 @@ class PBNGRun(Run):
         """Of obstacles, anew, which may move u."""
         p, self._since = self.problem, 0
         p.contacts.detect()
-        p.confine()
+        p.room.put_back()
         for records in self.acceleration.follows:
             p.device.assign(records, p.u)
 
     def _sweep(self, count: int) -> None:
         p = self.problem
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
-        visit = Visit(p.layout.terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
+        terms = p.layout.terms if self.options.blocks == "bound" else exact_blocks(p.layout.terms)
+        visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
         bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
         sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)

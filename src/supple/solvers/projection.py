@@ -91,6 +91,12 @@ def _put_back(projection, row, u):
         act(projection.put, row, projection.vertices[j])
 
 
+def remarks(projections: tuple, sweeps: int) -> list[str]:
+    """What reports say of projections after so many sweeps of a step; each sentence once."""
+    found = [remark for q in projections if hasattr(q, "remark") and (remark := q.remark(sweeps))]
+    return list(dict.fromkeys(found))
+
+
 Maker = Callable[[Any, Any, Places], list]
 """(method, term, places) -> its projections of that term."""
 

@@ -82,7 +82,7 @@ def _blend(x, W, gradient, C, k, projection, row, slot):
     (multipliers, totals), (of_copies,) = projection.memory, projection.options
     zeta = _of_copy(of_copies, row)
     lam = load(multipliers, row, slot)
-    step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient))
+    step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient), 1.0)
     so_far = load_corners(x, totals, row, slot)
     along = zeta * step + (1.0 - zeta) * (lam + step)
     moves = shifted(times(zeta - 1.0, so_far), along, W, gradient)

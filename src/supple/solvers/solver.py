@@ -123,6 +123,16 @@ class Run(ABC):
         """Know that the imbalance has been reached, but not yet the distance to the equilibrium, for which
         this imbalance may do."""
 
+    def on_its_way(self, copy: int) -> bool:
+        """Whether a copy still goes somewhere though neither its forces nor its energy fall: a motion that
+        has not come to rest."""
+        return False
+
+    def residuals(self) -> tuple[float, float] | None:
+        """(|g| [N], |h|), the primary and the secondary residual of methods that have multipliers beside the
+        positions [PXPBD eq. 11, 12]; None of others."""
+        return None
+
     def leave_saddle(self) -> bool:
         """Know that the forces balance here, but that in some direction the energy falls; True where the
         method will go there."""

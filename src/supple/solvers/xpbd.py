@@ -3,17 +3,22 @@
 ψ is written as Σ k/2 C², and each constraint keeps a multiplier λ, the force it exerts along its gradient;
 at rest λ = -V k C. One visit solves C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇C Δλ and ∇C frozen, which leaves
 out that the gradients of all other constraints turn as well: the reason why XPBD's residual stagnates.
+
+Where C does not vanish at rest, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only as long
+as both gradients are what they were), the frozen gradients cost a part of the whole elastic force: iterated
+to its end such a step is wrong by as much at any load, however small. Few sweeps in short steps hide it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
-from supple.checks import one_of
-from supple.kernels import load, physics, store
+from supple.checks import flag, one_of
+from supple.kernels import load, physics, select, store
 from supple.materials import constraint_pair, psi, shear_modulus, stress
 from supple.solvers.corners import (
     corners_of,
@@ -30,43 +35,81 @@ from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 
+LEAST = 1e-3
+"""Part of the mobility that a hard constraint is given at least."""
 
-class PairProjection(Projection):
-    """memory: λ of the two constraints of each element."""
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+FEW = 3
+"""Sweeps per step beyond which a pair that does not vanish at rest is remarked on."""
+
+
+class Pair(Projection):
+    """Two constraints of each element."""
+
+    __slots__ = ()
+
+    def remark(self, sweeps: int) -> str:
+        kind: Any = type(self.places.rows.material)
+        if sweeps <= FEW or vanishes_at_rest(kind):
+            return ""
+        return (
+            f"the constraints of {kind.__name__} do not vanish at rest: iterated to their end, here with "
+            f"{sweeps} sweeps, steps are wrong by more than small loads move anything; shorter steps of few "
+            "sweeps, pbng and fpxpbd are not"
+        )
+
+
+class PairProjection(Pair):
+    """memory: λ of the two constraints of each element. options: 1, or 0 for constraints without
+    compliance."""
 
     __slots__ = ()
 
 
 class RootProjection(Projection):
-    """memory: λ of C = √(2 ψ)."""
+    """memory: λ of C = √(2 ψ). options: as above."""
 
     __slots__ = ()
 
 
-class BlockProjection(Projection):
+class BlockProjection(Pair):
     """memory: λ of the two constraints of each element, solved together."""
 
     __slots__ = ()
 
 
 class CompliantProjection(Projection):
-    """memory: λ of an element that is one constraint."""
+    """memory: λ of an element that is one constraint. options: as above."""
 
     __slots__ = ()
 
 
-@physics
-def multiplier_step(C, k, lam, square):
-    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [PBNG eq. 26, with λ in units of force and k the stiffness]."""
-    return -(k * C + lam) / (k * square + 1.0)
+@cache
+def vanishes_at_rest(kind: Any) -> bool:
+    """Whether both constraints of a kind of material are 0 where it is not deformed."""
+    C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
+    return abs(C) < 1e-3 and abs(C2) < 1e-3
 
 
 @physics
-def _solve_constraint(x, W, gradient, C, k, projection, row, slot):
-    """The corners after one XPBD update of a constraint."""
-    (multipliers,) = projection.memory
+def multiplier_step(C, k, lam, square, compliant):
+    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [PBNG eq. 26, with λ in units of force and k the stiffness]; without
+    compliance, as k → ∞, -C/Σ W|∇C|², which is PBD's [PBNG section 6.1]."""
+    bottom = k * square + compliant
+    moves = bottom > 0.0
+    return -(k * C + compliant * lam) / select(moves, bottom, 0.0 * bottom + 1.0)
+
+
+@physics
+def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
+    """The corners after one XPBD update of a constraint. reach: Σ W|∇C|² as it is away from rest; at rest,
+    where gradients vanish and C, which is lifted there, does not, a part of it keeps hard ones from
+    overshooting."""
+    (multipliers,), (compliant,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
-    step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient))
+    square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * LEAST * reach
+    step = multiplier_step(C, k, lam, square, compliant)
     store(multipliers, row, slot, lam + step)
     return shifted(x, step, W, gradient)
 
@@ -85,20 +128,23 @@ def _project_pair(projection, row, u):
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0)
+    reach = weighted_square(W, g, g)
+    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0, reach)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1)
+    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1, reach)
     put_corners(places, row, u, x)
 
 
 @project.of(RootProjection)
 def _project_root(projection, row, u):
-    """The square root of the energy [PXPBD section 5.3]: possible for any material, but not stable."""
+    """The square root of the energy, for any material. PXPBD section 5.3 finds it unstable; here, where ψ is
+    lifted by 1e-12 μ, it jitters."""
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
     gradient = gradients(places, row, D, g)
-    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0))
+    reach = shear_modulus(material) * weighted_square(W, g, g)
+    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
 
 
 @project.of(BlockProjection)
@@ -127,7 +173,7 @@ def _project_compliant(projection, row, u):
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
-    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0))
+    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0, 0.0 * C))
 
 
 def has_pair(material: Any) -> bool:
@@ -138,16 +184,20 @@ def has_pair(material: Any) -> bool:
 @dataclass(frozen=True)
 class XPBD(ElementOptions):
     """XPBD. constraints: "pair", two per element [BNH eq. 8-9 for neo-Hookean, PXPBD eq. 5 for corotated];
-    "root", the square root of the energy, for any material; "auto", the pair where the material has one."""
+    "root", the square root of the energy, for any material; "auto", the pair where the material has one.
+    compliant: False makes every constraint of an element hard, as stiff as sweeps allow, whatever the
+    material's stiffness: PBD as XPBD's limit [PBNG section 6.1], a baseline; attachments keep theirs."""
 
     name: ClassVar[str] = "xpbd"
     remembers: ClassVar[int] = 2
 
     constraints: Literal["auto", "pair", "root"] = "auto"
+    compliant: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_constraints(self.constraints)
+        flag("compliant", self.compliant)
 
 
 @dataclass(frozen=True)
@@ -162,8 +212,14 @@ class BlockXPBD(ElementOptions):
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if use_root(method.name, method.constraints, term.material):
         require(method.name, term.material, shear_modulus)
-        return [RootProjection(places, new_memory(places, 1))]
-    return [PairProjection(places, new_memory(places, 2))]
+        return [RootProjection(places, new_memory(places, 1), (float(method.compliant),))]
+    kind: Any = type(term.material)
+    if not method.compliant and not vanishes_at_rest(kind):
+        raise ValueError(
+            f"xpbd with compliant=False makes constraints vanish, and those of {kind.__name__} "
+            "do not at rest: it would collapse; Corotated's do, or any material's with constraints='root'"
+        )
+    return [PairProjection(places, new_memory(places, 2), (float(method.compliant),))]
 
 
 @projects(BlockXPBD, ElasticRows)
@@ -175,7 +231,8 @@ def _coupled(method: BlockXPBD, term: Term, places: Places) -> list:
 @projects(XPBD, ConstraintRows)
 @projects(BlockXPBD, ConstraintRows)
 def _single(method: ElementOptions, term: Term, places: Places) -> list:
-    return [CompliantProjection(places, new_memory(places, 1))]
+    compliant = float(getattr(method, "compliant", True))
+    return [CompliantProjection(places, new_memory(places, 1), (compliant,))]
 
 
 def require_pair(method: str, material: Any) -> None:

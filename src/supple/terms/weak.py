@@ -72,9 +72,11 @@ class WeakConstraints:
         return Relations(self.weights, np.maximum(least, 0))
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
-        """The vertex that is held, and the point that it is held by."""
-        held, others = positions[self.vertices[:, 0]], positions[self.vertices[:, 1:]]
-        holding = -np.einsum("ek,eki->ei", self.weights[:, 1:], others)
+        """The point that is held, a vertex or one between vertices, and the point that it is held by."""
+        held, holding = (
+            np.einsum("ek,eki->ei", np.maximum(sign * self.weights, 0), positions[self.vertices])
+            for sign in (1, -1)
+        )
         return np.stack([held, np.where(self.translatable[:, None], holding, self.target)], axis=1)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:

@@ -12,10 +12,12 @@ from supple.checks import closest, one_of, shown
 from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, Unaccelerated, accelerate
 from supple.solvers.acceleration.anderson import Anderson
-from supple.solvers.acceleration.chebyshev import Chebyshev
-from supple.solvers.acceleration.sor import SOR
+from supple.solvers.acceleration.chebyshev import Chebyshev, PaperChebyshev
+from supple.solvers.acceleration.sor import SOR, PaperSOR
 
-ACCELERATIONS: dict[str, type[Acceleration]] = {kind.kind: kind for kind in (SOR, Chebyshev, Anderson)}
+ACCELERATIONS: dict[str, type[Acceleration]] = {
+    kind.kind: kind for kind in (SOR, Chebyshev, Anderson, PaperSOR, PaperChebyshev)
+}
 """Every acceleration by the name it has in scene files and on the command line; "none" is none of them."""
 
 
@@ -55,6 +57,8 @@ __all__ = [
     "AccelerationRun",
     "Anderson",
     "Chebyshev",
+    "PaperChebyshev",
+    "PaperSOR",
     "accelerate",
     "acceleration_of",
     "begin_acceleration",

@@ -85,10 +85,24 @@ class Chebyshev(Acceleration):
         return 3 * RECORD * (vertices + 1) * number + 8 * AHEAD
 
 
+@dataclass(frozen=True)
+class PaperChebyshev(Chebyshev):
+    """Chebyshev with the settings of the paper, ρ = 0.95 and γ = 1.7 from the first sweep on
+    [PBNG section 7.3]."""
+
+    kind: ClassVar[str] = "paper_chebyshev"
+
+    rho: float = 0.95
+    gamma: float = 1.7
+    start: int = 0
+
+
 class ChebyshevRun(AccelerationRun):
     """The weights ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ) from sweep `start` on, and a safeguard:
     when the residual rises, the weights start over with an estimate ρ further from 1; once ρ is 0, which is
     no acceleration, it may rise as it does without one. Every copy of the state has its own."""
+
+    called = "Chebyshev"
 
     def __init__(self, options: Chebyshev, problem: Problem) -> None:
         self.problem, self.start = problem, options.start
@@ -107,7 +121,7 @@ class ChebyshevRun(AccelerationRun):
         if not self.restarts[copy]:
             return []
         times = counted(int(self.restarts[copy]), "time")
-        return [f"Chebyshev acceleration started over {times} because the residual rose"]
+        return [f"{self.called} acceleration started over {times} because the residual rose"]
 
     def ahead(self, iterations: int) -> ChebyshevMemory:
         if self._used + iterations > self._weights.shape[1]:
@@ -144,9 +158,12 @@ class ChebyshevRun(AccelerationRun):
             self.problem.device.assign(array, self._best, copy)
         self._sweep[copy] = 0
         self._used = self._weights.shape[1]  # they are others from now on
+        self._calm(copy)
+        self.restarts[copy] += 1
+        return True
+
+    def _calm(self, copy: int) -> None:
         self.rho[copy] = max(0.0, 1 - 4 * (1 - self.rho[copy]))
         if self.gamma[copy] > 1:
             self.gamma[copy] = 0.5 * (self.gamma[copy] + 1.0)
         self.problem.device.push(self.gamma)
-        self.restarts[copy] += 1
-        return True

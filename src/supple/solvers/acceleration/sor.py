@@ -1,4 +1,4 @@
-"""Successive over-relaxation of a sweep [PBNG section 7.3]."""
+"""Successive over-relaxation: within a sweep, and from sweep to sweep [PBNG section 7.3]."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import ClassVar
 from supple.checks import one_number
 from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, Unaccelerated
+from supple.solvers.acceleration.chebyshev import Chebyshev, ChebyshevRun
 
 
 @dataclass(frozen=True)
 class SOR(Acceleration):
-    """Every vertex goes omega times its step, above 1 further than it would by itself; 1.7 as in the
-    paper."""
+    """Every vertex goes omega times its step within the sweep, above 1 further than it would by itself: the
+    textbook's over-relaxation of Gauss-Seidel."""
 
     kind: ClassVar[str] = "sor"
 
@@ -28,3 +29,39 @@ class SOR(Acceleration):
 
     def begin(self, problem: Problem) -> Unaccelerated:
         return Unaccelerated()
+
+
+@dataclass(frozen=True)
+class PaperSOR(Acceleration):
+    """What the paper calls SOR: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹, from the sweep before the
+    last one [PBNG section 7.3]. That is Chebyshev's with a constant ω and γ = 1."""
+
+    kind: ClassVar[str] = "paper_sor"
+
+    omega: float = 1.7
+
+    def __post_init__(self) -> None:
+        one_number("omega", self.omega, above=0, below=2)
+
+    def begin(self, problem: Problem) -> TwoStepRun:
+        return TwoStepRun(self, problem)
+
+    def memory(self, vertices: int, number: int) -> int:
+        return Chebyshev().memory(vertices, number)
+
+
+class TwoStepRun(ChebyshevRun):
+    """Chebyshev's run whose weights are ω from the second sweep on; where the residual rises much they start
+    over half as far from 1."""
+
+    called = "SOR"
+
+    def __init__(self, options: PaperSOR, problem: Problem) -> None:
+        super().__init__(Chebyshev(rho=0.0, gamma=1.0, start=0), problem)
+        self.rho[:] = options.omega
+
+    def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
+        return [1.0 if k == 0 else rho for k in range(sweep, sweep + count)]
+
+    def _calm(self, copy: int) -> None:
+        self.rho[copy] = 0.5 * (self.rho[copy] + 1.0)

@@ -1,0 +1,99 @@
+"""supple papers: every figure and table of the papers, and what supple measures of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supple.cli.speech import INTERRUPTED, Json, answer, errors, note, refusing, say, stdout
+
+if TYPE_CHECKING:
+    from supple.papers.registry import Row
+
+
+def papers(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Figures, tables or papers, such as pbng-fig7 or bnh; lists all unless given."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Measure everything that can be.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="At the paper's sizes, which may take hours.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what is known from before.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Write the page of all that was measured.")] = False,
+    output: Annotated[Path, typer.Option(help="The folder of records and of the page.")] = Path(
+        "results/papers"
+    ),
+    json: Json = False,
+) -> None:
+    """List the figures and tables of the five papers, or measure some of them.
+
+    What was interrupted goes on where it was. Exit codes: 0 done; 2 bad input; 130 interrupted.
+    """
+    with refusing(json):
+        from supple.papers.page import write_page
+        from supple.papers.registry import find_rows, rows
+
+        chosen = list(rows().values()) if every else find_rows(names or [])
+        if not chosen and not page:
+            _list(output, json)
+            return
+        measured = _measure(chosen, output, full, again)
+        where = write_page(output)
+        if json:
+            answer({"rows": measured, "page": str(where)})
+            return
+        for key, verdict in measured.items():
+            say(f"{key}: {verdict}")
+        say(where)
+
+
+def _measure(chosen: list[Row], output: Path, full: bool, again: bool) -> dict[str, str]:
+    """The verdicts of rows by key; those that are not shown say why."""
+    from supple.papers.record import Record, run_row
+
+    verdicts = {}
+    for row in chosen:
+        if row.state != "shown":
+            verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
+            continue
+        record = Record(output, row.key, full, note)
+        if again:
+            record.path.unlink(missing_ok=True)
+            record = Record(output, row.key, full, note)
+        try:
+            verdicts[row.key] = run_row(record)
+        except KeyboardInterrupt:
+            errors.print(f"Interrupted; `supple papers {row.key}` goes on where this ended.")
+            raise typer.Exit(INTERRUPTED) from None
+    return verdicts
+
+
+def _list(output: Path, json: bool) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from supple.papers.page import standing
+    from supple.papers.record import read_record
+    from supple.papers.registry import rows, titles
+
+    found = {key: standing(row, read_record(output / f"{key}.json")) for key, row in rows().items()}
+    if json:
+        answer({"rows": [_entry(row, found[key]) for key, row in rows().items()]})
+        return
+    console = stdout()
+    for paper, title in titles().items():
+        table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None)
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for key, row in rows().items():
+            if row.paper == paper:
+                table.add_row(key, found[key], escape(row.claim))
+        console.print(table)
+        console.print()
+
+
+def _entry(row: Row, state: str) -> dict[str, Any]:
+    return {"key": row.key, "state": state, "claim": row.claim, "shows": row.shows, "needs": row.needs}

@@ -1,0 +1,145 @@
+"""Scenes and measures that experiments share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from supple import public as supple
+from supple.model import Model
+from supple.papers.record import Record
+from supple.problem import Problem
+from supple.solvers import Solver
+from supple.solving import solve
+from supple.stop import Stop
+
+SOFT = supple.Corotated(young=1e5, poisson=0.3)
+"""The block of PBNG section 11.1."""
+
+PLAIN = supple.PBNG(acceleration=None, links=False)
+"""PBNG as the paper has it, without acceleration."""
+
+
+def cells_of(record: Record, small: int = 11, paper: int = 31) -> int:
+    """Cells along the edge of a block, 32,768 vertices in the paper."""
+    return paper if record.full else small
+
+
+def face(body: supple.Body, axis: int, value: float) -> supple.VertexSet:
+    """The vertices of a body with this coordinate at rest."""
+    return body.where(np.flatnonzero(np.abs(body.points[:, axis] - value) < 1e-9))
+
+
+def clamped(
+    mesh: supple.TetMesh, material: Any, density: float, dt: float, **scene_options: Any
+) -> supple.Scene:
+    """A body held at its least x."""
+    scene = supple.Scene(quasistatic=False, dt=dt, **scene_options)
+    body = scene.add_solid(mesh, material, density=density)
+    low = mesh.points[:, 0].min()
+    scene.pin(body.where(lambda X: X[:, 0] <= low + 1e-9))
+    return scene
+
+
+def twisted(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3) -> supple.Scene:
+    """A unit block whose end is turned and pulled, as in PBNG section 11.1."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(cells), material, density=10)
+    scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=angle)
+    scene.pin(body.where(lambda X: X[:, 0] >= 1 - 1e-9), motion=turn + supple.Translate((stretch, 0, 0)))
+    return scene
+
+
+def cube_of_six(cells: int) -> supple.TetMesh:
+    """The unit cube with six tetrahedra in each cell, as GPBD's: 20,250 of 15³ and 48,000 of 20³."""
+    line = np.arange(cells + 1)
+    points = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
+    strides = np.array([(cells + 1) ** 2, cells + 1, 1])
+    paths = [np.cumsum([0, *way]) for way in permutations(strides)]
+    first = points[(points < cells).all(axis=1)] @ strides
+    return supple.TetMesh(points / cells, (first[:, None, None] + paths).reshape(-1, 4), repair=True)
+
+
+def placed(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Problem:
+    """One backward Euler step from positions x with velocities v."""
+    problem = Problem(model, "float64")
+    place(problem, dt, x, v, 0.0)
+    return problem
+
+
+def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float) -> None:
+    problem.positions = x
+    problem.states.set_velocities(v)
+    problem.loads.set_time_step(dt)
+    problem.begin_step(time, dt)
+
+
+def march(
+    scene: supple.Scene, problem: Problem, solver: Solver, x: np.ndarray, steps: int, sweeps: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions and velocities after each step from x at rest; `simulate` without its reports."""
+    v = np.zeros_like(x)
+    for k in range(1, steps + 1):
+        place(problem, scene.dt, x, v, k * scene.dt)
+        solver.begin(problem).advance(sweeps)
+        v = (problem.positions - x) / scene.dt
+        x = problem.positions
+        yield x, v
+
+
+def at_rest(scene: supple.Scene, precision: str = "float64") -> Problem:
+    """A scene's equilibrium to be found, with every motion at its end."""
+    problem = Problem(supple.build_model(scene), precision)
+    problem.begin_step(np.inf)
+    return problem
+
+
+def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
+    """What is left of the residual after so many iterations, and how long one took [ms]."""
+    report = solve(problem, solver, Stop(max_iterations=max(counts)), history=True)
+    history = report.history
+    assert history is not None
+    left = {str(k): history.residual[min(k, len(history.residual) - 1)] / history.residual[0] for k in counts}
+    return left | {"ms": 1e3 * report.seconds / max(report.iterations, 1)}
+
+
+def jacobians(model: Model, x: np.ndarray) -> np.ndarray:
+    """(elements,): det F."""
+    now, rest = x[model.tets], model.rest[model.tets]
+    return np.linalg.det(now[:, 1:] - now[:, :1]) / np.linalg.det(rest[:, 1:] - rest[:, :1])
+
+
+def volume(model: Model, x: np.ndarray) -> float:
+    corners = x[model.tets]
+    return float(np.linalg.det(corners[:, 1:] - corners[:, :1]).sum() / 6)
+
+
+def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
+    """Energy stored in the elements [J] as a function of positions."""
+    problem = Problem(model, "float64")
+
+    def energy(x: np.ndarray) -> float:
+        problem.positions = x
+        return float(problem.measures.stored_energies().sum())
+
+    return energy
+
+
+def ms_per_sweep(problem: Problem, solver: Solver, sweeps: int = 20) -> float:
+    """Milliseconds of a sweep, the best of three tries after one that is not counted."""
+    from time import perf_counter
+
+    run = solver.begin(problem)
+    run.advance(2)
+    problem.device.wait()
+    best = np.inf
+    for _ in range(3):
+        began = perf_counter()
+        run.advance(sweeps)
+        problem.device.wait()
+        best = min(best, (perf_counter() - began) / sweeps)
+    return 1e3 * best

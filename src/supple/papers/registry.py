@@ -1,0 +1,96 @@
+"""Every figure and table of the papers, and the experiments that show them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from supple.checks import closest
+
+if TYPE_CHECKING:
+    from supple.papers.record import Record
+
+State = Literal["shown", "illustration", "impossible", "not yet"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure or table. key: such as pbng-fig7; claim: what the paper says; shows: what is measured here;
+    needs: what it would take where nothing is."""
+
+    key: str
+    paper: str
+    label: str
+    claim: str
+    state: State
+    shows: str = ""
+    needs: str = ""
+
+
+Experiment = Callable[["Record"], str]
+"""Measures into a record, and returns the verdict in a sentence."""
+
+_experiments: dict[str, Experiment] = {}
+
+
+def shows(key: str) -> Callable[[Experiment], Experiment]:
+    """Registers the experiment of a row."""
+
+    def register(measure: Experiment) -> Experiment:
+        _experiments[key] = measure
+        return measure
+
+    return register
+
+
+@cache
+def _papers() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
+
+
+def titles() -> dict[str, str]:
+    """The papers by their short names."""
+    return {name: entry["title"] for name, entry in _papers().items()}
+
+
+@cache
+def rows() -> dict[str, Row]:
+    """All figures and tables by key, in the order of the papers."""
+    found = {}
+    for paper, entries in _papers().items():
+        for name, entry in entries.items():
+            if name != "title":
+                key = f"{paper}-{name}"
+                found[key] = Row(key, paper, _label(name), state=entry.get("state", "shown"), **_texts(entry))
+    return found
+
+
+def _texts(entry: dict[str, str]) -> dict[str, str]:
+    return {name: entry[name] for name in ("claim", "shows", "needs") if name in entry}
+
+
+def _label(name: str) -> str:
+    """Fig. 7 of fig7, Table 2 of table2."""
+    return name.replace("fig", "Fig. ").replace("table", "Table ")
+
+
+def experiment(key: str) -> Experiment:
+    """What measures a row that is shown."""
+    import_module(f"supple.papers.{rows()[key].paper}")
+    return _experiments[key]
+
+
+def find_rows(names: Iterable[str]) -> list[Row]:
+    """The rows of keys and of papers: "pbng-fig7", "bnh"; each once, in the order of the papers."""
+    wanted = set()
+    for name in names:
+        chosen = [key for key, row in rows().items() if name in (key, row.paper)]
+        if not chosen:
+            raise ValueError(f"there is no figure or table {name!r}; {closest(name, [*rows(), *titles()])}")
+        wanted.update(chosen)
+    return [row for key, row in rows().items() if key in wanted]

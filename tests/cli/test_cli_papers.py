@@ -1,0 +1,41 @@
+"""supple papers."""
+
+from pathlib import Path
+
+from cli_scenes import supple, supple_json
+
+from supple.papers.registry import rows
+
+
+def test_all_figures_and_tables_are_listed():
+    listed = supple_json("papers")["rows"]
+    assert [row["key"] for row in listed] == list(rows())
+    assert {row["state"] for row in listed} == {"not measured", "not yet", "impossible", "illustration"}
+    shown = supple("papers")
+    assert shown.exit_code == 0
+    assert "pbng-fig7" in shown.stdout
+    assert "gpbd-table5" in shown.stdout
+
+
+def test_one_is_measured_and_the_page_written():
+    found = supple_json("papers", "pbcm-fig2", "pbng-fig4", "--output", "out")
+    assert found["rows"]["pbcm-fig2"].startswith("agrees")
+    assert found["rows"]["pbng-fig4"] == "illustration"
+    assert found["rows"]["pbcm-fig2"] in Path(found["page"]).read_text(encoding="utf-8")
+    written = Path("out/pbcm-fig2.json").read_text(encoding="utf-8")
+    supple_json("papers", "pbcm-fig2", "--output", "out")
+    assert Path("out/pbcm-fig2.json").read_text(encoding="utf-8") == written
+    states = {row["key"]: row["state"] for row in supple_json("papers", "--output", "out")["rows"]}
+    assert states["pbcm-fig2"] == "agrees"
+
+
+def test_what_cannot_be_shown_says_why():
+    found = supple_json("papers", "pbng-fig15", "pbng-fig19")["rows"]
+    assert "not public" in found["pbng-fig15"]
+    assert found["pbng-fig19"].startswith("not yet: it needs")
+
+
+def test_a_name_that_is_none_is_refused():
+    result = supple("papers", "pbng-fig77")
+    assert result.exit_code == 2
+    assert "there is no figure or table 'pbng-fig77'" in result.stderr

@@ -1,0 +1,123 @@
+"""The registry of all figures and tables, records that go on where they were interrupted, and the page."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import supple
+from supple.papers.page import WORDS, standing, write_page
+from supple.papers.record import Record, brief, plain, run_row
+from supple.papers.registry import experiment, find_rows, rows, shows, titles
+
+FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
+"""How many figures and tables each paper has."""
+
+
+@pytest.mark.parametrize("paper", FIGURES)
+def test_no_figure_and_no_table_is_left_out(paper):
+    figures, tables = FIGURES[paper]
+    expected = {f"{paper}-fig{k + 1}" for k in range(figures)} | {
+        f"{paper}-table{k + 1}" for k in range(tables)
+    }
+    assert {key for key, row in rows().items() if row.paper == paper} == expected
+
+
+def test_every_row_says_what_the_paper_says_and_what_is_done_about_it():
+    for row in rows().values():
+        assert row.claim.endswith(".")
+        assert row.state in ("shown", "illustration", "impossible", "not yet")
+        assert bool(row.shows) == (row.state == "shown")
+        assert bool(row.needs) == (row.state in ("impossible", "not yet"))
+
+
+@pytest.mark.parametrize("key", [key for key, row in rows().items() if row.state == "shown"])
+def test_every_row_that_is_shown_has_an_experiment(key):
+    assert callable(experiment(key))
+
+
+def test_rows_are_found_by_key_and_by_paper():
+    assert [row.key for row in find_rows(["pbng-table2", "pbng-fig7"])] == ["pbng-fig7", "pbng-table2"]
+    assert {row.paper for row in find_rows(["bnh"])} == {"bnh"}
+    with pytest.raises(ValueError, match="no figure or table 'pbng-fig99'; did you mean"):
+        find_rows(["pbng-fig99"])
+
+
+def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
+    measured = []
+
+    def part(name):
+        measured.append(name)
+        if name == "second" and measured.count("second") == 1:
+            raise KeyboardInterrupt
+        return {"value": 1 / 3, "lost": float("nan")}
+
+    def go():
+        record = Record(tmp_path, "pbng-fig3")
+        return [record.part(name, lambda name=name: part(name)) for name in ("first", "second")]
+
+    with pytest.raises(KeyboardInterrupt):
+        go()
+    assert go() == [{"value": 0.3333, "lost": None}] * 2
+    assert measured == ["first", "second", "second"]
+
+
+def test_other_sizes_and_unreadable_records_begin_anew(tmp_path):
+    Record(tmp_path, "pbng-fig3").part("a", lambda: 1)
+    assert Record(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
+    assert Record(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
+    (tmp_path / "pbng-fig3.json").write_text("{")
+    assert Record(tmp_path, "pbng-fig3").part("a", lambda: 3) == 3
+
+
+def test_the_page_has_every_row_and_counts_them(tmp_path):
+    record = Record(tmp_path, "pbng-fig3")
+    record.part("pbng", lambda: {"200": 1e-9})
+    record.close("agrees: as far as two numbers can.", 0.0)
+    text = write_page(tmp_path).read_text(encoding="utf-8")
+    for row in rows().values():
+        assert f"### {row.paper.upper()} {row.label}\n" in text
+        assert row.claim in text
+    assert "**Verdict:** agrees: as far as two numbers can." in text
+    assert "| pbng | 200 1e-09 |" in text
+    (counts,) = (line for line in text.splitlines() if line.startswith("|PBNG|"))
+    assert sum(map(int, counts.split("|")[2:-1])) == 24
+    assert counts.split("|")[2] == "1"
+
+
+def test_the_shipped_page_is_what_the_shipped_records_say():
+    folder = Path(supple.__file__).parents[2] / "docs" / "papers"
+    if not folder.is_dir():
+        pytest.skip("no sources here")
+    said = (folder / "README.md").read_text(encoding="utf-8")
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        assert path.stem in rows()
+        assert standing(rows()[path.stem], record) in WORDS
+        assert record["verdict"] in said
+
+
+def test_numbers_are_brief():
+    assert brief({"a": 0.123456, "b": [1, 2], "c": list(range(9)), "d": None}) == (
+        "a 0.123, b 1 2, c 9 values, d not finite"
+    )
+    assert plain({1: (True, "x", float("inf"))}) == {"1": [True, "x", None]}
+
+
+def test_an_experiment_measures_and_is_not_measured_again(tmp_path):
+    """The cheapest of them, end to end."""
+    record = Record(tmp_path, "pbcm-fig2")
+    verdict = run_row(record)
+    assert verdict.startswith("agrees")
+    again = Record(tmp_path, "pbcm-fig2")
+    assert again.done
+    assert run_row(again) == verdict
+
+
+def test_papers_and_modules_belong_together():
+    folder = Path(supple.__file__).parent / "papers"
+    written = tomllib.loads((folder / "papers.toml").read_text(encoding="utf-8"))
+    assert list(written) == list(titles())
+    assert all((folder / f"{paper}.py").is_file() for paper in titles())
+    assert callable(shows("pbng-fig3"))

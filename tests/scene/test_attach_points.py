@@ -1,0 +1,89 @@
+"""Attachments between points that are no vertices of either body."""
+
+import numpy as np
+import pytest
+from problems import face, material
+
+import supple
+from supple.scene.errors import SceneError
+
+POINTS = np.array([[0.3, 1.0, 0.4], [0.71, 1.0, 0.23], [0.6, 1.0, 0.8], [0.2, 1.0, 0.7]])
+
+
+def blocks(gap=0.0):
+    """Two blocks whose meshes do not match, one over the other."""
+    scene = supple.Scene(gravity=(0, -1, 0))
+    upper = scene.add_solid(supple.block(3, origin=(0, 1 + gap, 0)), material("corotated"), density=10)
+    lower = scene.add_solid(supple.block(2), material("corotated"), density=10)
+    scene.pin(upper.where(face(1, 2 + gap)))
+    return scene, upper, lower
+
+
+def ends(result):
+    (term,) = (t for t in result.model.terms if t.ties)
+    return term.ends(result.positions)
+
+
+@pytest.mark.parametrize("solver", ["pbng", "newton", "xpbd"])
+def test_points_of_two_bodies_meet(solver):
+    scene, upper, lower = blocks(gap=0.05)
+    scene.attach(lower, upper, stiffness=1e6, at=POINTS)
+    weights = scene.attachments[0].weights
+    assert weights.shape[1] >= 6
+    np.testing.assert_allclose(weights.sum(axis=1), 0, atol=1e-12)
+    assert np.all((weights > 0).sum(axis=1) >= 2)
+    assert np.all((weights < 0).sum(axis=1) >= 2)
+    found = supple.equilibrium(scene, solver, tolerance=1e-3, max_iterations=3000, distance=None)
+    held, holding = ends(found).swapaxes(0, 1)
+    np.testing.assert_allclose(held, holding, atol=1e-4)
+    assert abs(held[:, 1].mean() - 1.05) < 0.1
+
+
+def test_the_offset_is_kept_and_fixed_points_hold():
+    scene, upper, lower = blocks(gap=0.05)
+    scene.attach(lower, upper, stiffness=1e6, at=POINTS, keep_offset=True)
+    held, holding = ends(supple.equilibrium(scene, "newton", tolerance=1e-6)).swapaxes(0, 1)
+    np.testing.assert_allclose(holding - held, np.tile([0, 0.05, 0], (4, 1)), atol=1e-4)
+    alone = supple.Scene(gravity=(0, -1, 0))
+    body = alone.add_solid(supple.block(2), material("corotated"), density=10)
+    alone.attach(body, None, stiffness=1e7, at=POINTS)
+    held, place = ends(supple.equilibrium(alone, "newton", tolerance=1e-6)).swapaxes(0, 1)
+    np.testing.assert_allclose(place, POINTS, atol=1e-12)
+    np.testing.assert_allclose(held, POINTS, atol=1e-4)
+
+
+def test_what_means_nothing_is_refused():
+    scene, upper, lower = blocks()
+    with pytest.raises(SceneError, match="binds a body to another body or to fixed points"):
+        scene.attach(lower.where([0]), upper, stiffness=1, at=POINTS)
+    with pytest.raises(SceneError, match="with at= there are none to choose"):
+        scene.attach(lower, upper, stiffness=1, at=POINTS, within=0.1)
+    with pytest.raises(SceneError, match="must be points"):
+        scene.attach(lower, upper, stiffness=1, at=[[1, 2]])
+
+
+def test_scene_files_have_it(tmp_path):
+    path = tmp_path / "tied.toml"
+    path.write_text("""
+[[solid]]
+name = "upper"
+mesh = { block = { cells = 2, origin = [0, 1, 0] } }
+material = { corotated = { young = 1e3, poisson = 0.3 } }
+density = 10
+[[solid]]
+name = "lower"
+mesh = { block = { cells = 3 } }
+material = { corotated = { young = 1e3, poisson = 0.3 } }
+density = 10
+[[pin]]
+solid = "upper"
+where = { side = "y+" }
+[[attach]]
+solid = "lower"
+at = [[0.3, 1.0, 0.4], [0.71, 1.0, 0.23]]
+to = { solid = "upper" }
+stiffness = 1e4
+""")
+    (made,) = supple.load_scene(path).scene.attachments
+    assert len(made.target) == 2
+    np.testing.assert_allclose(made.weights.sum(axis=1), 0, atol=1e-12)

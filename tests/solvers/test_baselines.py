@@ -1,0 +1,251 @@
+"""What the papers compare with: hard constraints, distances, shape matching, vertex block descent, linear
+solvers that are slower than ours, exact Hessians as they are, fixed budgets; and what they measure."""
+
+import family
+import numpy as np
+import pytest
+from problems import affine, material, perturbed, twisted
+
+import supple
+from supple import BPXPBD, PBD, PBNG, XPBD, Newton
+from supple.problem import Problem
+from supple.solving import solve
+from supple.stop import Stop
+
+
+def bar(young=1e4, kind=supple.Corotated, **options):
+    return family.clamped(supple.bar((6, 2, 2), (2, 0.5, 0.5)), kind(young=young, poisson=0.3), **options)
+
+
+# Constraints
+
+
+def test_without_compliance_xpbd_forgets_the_stiffness():
+    """PBNG section 6.1: as α → 0 a visit is PBD's; whatever the modulus, the same positions."""
+    found = []
+    for young in (1e2, 1e6):
+        problem = family.placed(bar(young))
+        family.swept(problem, XPBD(compliant=False), 3)
+        found.append(problem.positions)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+    stiff = family.placed(bar(1e10))
+    family.swept(stiff, XPBD(), 3)
+    moved = np.abs(found[0] - stiff.model.rest).max()
+    np.testing.assert_allclose(stiff.positions, found[0], atol=0.02 * moved)
+
+
+def test_hard_constraints_that_do_not_vanish_at_rest_are_refused():
+    problem = family.placed(bar(kind=supple.NeoHookean))
+    with pytest.raises(ValueError, match="those of NeoHookean do not at rest: it would collapse"):
+        XPBD(compliant=False).begin(problem)
+
+
+@pytest.mark.parametrize("constraints", ["distance", "shape"])
+def test_geometric_constraints_restore_the_shape_and_keep_the_momentum(constraints):
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
+    scene.add_solid(supple.block(3), material("corotated"), density=10)
+    model = supple.build_model(scene)
+    start = 1.1 * model.rest @ np.array([[1, 0.2, 0], [0, 1, 0.1], [0, 0, 0.9]])
+    problem = family.placed(scene, start)
+    family.swept(problem, PBD(constraints=constraints), 60)
+    np.testing.assert_allclose(family.jacobians(model, problem.positions), 1, atol=0.02)
+    np.testing.assert_allclose(model.mass @ problem.positions, model.mass @ start, atol=1e-9)
+
+
+def test_one_edge_ends_at_its_length():
+    """The last edge that a visit corrects is as long as at rest [PBCM section 3.2]."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
+    scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
+    problem = family.placed(scene, points + np.random.default_rng(0).uniform(-0.3, 0.3, (4, 3)))
+    run = family.swept(problem, PBD(constraints="distance"), 1)
+    corners = run.projections[0].places
+    ids = [int(corners.own[0, 0, 0]), *corners.rows.others[0, :, 0].tolist()]
+    now, then = (np.linalg.norm(x[ids[3]] - x[ids[1]]) for x in (problem.positions, points))
+    assert now == pytest.approx(then, rel=1e-12)
+
+
+def test_geometric_constraints_are_for_tetrahedra():
+    scene = supple.Scene(quasistatic=False)
+    membrane = supple.PlaneStressStVK(young=1e4, poisson=0.3)
+    scene.add_cloth(supple.sheet(2, size=(1, 1)), membrane, density=0.1, thickness=1e-3)
+    with pytest.raises(ValueError, match="is for tetrahedra, not for"):
+        PBD(constraints="shape").begin(family.placed(scene))
+
+
+# Vertex block descent
+
+
+@pytest.mark.parametrize("name", ["corotated", "stable_neo_hookean", "log_neo_hookean"])
+def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
+    scene = supple.Scene(gravity=(0, -5, 0))
+    body = scene.add_solid(supple.block(2), material(name), density=10)
+    middle = np.linalg.norm(body.points - 0.5, axis=1) < 1e-9
+    scene.pin(body.where(np.flatnonzero(~middle)))
+    found = []
+    for solver in (
+        PBNG(acceleration=None, blocks="exact"),
+        Newton(linear_solver="direct", line_search=False),
+    ):
+        problem = perturbed(Problem(supple.build_model(scene), "float64"), 0.05)
+        solve(problem, solver, Stop(max_iterations=1))
+        found.append(problem.positions)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-10)
+
+
+def test_vertex_block_descent_converges():
+    scene = twisted(material("corotated"), cells=3)
+    found = [
+        supple.equilibrium(scene, solver, tolerance=1e-7, distance=None)
+        for solver in (PBNG(acceleration=None, blocks="exact"), Newton())
+    ]
+    assert found[0].report.ok
+    np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5)
+
+
+# Newton
+
+
+@pytest.mark.parametrize("name", ["gauss_seidel", "bicgstab", "qr"])
+def test_linear_solvers_of_the_papers_find_newtons_answer(name):
+    scene = twisted(material("corotated"), cells=2)
+    found = [
+        supple.equilibrium(scene, Newton(hessian="projected", linear_solver=solver), tolerance=1e-9)
+        for solver in (name, "direct")
+    ]
+    np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-7)
+
+
+def test_a_fixed_number_of_linear_iterations_is_done():
+    """One of conjugate gradients from 0 with the diagonal blocks is a step along D⁻¹ f; each further one goes
+    on from there."""
+    problem = Problem(supple.build_model(twisted(material("corotated"), cells=2)), "float64")
+    problem.begin_step(np.inf)
+    run = Newton(hessian="projected", linear_solver="cg", linear_iterations=1).begin(problem)
+    problem.balance()
+    b = run.assembly.restrict(problem.states.net)
+    H = run.assembly.hessian("projected").toarray()
+    D = np.zeros_like(H)
+    for i in range(0, len(H), 3):
+        D[i : i + 3, i : i + 3] = H[i : i + 3, i : i + 3]
+    z = np.linalg.solve(D, b)
+    expected = (b @ z) / (z @ H @ z) * z
+    step = run._direction("projected", 0.0)
+    np.testing.assert_allclose(run.assembly.restrict(step), expected, rtol=1e-9, atol=1e-12)
+    exact = Newton(hessian="projected", linear_solver="cg", linear_iterations=len(b)).begin(problem)
+    found = exact.assembly.restrict(exact._direction("projected", 0.0))
+    np.testing.assert_allclose(found, np.linalg.solve(H, b), rtol=1e-6, atol=1e-9)
+
+
+def test_iterations_of_a_solver_that_has_none_are_refused():
+    with pytest.raises(ValueError, match="linear_iterations is for linear_solver 'multilevel', 'cg'"):
+        Newton(linear_solver="direct", linear_iterations=5)
+
+
+def test_qr_of_a_large_system_is_refused():
+    scene = twisted(material("corotated"), cells=13)
+    with pytest.raises(ValueError, match="'direct' finds the same solution of larger systems"):
+        supple.equilibrium(scene, Newton(linear_solver="qr"), tolerance=1e-3)
+
+
+def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():
+    """In St. Venant-Kirchhoff's material compressed to 0.4 the energy is concave in every vertex: Newton's
+    step leads to its maximum; rescued, away from it."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(2), material("stvk"), density=10)
+    middle = np.linalg.norm(body.points - 0.5, axis=1) < 1e-9
+    scene.pin(body.where(np.flatnonzero(~middle)), motion=affine(0.4 * np.eye(3)))
+    changes, said = {}, {}
+    for rescue in (True, False):
+        problem = Problem(supple.build_model(scene), "float64")
+        problem.begin_step(np.inf)
+        problem.positions = np.where(middle[:, None], 0.2 + np.array([0.03, 0.02, 0.01]), problem.positions)
+        before = problem.energy()
+        solver = Newton(rescue=rescue, linear_solver="direct", line_search=rescue)
+        said[rescue] = " ".join(solve(problem, solver, Stop(max_iterations=1)).notes)
+        changes[rescue] = problem.energy() - before
+    assert changes[False] > 0 >= changes[True]
+    assert "gave 1 step along which the energy rises" in said[False]
+    assert "not positive definite 1 time" in said[True]
+
+
+def test_without_a_line_search_the_exact_hessian_is_unstable_and_its_positive_part_is_not():
+    """PBNG Fig. 11, far from the equilibrium."""
+    scene = twisted(material("corotated"), cells=4, angle=1.5, stretch=-0.5)
+    energies = {}
+    for hessian in ("exact", "projected"):
+        problem = Problem(supple.build_model(scene), "float64")
+        problem.begin_step(np.inf)
+        solver = Newton(hessian, rescue=False, linear_solver="direct", line_search=False)
+        energies[hessian] = solve(perturbed(problem, 0.2), solver, Stop(max_iterations=8)).energy
+    assert energies["exact"] > 100 * energies["projected"]
+
+
+# Residuals
+
+
+def numpy_residuals(run):
+    """|g| and |h| of PXPBD eq. 11, 12 for corotated tetrahedra [PXPBD eq. 5]."""
+    p, model = run.problem, run.problem.model
+    elastic, _ = family.terms(run)
+    term, x = model.terms[elastic], p.positions
+    lam = family.by_element(run, elastic, run.projections[0].memory[0])
+    F = family.deformation(model, x, elastic)
+    U, _, Vt = np.linalg.svd(F)
+    assert np.all(np.linalg.det(F) > 0)
+    R = U @ Vt
+    C1 = np.sqrt(((F - R) ** 2).sum(axis=(1, 2)) + 1e-12)
+    J = np.linalg.det(F)
+    D1, D2 = (F - R) / C1[:, None, None], J[:, None, None] * np.linalg.inv(F).transpose(0, 2, 1)
+    k = term.volume[:, None] * [2 * term.material.mu, term.material.lam]
+    h = np.column_stack([C1, J - 1]) + lam / k
+    D = lam[:, :1, None] * D1 + lam[:, 1:, None] * D2
+    forces = family.scattered(model, elastic, np.einsum("eij,evj->evi", D, term.gradients))
+    start = family.predicted(p, run)
+    g = p.loads.inertia[:, None] * (x - start) - forces
+    free = model.free & (np.bincount(model.terms[1 - elastic].vertices.ravel(), minlength=len(x)) == 0)
+    return np.linalg.norm(g[model.free]), np.linalg.norm(h), free
+
+
+@pytest.mark.parametrize("solver", [XPBD(), BPXPBD(zeta=0.9)], ids=lambda s: s.name)
+def test_primary_and_secondary_residuals_are_those_of_the_paper(solver):
+    problem = family.placed(bar())
+    run = family.swept(problem, solver, 3)
+    primary, secondary, _ = numpy_residuals(run)
+    found = run.residuals()
+    assert found[0] == pytest.approx(primary, rel=1e-6)
+    assert found[1] == pytest.approx(secondary, rel=1e-6)
+
+
+def test_xpbd_reduces_the_secondary_residual_only():
+    """PXPBD Fig. 3a; the blended form reduces both."""
+    histories = {}
+    for solver in (XPBD(), BPXPBD()):
+        report = solve(family.placed(bar()), solver, Stop(max_iterations=60), history=True)
+        histories[solver.name] = report.history
+        assert len(report.history.primary) == len(report.history.iterations) == 61
+    xpbd, blended = histories["xpbd"], histories["bpxpbd"]
+    assert xpbd.secondary[-1] < 1e-6 * xpbd.secondary[1]
+    assert xpbd.primary[-1] > 0.1 * max(xpbd.primary)
+    assert blended.primary[-1] < 1e-2 * xpbd.primary[-1]
+
+
+def test_methods_without_multipliers_have_no_such_residuals():
+    report = solve(family.placed(bar()), PBNG(), Stop(max_iterations=3), history=True)
+    assert report.history.primary == report.history.secondary == []
+
+
+def test_a_pair_that_does_not_vanish_at_rest_is_remarked_on():
+    """Iterated to its end, a step with the neo-Hookean pair is wrong by as much at any load."""
+    errors = []
+    for gravity in (-0.01, -1.0):
+        truth = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
+        solve(truth, Newton(), Stop(1e-10, 20, None))
+        problem = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
+        report = solve(problem, XPBD(), Stop(max_iterations=200))
+        errors.append(np.abs(problem.positions - truth.positions).max())
+        assert any("do not vanish at rest" in note for note in report.notes)
+    assert errors[0] == pytest.approx(errors[1], rel=0.5)
+    few = solve(family.placed(bar(kind=supple.NeoHookean)), XPBD(), Stop(max_iterations=1))
+    other = solve(family.placed(bar()), XPBD(), Stop(max_iterations=200))
+    assert not any("do not vanish" in note for note in few.notes + other.notes)

@@ -1,0 +1,99 @@
+"""Quasistatics as the rest of a motion: where it ends, and that a motion that has not ended says so."""
+
+import family
+import numpy as np
+import pytest
+
+import supple
+from supple import FPXPBD, PBNG, XPBD
+from supple.problem import Problem
+from supple.report import Outcome
+from supple.solvers.pseudo_time import EVERY, KEPT
+
+
+def bar():
+    mesh = supple.bar((8, 2, 2), (2, 0.5, 0.5))
+    return family.clamped(mesh, supple.Corotated(young=1e5, poisson=0.3), density=20, quasistatic=True)
+
+
+def sag(model, x):
+    tip = np.abs(model.rest[:, 0] - 2) < 1e-9
+    return -float(np.mean((x - model.rest)[tip, 1]))
+
+
+def run_to_rest(solver, most=40):
+    """(sag [m], steps)."""
+    problem = Problem(supple.build_model(bar()), "float64")
+    problem.begin_step(np.inf)
+    run = solver.begin(problem)
+    for hundreds in range(1, most):
+        run.advance(100 * solver.sweeps_per_step)
+        if run.rest.at_rest():
+            return sag(problem.model, problem.positions), 100 * hundreds
+    raise AssertionError("does not come to rest")
+
+
+@pytest.fixture(scope="module")
+def truth():
+    found = supple.equilibrium(bar(), PBNG(), tolerance=1e-8)
+    return sag(found.model, found.positions)
+
+
+def test_more_sweeps_per_step_come_nearer_to_the_equilibrium(truth):
+    """PBNG Fig. 18, at rest: a pseudo-time that is cut off says the reverse."""
+    errors = [abs(run_to_rest(XPBD(sweeps_per_step=k))[0] - truth) / truth for k in (1, 5, 20)]
+    assert errors[0] > 2 * errors[1] > 2 * errors[2]
+    assert errors[2] < 0.2
+
+
+@pytest.mark.parametrize("solver", [XPBD, FPXPBD], ids=lambda s: s.name)
+def test_dynamics_rest_where_the_flow_does(solver):
+    flow, _ = run_to_rest(solver(sweeps_per_step=5))
+    dynamics, _ = run_to_rest(solver(sweeps_per_step=5, pseudo_time="dynamics", pseudo_damping=0.05))
+    assert dynamics == pytest.approx(flow, rel=0.02)
+
+
+def test_first_piola_dynamics_rest_in_equilibrium(truth):
+    solver = FPXPBD(sweeps_per_step=5, pseudo_time="dynamics", pseudo_damping=0.05)
+    assert run_to_rest(solver)[0] == pytest.approx(truth, rel=0.01)
+
+
+def test_dynamics_keep_the_velocity_of_a_free_body():
+    """Without forces and pins a step leads as far as the last one."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
+    scene.add_force(body.where([0]), (0, 0, 1e-3))
+    problem = Problem(supple.build_model(scene, False), "float64")
+    problem.begin_step(np.inf)
+    run = XPBD(sweeps_per_step=1, pseudo_time="dynamics").begin(problem)
+    run.advance(1)
+    push = problem.positions - problem.model.rest
+    centre = problem.model.mass @ push
+    for step in range(2, 5):
+        run.advance(1)
+        moved = problem.model.mass @ (problem.positions - problem.model.rest)
+        np.testing.assert_allclose(moved, centre * step * (step + 1) / 2, atol=1e-8 * np.linalg.norm(centre))
+
+
+def test_a_motion_that_is_cut_off_says_so():
+    few = supple.equilibrium(bar(), XPBD(), tolerance=None, max_iterations=300)
+    assert any("pseudo-time has not come to rest: in the last 29 of 29 steps" in n for n in few.report.notes)
+    many = supple.equilibrium(bar(), XPBD(), tolerance=None, max_iterations=20_000)
+    assert "pseudo-time has come to rest" in many.report.notes
+
+
+def test_stagnation_is_not_said_before_the_motion_rests():
+    """XPBD rests beside the equilibrium, and only there nothing is to be gained by more iterations."""
+    found = supple.equilibrium(bar(), XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
+    assert found.report.outcome in (Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS)
+    if found.report.outcome is Outcome.STAGNATED:
+        assert "pseudo-time has come to rest" in found.report.notes
+        assert found.report.iterations >= 2 * EVERY * KEPT
+
+
+def test_damping_of_pseudo_time_is_for_dynamics():
+    from supple.solver_text import parse_solver
+
+    with pytest.raises(ValueError, match="pseudo_damping does nothing with pseudo_time"):
+        parse_solver("xpbd:pseudo_damping=0.1")
+    assert parse_solver("xpbd:pseudo_time=dynamics:pseudo_damping=0.1").pseudo_damping == 0.1
