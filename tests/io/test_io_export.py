@@ -610,7 +610,8 @@ def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
     cloth = scene.add_cloth(supple.sheet((2, 1), (2, 1)), supple.PlaneStressStVK(young=1e3, poisson=0.3))
     block = scene.add_solid(supple.block(1, origin=(0, 0, 3)), supple.Corotated(young=1e3, poisson=0.3))
     folded = np.concatenate([cloth.points, block.points])
-    folded[cloth.points[:, 0] > 1.5] = cloth.points[cloth.points[:, 0] > 1.5] * [0, 1, 0] + [1, 0, 1]
+    far = np.flatnonzero(cloth.points[:, 0] > 1.5)
+    folded[far] = cloth.points[far] * [0, 1, 0] + [1, 0, 1]
     write_vtu(tmp_path, 1, folded, joined(scene.bodies))
     data = pyvista.read(tmp_path / "frame_0001.vtu").cell_data
     np.testing.assert_allclose(np.nanmax(data["bending_angle"]), 90)
