@@ -1,6 +1,6 @@
 """What gradients cost beside one Newton direction, and how exact they are for how exact the forward solve is.
 
-    python benchmarks/gradients.py [--cells 31] [--out benchmarks/results/gradients.json]
+python benchmarks/gradients.py [--cells 31] [--out benchmarks/results/gradients.json]
 """
 
 from __future__ import annotations
