@@ -8,7 +8,7 @@ import pytest
 from problems import cantilever, material
 
 import supple
-from supple import PBNG, SOR, Anderson, Chebyshev, Compute, Stop
+from supple import PBNG, SOR, Anderson, Chebyshev, Compute, PaperChebyshev, PaperSOR, Stop
 from supple.asking import LIMITS, Options
 from supple.solver_text import parse_solver
 from supple.solvers import DEFAULT_SOLVER, SOLVERS, Solver, default_solver
@@ -172,6 +172,7 @@ def test_options_are_values(thing):
 
 VARIANTS = [
     None, SOR(), SOR(omega=1.2), Chebyshev(), Chebyshev(rho=0.9, gamma=1.1, start=3), Anderson(),
+    PaperSOR(), PaperSOR(omega=1.3), PaperChebyshev(),
     Anderson(window=5),
 ]  # fmt: skip
 

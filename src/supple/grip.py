@@ -81,15 +81,16 @@ def owners(model: Model) -> np.ndarray:
 
 def rubbing_terms(model: Model) -> list[int]:
     """The numbers of terms whose contacts rub: one at most."""
-    return [k for k, term in enumerate(model.terms) if isinstance(term, RubbingContacts)]
+    return [k for k, term in enumerate(model.terms) if isinstance(term, RubbingContacts) and term.rough]
 
 
 def as_history(term: RubbingContacts) -> dict[str, np.ndarray]:
     return {CONTACTS: np.column_stack([term.vertices, term.weights, term.numbers]).astype(float)}
 
 
-def no_contacts(capacity: int = 0) -> RubbingContacts:
-    return RubbingContacts(np.empty((0, 4), np.int32), np.empty((0, 4)), np.empty((0, NUMBERS)), capacity)
+def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
+    nothing = np.empty((0, 4), np.int32), np.empty((0, 4)), np.empty((0, NUMBERS))
+    return RubbingContacts(*nothing, capacity, rough)
 
 
 def from_history(history: Mapping[str, Any]) -> RubbingContacts:

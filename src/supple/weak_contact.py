@@ -1,9 +1,9 @@
 """Contact between bodies by weak constraints that come and go [PBNG sections 4.1, 10.1 and 11.2].
 
 Where two surfaces are nearer than a thickness h, or have passed each other, ½ k (n · C - h)² pushes them
-apart, C being the vector from one closest point to the other and n the direction of contact: K = k n nᵀ,
-without friction; with friction the push is one-sided, and springs hold what sticks (`terms/rubbing.py`). n
-and the closest points are found anew every few iterations, and before a state counts as balanced.
+apart, C being the vector from one closest point to the other and n the direction of contact; it does not
+pull. With friction, springs hold what sticks (`terms/rubbing.py`). n and the closest points are found anew
+every few iterations, and before a state counts as balanced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from supple.contact.pairs import Meetings, Surfaces
 from supple.grip import CONTACTS, Grip, from_history, no_contacts, owners
 from supple.model import Model, with_term
-from supple.terms import RubbingContacts, Term, WeakConstraints
+from supple.terms import RubbingContacts
 from supple.terms.rubbing import FRICTION, GAP, NORMAL, SLIP
 from supple.words import counted
 
@@ -34,9 +34,6 @@ SAME = 1e-3
 ALIKE = 1e-2
 """The same, within a step, where their forces differ by less than this part of the largest."""
 
-FULL = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
-"""Where the numbers xx yy zz xy xz yz of a symmetric matrix are in it."""
-
 EVERY = 10
 """Iterations after which contacts are found anew."""
 
@@ -45,27 +42,29 @@ EVERY = 10
 class WeakContact:
     """Says which constraints there are where the vertices of a problem are: a `Follower`. thickness h [m];
     stiffness k [N/m]; reach [m]: how deep inside another body a vertex is found; rest (n, 3) [m]; friction
-    (2, bodies, bodies): μ of what sticks and of what slides, of every pair; None where nothing rubs."""
+    (2, bodies, bodies): μ of what sticks and of what slides, of every pair."""
 
     surfaces: Surfaces
     thickness: float
     stiffness: float
     reach: float
     rest: np.ndarray
-    friction: np.ndarray | None = None
+    friction: np.ndarray
     every: int | None = EVERY
 
-    def follow(self, problem: Problem, time: float) -> WeakConstraints | RubbingContacts | None:
+    def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
         found = self.meetings(problem.positions, problem.device.threads)
-        new = (
-            self.term(found) if self.friction is None else self.rubbing(found, problem.following.grips[index])
-        )
+        new = self.term(found, problem.following.grips.get(index))
         old: Any = problem.model.terms[index]
         if _alike(old, new, SAME * self.thickness):
             return None
         within = not problem.following.beginning
         return None if within and _act_alike(old, new, problem.positions, self.rest) else new
+
+    @property
+    def rough(self) -> bool:
+        return bool(self.friction.any())
 
     def _is_mine(self, model: Model, index: int) -> bool:
         return (index, self) in model.followers
@@ -73,45 +72,32 @@ class WeakContact:
     def meetings(self, x: np.ndarray, threads: int = 1) -> Meetings:
         return self.surfaces.meetings(x, self.thickness, self.reach, threads)
 
-    def term(self, found: Meetings, capacity: int = 0) -> WeakConstraints:
-        x, y, z = found.normal.T
-        K = np.column_stack([x * x, y * y, z * z, x * y, x * z, y * z])
-        return WeakConstraints(
-            vertices=found.vertices.astype(np.int32),
-            weights=found.weights,
-            target=self.thickness * found.normal,
-            stiffness=self.stiffness * found.strength[:, None] * K,
-            rest=self.rest,
-            capacity=capacity,
-        )
-
-    def rubbing(self, found: Meetings, grip: Grip, capacity: int = 0) -> RubbingContacts:
-        """The same with friction, in a step of which the grip tells where it began."""
-        assert self.friction is not None
+    def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> RubbingContacts:
+        """Contacts in a step of which the grip tells where it began, where they rub."""
         first, second = self.surfaces.body[found.vertices[:, 0]], self.surfaces.body[found.vertices[:, -1]]
-        slip, slides = grip.held(found, self.surfaces.body)
+        slip, slides = np.zeros((len(first), 3)), np.zeros(len(first), bool)
+        if grip is not None:
+            slip, slides = grip.held(found, self.surfaces.body)
         gap = (found.normal * np.einsum("mk,mki->mi", found.weights, self.rest[found.vertices])).sum(axis=1)
         mu = self.friction[slides.astype(int), first, second]
         columns = found.normal, slip, gap - self.thickness, self.stiffness * found.strength, mu
-        numbers = np.column_stack(columns)
-        return RubbingContacts(found.vertices.astype(np.int32), found.weights, numbers, capacity)
+        vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
+        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough)
 
 
-def _act_alike(old: Any, new: Any, x: np.ndarray, rest: np.ndarray) -> bool:
+def _act_alike(old: RubbingContacts, new: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> bool:
     """Whether other constraints do the same to vertices at positions x (n, 3), but for a little: of triangles
     that are equally near, now the one and now the other is the nearest."""
     before, now = met_force(old, x, rest), met_force(new, x, rest)
     return bool(np.abs(now - before).max(initial=0.0) <= ALIKE * np.abs(now).max(initial=0.0))
 
 
-def _alike(old: Any, new: Any, little: float) -> bool:
+def _alike(old: RubbingContacts, new: RubbingContacts, little: float) -> bool:
     """Whether constraints are the same but for a little [m]."""
     if not np.array_equal(old.vertices, new.vertices):
         return False
     if np.abs(old.weights - new.weights).max(initial=0.0) > SAME:
         return False
-    if isinstance(new, WeakConstraints):
-        return bool(np.abs(old.target - new.target).max(initial=0.0) <= little)
     a, b = old.numbers, new.numbers
     turned = np.abs(a[:, NORMAL:SLIP] - b[:, NORMAL:SLIP]).max(initial=0.0)
     slid = np.abs(a[:, SLIP:GAP] - b[:, SLIP:GAP]).max(initial=0.0)
@@ -135,9 +121,11 @@ def with_weak_contact(
     reach = max(REACH * edge, thick)
     surfaces.clear = max(reach, 2 * thick)
     stiff = STIFFNESS * young * edge if stiffness is None else stiffness
-    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, friction)
+    bodies = len(model.body_vertices)
+    rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
+    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs)
     room = max(64, len(surfaces.vertices))
-    none: Term = contact.term(Meetings.none(), room) if friction is None else no_contacts(room)
+    none = no_contacts(room, contact.rough)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
 
@@ -148,12 +136,10 @@ def met_at(model: Model, x: np.ndarray, history: Mapping[str, np.ndarray] | None
     for index, contact in model.followers:
         if not isinstance(contact, WeakContact):
             continue
-        if contact.friction is None:
-            return with_term(model, index, contact.term(contact.meetings(x), 1))
-        if history and CONTACTS in history:
+        if contact.rough and history and CONTACTS in history:
             return with_term(model, index, from_history(history))
-        grip = Grip.of(no_contacts(), x - model.rest, contact.surfaces.body)
-        return with_term(model, index, contact.rubbing(contact.meetings(x), grip, 1))
+        grip = Grip.of(no_contacts(), x - model.rest, contact.surfaces.body) if contact.rough else None
+        return with_term(model, index, contact.term(contact.meetings(x), grip, 1))
     return model
 
 
@@ -170,14 +156,9 @@ class MetReport:
         return f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m"
 
 
-def met_force(term: Any, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
+def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) [N] what contacts of bodies do to the vertices at positions x (n, 3)."""
-    if isinstance(term, RubbingContacts):
-        on_point = term.forces(x - rest)
-    else:
-        C = np.einsum("mk,mki->mi", term.weights, x[term.vertices]) - term.target
-        on_point = -np.einsum("mij,mj->mi", term.stiffness[:, FULL], C)
-    force = np.zeros_like(x)
+    on_point, force = term.forces(x - rest), np.zeros_like(x)
     np.add.at(force, term.vertices.ravel(), (term.weights[:, :, None] * on_point[:, None]).reshape(-1, 3))
     return force
 

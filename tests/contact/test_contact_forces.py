@@ -22,7 +22,7 @@ def pressed_block(**obstacle):
 @pytest.mark.parametrize("mu", [0.0, 0.1, 2.0])
 def test_what_presses_is_carried_by_what_holds(mu):
     scene = pressed_block(friction=mu)
-    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, distance=None)
     (plate,) = result.report.contact.obstacles
     for found in (result.evaluate(), supple.evaluate(scene, result.positions)):
         scale = np.abs(found.internal_force).max()
@@ -41,9 +41,9 @@ def test_what_presses_is_carried_by_what_holds(mu):
 
 def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
     scene = pressed_block()
-    half = next(supple.simulate(scene, supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7))
+    half = next(supple.simulate(scene, supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, distance=None))
     found = half.evaluate()
-    assert found.obstacle_reactions["plate"].force[1] < -1000
+    assert found.obstacle_reactions["plate"].force[1] < -500
     assert np.abs(found.net_force[half.model.free]).max() < 1e-5 * np.abs(found.internal_force).max()
     at_end = supple.evaluate(scene, half.positions).obstacle_reactions["plate"].force[1]
     assert at_end < 10 * found.obstacle_reactions["plate"].force[1], "deep inside"

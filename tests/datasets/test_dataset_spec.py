@@ -102,3 +102,9 @@ def test_designs_need_what_they_need(tmp_path):
         load_spec(spec_of(tmp_path, vary=[VARY[0], VARY[0]]))
     with pytest.raises(DatasetError, match="no such spec"):
         load_spec(tmp_path / "nothing.toml")
+
+
+def test_the_example_is_a_sound_spec():
+    spec = load_spec(Path(__file__).parents[2] / "examples" / "bar_dataset.toml")
+    assert spec.sizes == {"young": 1, "poisson": 1, "gravity": 3}
+    assert not spec.source.rebuilds

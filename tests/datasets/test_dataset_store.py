@@ -10,8 +10,7 @@ import pytest
 from dataset_scenes import sample_bytes, solved, spec_of
 
 import supple
-from supple.datasets import arrays
-from supple.datasets import store as stores
+from supple.datasets import arrays, creating
 from supple.datasets.arrays import crc32c
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import finish, reports
@@ -191,7 +190,7 @@ def test_a_folder_that_refuses_to_be_written(tmp_path, monkeypatch):
     def refuse(path, *rest):
         raise PermissionError(errno.EACCES, "Permission denied", str(path / "zarr.json"))
 
-    monkeypatch.setattr(stores, "_write", refuse)
+    monkeypatch.setattr(creating, "_write", refuse)
     with pytest.raises(PermissionError, match=r"set\.zarr/zarr.json"):
         make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     assert not list(tmp_path.glob("*.zarr"))

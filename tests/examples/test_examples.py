@@ -113,6 +113,19 @@ def rest_shape(folder):
     assert (folder / "rest_shape.png").stat().st_size > 10_000
 
 
+def train_surrogate(folder):
+    """Without PyTorch, the data alone are made."""
+    module = example("train_surrogate")
+    if importlib.util.find_spec("torch") is None:
+        data = module.make(folder, samples=8, cells=3)
+        print(data)
+        assert len(data.ids) == 8
+        return
+    error = module.main(folder, samples=64, cells=3, epochs=150)
+    assert error < 0.15
+    assert (folder / "predicted.png").stat().st_size > 10_000
+
+
 CHECKS = (
     twist_equilibrium,
     hanging_blocks,
@@ -127,6 +140,7 @@ CHECKS = (
     estimate_moduli,
     reach_pose,
     rest_shape,
+    train_surrogate,
 )
 
 

@@ -164,7 +164,7 @@ def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():
         solver = Newton(rescue=rescue, linear_solver="direct", line_search=rescue)
         said[rescue] = " ".join(solve(problem, solver, Stop(max_iterations=1)).notes)
         changes[rescue] = problem.energy() - before
-    assert changes[False] > 0 > changes[True]
+    assert changes[False] > 0 >= changes[True]
     assert "gave 1 step along which the energy rises" in said[False]
     assert "not positive definite 1 time" in said[True]
 

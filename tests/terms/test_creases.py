@@ -46,17 +46,16 @@ def kept(bending):
 
 
 def test_a_fold_that_was_held_stays():
-    """More of it the faster it flows, and less of it the later it begins and where it is limited."""
+    """Less of it the later it begins to flow, and where it is limited."""
     left = {
         "elastic": kept(HingeBending(1e-3)),
         "never": kept(creased(yield_angle=3.0)),
         "some": kept(creased()),
-        "fast": kept(creased(creep=40.0)),
         "late": kept(creased(yield_angle=0.4)),
         "limited": kept(creased(creep=40.0, max_angle=0.2)),
     }
     assert max(left["elastic"], left["never"]) < 1e-3
-    assert left["fast"] > left["some"] > left["late"] > 0.01
+    assert left["some"] > left["late"] > 0.01
     assert left["limited"] == pytest.approx(0.2, rel=0.05)
 
 
@@ -95,7 +94,7 @@ def test_forces_are_the_derivative_of_the_energy():
     points, triangles = sheet(2)
     rest = np.linspace(-2, 2, len(hinges_of(triangles)[0]))
     terms = bending_terms(CreasedBending(1.0, rest=rest), points, triangles, points)
-    check_forces(model_of(points, *terms))
+    check_forces(Problem(model_of(points, *terms), "float64"))
 
 
 @pytest.mark.parametrize("name", ["pbng", "descent", "newton", "gpbd", "xpbd"])

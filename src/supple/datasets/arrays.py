@@ -23,6 +23,9 @@ MISSING = 2**64 - 1
 """Offset and length, in the index of a shard, of a chunk that is not there."""
 
 
+AGAIN = "`supple dataset verify --discard` and `supple dataset resume` have its shard solved again."
+
+
 def group(attributes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The metadata of a group."""
     return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes or {})}
@@ -127,21 +130,20 @@ class Shard:
     def __init__(self, path: Path, shape: tuple[int, ...], dtype: np.dtype, size: int) -> None:
         self.path, self.shape, self.dtype = path, shape, dtype
         self._each = dtype.itemsize * int(np.prod(shape))
+        tail = 16 * size + 4
+        if path.stat().st_size < tail:
+            raise DatasetError(f"{path} is damaged: it has no index. {AGAIN}")
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        tail = 16 * size + 4
         written = self._map[-tail:-4]
-        if len(self._map) < tail or struct.unpack("<I", self._map[-4:])[0] != crc32c(written):
-            raise DatasetError(
-                f"{path} is damaged: the checksum of its index is wrong. Delete it and its shard "
-                "is solved again by `supple dataset resume`."
-            )
+        if struct.unpack("<I", self._map[-4:])[0] != crc32c(written):
+            raise DatasetError(f"{path} is damaged: the checksum of its index is wrong. {AGAIN}")
         self._index = np.frombuffer(written, "<u8").reshape(size, 2)
         whole = self._index[:, 0] != MISSING
         if (self._index[whole, 1] != self._each).any() or (
             whole.any() and int(self._index[whole].sum(axis=1).max()) > len(self._map) - tail
         ):
-            raise DatasetError(f"{path} is damaged: its index points beyond its end.")
+            raise DatasetError(f"{path} is damaged: its index points beyond its end. {AGAIN}")
 
     def __contains__(self, number: int) -> bool:
         return bool(self._index[number, 0] != MISSING)

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from supple.datasets.card import write_card
+from supple.datasets.creating import Facts, create
 from supple.datasets.designs import draw
 from supple.datasets.errors import DatasetError
 from supple.datasets.ordering import coordinates, path_through
 from supple.datasets.quantities import kinds_of
 from supple.datasets.spec import Spec
-from supple.datasets.store import Facts, Store, create
+from supple.datasets.store import Store
 from supple.model import Model
 
 SHARD = {"cpu": 64, "cuda": 1024}

@@ -173,15 +173,12 @@ class Dataset(Mapping[str, Any]):
             if name not in self._samples:
                 self._samples[name] = Samples(self.store, name)
             return self._samples[name]
-        if name == "displacements" and "positions" in self:
+        if name == "displacements" and any(kind.name == "positions" for kind in self.store.kinds):
             return Displaced(self.store, self.rest["points"])
         for place in (self.inputs, self.report, self.rest):
             if name in place:
                 return place[name]
         raise KeyError(f"the data set has no {name!r}; {closest(name, list(self))}")
-
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
 
     def __iter__(self) -> Iterator[str]:
         yield from (kind.name for kind in self.store.kinds)

@@ -36,7 +36,7 @@ class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
         self.x_std: Any
         self.x_mean, self.x_std = _moments(x) if normalise else (0.0, 1.0)
         self._x = ((x - self.x_mean) / self.x_std).astype(np.float32)
-        self.y_mean, self.y_std = 0.0, 1.0
+        self.y_mean, self.y_std, self._normalised = 0.0, 1.0, normalise
         if normalise:
             self.y_mean, self.y_std = self._output_moments(data)
 
@@ -74,6 +74,8 @@ class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
         return self._x[ids], self._normal(self._y[ids])
 
     def _normal(self, y: np.ndarray) -> np.ndarray:
+        if not self._normalised:
+            return np.asarray(y, np.float32)
         return np.asarray((y - self.y_mean) / self.y_std, np.float32)
 
     def restored(self, y: Any) -> Any:

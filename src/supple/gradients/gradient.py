@@ -161,7 +161,7 @@ class Gradient:
         self, pin: str, make: Callable[[np.ndarray], Callable[..., np.ndarray]], values: ArrayLike
     ) -> np.ndarray:
         """By the numbers that a pin's motion is made of: `make` turns numbers like `values` into a motion, as
-        in `gradient.motion("hand", lambda v: supple.Translate(v), (0.1, 0, 0))`."""
+        in `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`."""
         if pin not in self.pins:
             raise ValueError(f"there is no pin {pin!r}; {closest(pin, self.pins)}")
         (rest,) = (self.model.rest[vertices] for name, vertices, _ in self.model.supports if name == pin)
@@ -206,7 +206,7 @@ class Gradient:
         return self._by_anchor * self._dt
 
     def of(self, body: Body) -> BodyGradient:
-        """What belongs to one body: `gradient.of(body).young`."""
+        """What belongs to one body, as in `supple.gradient(result, result.positions).of(body).young`."""
         for own in self.model.bodies:
             if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
                 return BodyGradient(self, own)

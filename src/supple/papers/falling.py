@@ -16,31 +16,32 @@ from supple.solvers import Solver
 from supple.solving import solve
 from supple.stop import Stop
 
-SIZE = 2.0
-"""Edge of the block [m], which the papers do not give: with their zeta = 0.5 one of 1 m is unstable."""
+CELL, SMALL_CELL = 2 / 15, 1 / 15
+"""Edge of a cell [m], which the papers do not give: with their zeta = 0.5 a block of 15³ of the smaller is
+unstable."""
 
 COUNTS = (10, 40, 100, 200)
 
 
 @cache
-def start(cells: int) -> tuple[Model, np.ndarray, np.ndarray]:
+def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray]:
     """The block, its positions and its velocities after eight steps of 0.01 s."""
     material = supple.Corotated(young=1000, poisson=0.3)
-    scene = clamped(supple.block(cells, size=[SIZE] * 3), material, 10, 0.01, gravity=(0, -9.8, 0))
+    scene = clamped(supple.block(cells, size=[cells * cell] * 3), material, 10, 0.01, gravity=(0, -9.8, 0))
     for frame in supple.simulate(scene, PBNG(acceleration="chebyshev"), tolerance=1e-6, frames=8):
         found = frame.model, frame.positions, np.asarray(frame.velocities)
     return found
 
 
-def step(record: Record) -> Problem:
+def step(record: Record, cell: float = CELL) -> Problem:
     """The ninth step."""
-    model, x, v = start(15 if record.full else 6)
+    model, x, v = start(15 if record.full else 6, cell)
     return placed(model, 0.01, x, v)
 
 
-def falling(record: Record, solver: Solver) -> Figures:
+def falling(record: Record, solver: Solver, cell: float = CELL) -> Figures:
     """What is left of the residual after so many iterations, and of the two residuals of multipliers."""
-    report = solve(step(record), solver, Stop(max_iterations=max(COUNTS)), history=True)
+    report = solve(step(record, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
     history = report.history
     assert history is not None
     found: Figures = {"outcome": report.outcome.name.lower()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers.falling import falling, start, step
+from supple.papers.falling import SMALL_CELL, falling, start, step
 from supple.papers.measuring import SOFT, at_rest, cells_of, face, ms_per_sweep, place, twisted, volume
 from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
@@ -31,7 +31,7 @@ def residuals(record: Record) -> str:
 @shows("pxpbd-fig3")
 def primary_and_secondary(record: Record) -> str:
     xpbd = record.part("xpbd", partial(falling, record, XPBD()))
-    kept = record.part("bpxpbd, zeta 0", partial(falling, record, BPXPBD(zeta=0.0)))
+    kept = record.part("bpxpbd, zeta 0", partial(falling, record, BPXPBD(zeta=0.0), SMALL_CELL))
     last = kept.get("200")
     grows = last is None or last > 1
     stagnates = xpbd["primary 200"] > 0.1 and xpbd["secondary 200"] < 1e-6

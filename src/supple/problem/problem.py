@@ -20,7 +20,7 @@ from supple.problem.following import Following
 from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
-from supple.problem.materials import change_materials, materials_of, with_materials
+from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.room import Room
@@ -131,7 +131,7 @@ class Problem:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
             self.measures.forget()
-            self.forget_but(*self._still_of_use())
+            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -186,11 +186,6 @@ class Problem:
         self.room.resize()
         self.loads.stay_in(self.room.balls)
 
-    def confine(self) -> None:
-        """Put u back to where it may be, after something has moved it without looking."""
-        if self.room:
-            self.device.on_records(*self.room.confine())
-
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
         between sweeps. What a solve goes on from, u and all that moves, stays as it is."""
@@ -199,15 +194,6 @@ class Problem:
     def forget_but(self, *beginnings: str) -> None:
         """Let go of what solvers have prepared, but for names that begin so."""
         self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
-
-    def _still_of_use(self) -> list[str]:
-        """What solvers have prepared that goes over to the values that materials have now."""
-        assembly, levels = self._shared.get("assembly"), self._shared.get("multilevel")
-        if not self.keeps_prepared or self.copies != 1 or assembly is None or not assembly.take_materials():
-            return []
-        return (
-            ["assembly", "multilevel"] if levels is None or levels.take_materials(assembly) else ["assembly"]
-        )
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Memory for numbers in the working precision."""
@@ -243,7 +229,7 @@ class Problem:
         else:
             self.states.coast(dt, damping, pinned)
         self.contacts.arrive()
-        self.confine()
+        self.room.put_back()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

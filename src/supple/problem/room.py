@@ -61,6 +61,11 @@ class Room:
             shape = len(self.states.u), RECORD
             self.balls = Balls(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
 
+    def put_back(self) -> None:
+        """Put u back to where it may be, after something has moved it without looking."""
+        if self:
+            self.device.on_records(*self.confine())
+
     def confine(self, *followers: np.ndarray) -> tuple[Confine, ...]:
         """What puts u back into the balls, with further records that are to be as u is."""
         return (Confine(self.states.u, self.balls, followers),) if self._wanted else ()

@@ -110,7 +110,7 @@ class Reader:
 
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
-        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: self._mesh(solid.mesh))
+        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: _made(solid.mesh, self.folder, self.meshes))
         material = self.mistakes.attempt(f"{field}.material", lambda: solid.made_of(mesh))
         render = self._render(field, solid)
         moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
@@ -128,7 +128,7 @@ class Reader:
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
         attempt = self.mistakes.attempt
         name = f"cloth{number}" if cloth.name is None else cloth.name
-        mesh = attempt(f"{field}.mesh", lambda: self._mesh(cloth.mesh))
+        mesh = attempt(f"{field}.mesh", lambda: _made(cloth.mesh, self.folder, self.meshes))
         what = "membrane" if cloth.fabric is None else "fabric"
         membrane = attempt(f"{field}.{what}", lambda: cloth.made_of(self.folder, mesh))
         bending, rest = cloth.bending, cloth.rest
@@ -144,14 +144,6 @@ class Reader:
             self.bodies[name] = attempt(
                 field, lambda: self.scene.add_cloth(mesh, membrane, name=name, **options)
             )
-
-    def _mesh(self, table: Any) -> Any:
-        if self.meshes is None:
-            return table.make(self.folder)
-        key = table.model_dump_json()
-        if key not in self.meshes:
-            self.meshes[key] = table.make(self.folder)
-        return self.meshes[key]
 
     def _render(self, field: str, solid: Solid | Cloth) -> TriMesh | None:
         if (render := solid.render) is None:
@@ -287,3 +279,13 @@ class Reader:
             known = listed(self.bodies) or "none"
             self.mistakes.add(f"{field}.{key}", f"there is no {key} {name!r}; the scene has {known}.")
         return self.bodies.get(name)
+
+
+def _made(mesh: Any, folder: Any, known: dict[str, Any] | None) -> Any:
+    """The mesh of a table; the one of an earlier reading where that is known."""
+    if known is None:
+        return mesh.make(folder)
+    key = mesh.model_dump_json()
+    if key not in known:
+        known[key] = mesh.make(folder)
+    return known[key]

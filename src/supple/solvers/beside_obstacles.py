@@ -36,12 +36,12 @@ def step_beside_obstacles(problem: Problem, stepping: Stepping) -> bool:
         problem.following.make_room()
     problem.device.on_records(*problem.contacts.clamp())
     problem.contacts.detect()
-    problem.confine()
+    problem.room.put_back()
     if problem.balance().residual < before:
         return True
     problem.device.assign(problem.u, start)
     problem.contacts.detect()
-    problem.confine()
+    problem.room.put_back()
     PBNG().begin(problem).advance(SWEEPS)
     return False
 

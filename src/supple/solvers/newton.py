@@ -150,26 +150,29 @@ class NewtonRun(Run):
         accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
         if self.options.linear_iterations is not None:
             accuracy = 0.0
-        step, slope = self._descent(self.options.hessian, accuracy)
-        if step is None:
-            return
+        kind: HessianKind | None = self.options.hessian
+        while kind is not None and not self._go(kind, accuracy, residual) and self.options.rescue:
+            self._indefinite += kind == "exact"
+            kind = WEAKER.get(kind)
+
+    def _go(self, kind: HessianKind, accuracy: float, residual: float) -> bool:
+        """Along Δu with f · Δu > 0, or along any without a rescue; False where this Hessian does not give it,
+        or it is too far to be any good, as across the plane of a sheet that is slack and flat, where only the
+        bound has stiffness."""
+        step = self._direction(kind, accuracy)
+        slope = 0.0 if step is None else self._slope(step)
+        uphill = not slope > 0
+        self._uphill += uphill and not self.options.rescue
+        if step is None or (uphill and self.options.rescue):
+            return False
         begin, move = Start.of(self.problem, residual), line(self.problem, step)
         if not self.options.line_search:
             move(1.0)
-        elif backtrack(self.problem, move, begin, slope) is None:
+            return True
+        if backtrack(self.problem, move, begin, slope) is None:
             move(0.0)
-
-    def _descent(self, kind: HessianKind, accuracy: float) -> tuple[np.ndarray | None, float]:
-        """Δu and f · Δu > 0, from a weaker Hessian where one does not give it; no step where none does."""
-        step = self._direction(kind, accuracy)
-        slope = 0.0 if step is None else self._slope(step)
-        if not self.options.rescue:
-            self._uphill += slope <= 0
-            return step, slope
-        if slope > 0 or kind not in WEAKER:
-            return step, slope
-        self._indefinite += kind == "exact"
-        return self._descent(WEAKER[kind], accuracy)
+            return False
+        return True
 
     def _direction(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
         """The solution of H Δu = f, records (n + 1, 4); None where there is none."""

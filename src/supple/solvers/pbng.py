@@ -202,7 +202,7 @@ class PBNGRun(Run):
         """Of obstacles, anew, which may move u."""
         p, self._since = self.problem, 0
         p.contacts.detect()
-        p.confine()
+        p.room.put_back()
         for records in self.acceleration.follows:
             p.device.assign(records, p.u)
 

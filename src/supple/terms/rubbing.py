@@ -40,14 +40,16 @@ class RubbingRows(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class RubbingContacts:
     """vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
-    numbers (m, NUMBERS) of each contact, see above; capacity: how many there is room for."""
+    numbers (m, NUMBERS) of each contact, see above; capacity: how many there is room for; rough: whether any
+    may rub."""
 
     vertices: np.ndarray
     weights: np.ndarray
     numbers: np.ndarray
     capacity: int | None = None
+    rough: bool = True
 
-    name: ClassVar[str] = "contacts with friction"
+    name: ClassVar[str] = "contacts"
     ties: ClassVar[bool] = True
     loads: ClassVar[bool] = False
     material: ClassVar[None] = None
