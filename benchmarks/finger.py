@@ -1,6 +1,6 @@
 """The bending angle of the pneumatic finger of scenes/pneumatic_finger.toml under refinement, and Newton's.
 
-    python benchmarks/finger.py [--finest 2]
+    python benchmarks/finger.py [--finest 3]
 
 Writes benchmarks/results/finger.json: the angle [degrees] of the tip at 25 and 50 kPa, of cells of 3 mm and
 smaller, with the default solver and, on the coarsest, with Newton.
@@ -73,7 +73,7 @@ def figure(refined: int, pressure: float, solver: str | None) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--finest", type=int, default=2)
+    parser.add_argument("--finest", type=int, default=3)
     found = []
     for refined in range(1, parser.parse_args().finest + 1):
         for pressure in (2.5e4, 5e4):
