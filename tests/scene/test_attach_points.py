@@ -67,12 +67,12 @@ def test_scene_files_have_it(tmp_path):
     path.write_text("""
 [[solid]]
 name = "upper"
-mesh = { block = { cells = 2, origin = [0, 1, 0] } }
+mesh = { block = { cells = [2, 2, 2], origin = [0, 1, 0] } }
 material = { corotated = { young = 1e3, poisson = 0.3 } }
 density = 10
 [[solid]]
 name = "lower"
-mesh = { block = { cells = 3 } }
+mesh = { block = { cells = [3, 3, 3] } }
 material = { corotated = { young = 1e3, poisson = 0.3 } }
 density = 10
 [[pin]]

@@ -175,7 +175,7 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
     assert found.report.ok
     assert np.abs(truth.positions - truth.model.rest).max() > 1e-2
     np.testing.assert_allclose(found.positions, truth.positions, atol=1e-4)
-    assert f"run to rest in pseudo-time steps of 0.1 s, {sweeps} sweeps each" in found.report.notes
+    assert any(note.startswith("run in pseudo-time, steps of 0.1 s with") for note in found.report.notes)
 
 
 def test_fpxpbd_does_not_drift_in_single_precision():

@@ -56,7 +56,8 @@ def _measure(chosen: list[Row], output: Path, full: bool, again: bool) -> dict[s
     verdicts = {}
     for row in chosen:
         if row.state != "shown":
-            verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
+            how = row.needs if row.state == "elsewhere" else f"it needs {row.needs}"
+            verdicts[row.key] = f"{row.state}: {how}" if row.needs else row.state
             continue
         record = Record(output, row.key, full, note)
         if again:

@@ -48,10 +48,12 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 CRITERIA = (
-    "Stated before the runs: a row is 'dissipating' if positions stay finite in all steps, elastic energy "
-    "at the end is no more than when the ends came to rest, and no element with a barrier is inverted "
-    "then; it is 'strict' if also elastic and kinetic energy together never rise by more than a tenth from "
-    "then on, seen at every 20th step, and no look finds an infinite energy."
+    "Stated before the runs: a row is 'dissipating' if positions stay finite in all steps, elastic and "
+    "kinetic energy together are less at the end than when the ends came to rest, and no element with a "
+    "barrier is inverted then; it is 'strict' if that energy also never rose by more than a tenth from "
+    "then on, seen at every 20th step. (A first version asked it of the elastic energy alone, which swings "
+    "in a body that loses nothing: it failed rows of every form whose whole energy never rose, and was "
+    "replaced before these runs.)"
 )
 
 
@@ -75,22 +77,21 @@ def stress_test(motion: str, cells: int, material: Any, solver: GPBD, sweeps: in
     scene = cube(material, motion, cells, 0.001)
     model = supple.build_model(scene)
     problem, elastic = Problem(model, "float32"), elastic_energy(model)
-    stored, whole = [], []
+    whole = []
     for step, (x, v) in enumerate(march(scene, problem, solver, model.rest, steps, sweeps), 1):
         if not np.isfinite(x).all():
             break
         if step >= MOVING and step % 20 == 0:
-            stored.append(elastic(x))
-            whole.append(stored[-1] + 0.5 * float(np.sum(model.mass[:, None] * v**2)))
+            whole.append(elastic(x) + 0.5 * float(np.sum(model.mass[:, None] * v**2)))
     finite = step == steps and bool(np.isfinite(x).all())
     inverted = int(np.sum(~(jacobians(model, x) > 0)))
     known = np.isfinite(whole).all() and bool(whole)
     growth = max(whole) / whole[0] if known else np.inf
     sound = inverted == 0 or not material.barrier
-    dissipating = finite and sound and bool(stored) and stored[-1] <= stored[0]
+    dissipating = finite and sound and bool(whole) and whole[-1] < whole[0]
     return {
         "dissipating": bool(dissipating),
-        "strict": bool(dissipating and known and growth <= 1.1 and whole[-1] < whole[0]),
+        "strict": bool(dissipating and known and growth <= 1.1),
         "growth": growth,
         "inverted at the end": inverted,
     }
@@ -172,7 +173,9 @@ def vertex_block_descent(record: Record) -> str:
     return (
         f"{word}: after 64 iterations of one step VBD is {_said(vbd)} of the way off at nu = 0.45 and "
         f"{_said(high)} at 0.4995; PBNG with its bounds {_said(found['pbng', 0.4995]['distance'])}, GPBD "
-        f"{_said(gpbd)} there."
+        f"{_said(gpbd)} there. The slow part is the same for all: with nearly no compression allowed, 64 "
+        "sweeps do not carry the pull through the cube; what VBD's artefacts look like needs the paper's "
+        "frames."
     )
 
 

@@ -36,7 +36,7 @@ def write_page(folder: Path) -> Path:
 
 
 def standing(row: Row, record: dict[str, Any] | None) -> str:
-    """agrees, differs, partly, illustration, impossible, not yet, or not measured."""
+    """agrees, differs, partly, elsewhere, illustration, impossible, not yet, or not measured."""
     if row.state != "shown":
         return row.state
     verdict = (record or {}).get("verdict", "")
@@ -45,7 +45,7 @@ def standing(row: Row, record: dict[str, Any] | None) -> str:
 
 def _counts(records: dict[str, dict[str, Any] | None]) -> str:
     """A table of how many of each paper's rows stand how."""
-    columns = [*WORDS, "not measured", "not yet", "impossible", "illustration"]
+    columns = [*WORDS, "elsewhere", "not measured", "not yet", "impossible", "illustration"]
     lines = ["| |" + "|".join(columns) + "|", "|---|" + "---|" * len(columns)]
     for paper in titles():
         found = Counter(standing(row, records[key]) for key, row in rows().items() if row.paper == paper)
@@ -59,6 +59,8 @@ def _section(row: Row, record: dict[str, Any] | None) -> str:
         lines.append("**Nothing to measure:** a drawing or a list.\n")
     elif row.state == "impossible":
         lines.append(f"**Cannot be shown:** it needs {row.needs}.\n")
+    elif row.state == "elsewhere":
+        lines.append(f"**Shown elsewhere:** {row.needs}.\n")
     elif row.state == "not yet":
         lines.append(f"**Not yet shown:** it needs {row.needs}.\n")
     elif record is None or "verdict" not in record:
