@@ -8,7 +8,7 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -83,10 +83,12 @@ def rate(folder: Path, samples: int, plain: int, shard: int) -> dict[str, Any]:
     store = make_store(spec, folder / "rate.zarr")
     chosen = np.linspace(0, samples - 1, plain).astype(int)
     supple.equilibrium(_scene(store.inputs, 0))  # compiles
+    used = process_time()
     before = _plain(store.inputs, chosen[::2])
-    began = perf_counter()
+    used = (process_time() - used) / len(chosen[::2])
+    began, children = perf_counter(), _used_by_children()
     run_store(store, Share())
-    seconds = perf_counter() - began
+    seconds, children = perf_counter() - began, _used_by_children() - children
     after = _plain(store.inputs, chosen[1::2])
     each = (before + after) / plain
     found = status(store)
@@ -98,8 +100,18 @@ def rate(folder: Path, samples: int, plain: int, shard: int) -> dict[str, Any]:
         "plain_loop_samples": plain,
         "plain_loop_per_second": 1 / each,
         "times_the_plain_loop": samples / seconds * each,
+        "cpu_ms_per_sample": 1e3 * children / samples,
+        "plain_loop_cpu_ms_per_sample": 1e3 * used,
         "warm_starts": found["warm_starts"],
     }
+
+
+def _used_by_children() -> float:
+    """Seconds of processors that workers which have ended have used, their start included."""
+    import resource
+
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
 
 
 def _plain(inputs: dict[str, np.ndarray], chosen: np.ndarray) -> float:
