@@ -129,6 +129,31 @@ def test_several_bodies_with_all_kinds_of_ties():
     check(scene, {"rest": np.concatenate([top.points, below.points])})
 
 
+def test_regions_of_a_body():
+    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4))
+    centres = mesh.points[mesh.tets].mean(axis=1)
+
+    def scene_of(stiff=2e3, soft=1e3, density=20.0, heavy=30.0):
+        scene = supple.Scene(gravity=(0, -3, 1))
+        tip = supple.Region("tip", centres[:, 0] > 0.5, material("corotated", young=stiff), density=heavy)
+        body = scene.add_solid(mesh, material("corotated", young=soft), density=density, regions=[tip])
+        scene.pin(body.where(face(0, 0)))
+        return scene
+
+    scene, loss = scene_of(), Loss(12)
+    found = supple.gradient(supple.equilibrium(scene), loss.gradient)
+    own = found.of(scene.bodies[0])
+    for by, name, value in (
+        (own.young, "soft", 1e3),
+        (own.region("tip").young, "stiff", 2e3),
+        (own.density, "density", 20.0),
+        (own.region("tip").density, "heavy", 30.0),
+    ):
+        h = 1e-3 * value
+        ends = [loss(exact(scene_of(**{name: value + s * h}), found.positions)) for s in (1, -1)]
+        assert by == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5), name
+
+
 def test_cloth_under_pressure():
     scene = supple.Scene(gravity=(0, -1, 0))
     mesh = supple.sheet(3, size=(1, 1), plane="xz")

@@ -14,29 +14,50 @@ from supple.model import Model
 from supple.problem.element_values import is_deformed
 from supple.scene import Body
 from supple.scene.build import elastic_groups
+from supple.scene.regions import densities, region_named
 
 if TYPE_CHECKING:
     from supple.gradients.gradient import Gradient
 
 
-def groups_of(model: Model) -> list[list[Body]]:
-    """The bodies of each elasticity term of a model, in the order of its elements."""
+def groups_of(model: Model) -> list[list[Any]]:
+    """The bodies, or portions of them, of each elasticity term of a model, in the order of its elements."""
     return elastic_groups([body for body in model.bodies if isinstance(body, Body)])
+
+
+def densities_of(part: Any) -> np.ndarray:
+    """(k,) of the cells of a body or a portion [kg/m³]; 0 of what only resists their rate of strain."""
+    body = getattr(part, "body", part)
+    every = np.broadcast_to(densities(body.regions, body.density, body.n_cells), body.n_cells)
+    return (
+        np.zeros(part.n_cells) if getattr(part, "branch", 0) else every[getattr(part, "numbers", slice(None))]
+    )
 
 
 class BodyGradient:
     """What belongs to one body of a `Gradient`: `density`, and every parameter that its material declares or
-    stores, by its name, one number where the material has one for the whole body, else one for each cell."""
+    stores, by its name, one number where the material has one for the whole body, else one for each cell. Of
+    a body with regions it is what no region has; `region(name)` is one of these."""
 
-    def __init__(self, whole: Gradient, body: Body) -> None:
+    def __init__(self, whole: Gradient, body: Body, part: Any = None) -> None:
         self._whole, self._body = whole, body
+        self._part = body.parts[0] if part is None else part
         self._found: dict[str, np.ndarray] = {}
+
+    def region(self, name: str) -> BodyGradient:
+        """What belongs to a region of the body."""
+        return BodyGradient(self._whole, self._body, region_named(self._body, name))
 
     @property
     def density(self) -> float:
-        """By the density."""
-        own = self._body.vertices
-        return float(self._whole.model.mass[own] @ self._whole._by_mass[own]) / self._body.density
+        """By the density; of a body with regions, by that of all that has none of its own."""
+        body = self._body
+        own = self._numbers
+        if self._part.name == body.name:
+            apart = [region.where for region in body.regions if region.density is not None]
+            own = np.setdiff1d(np.arange(body.n_cells), np.concatenate([np.empty(0, int), *apart]))
+        by_mass = self._whole._by_mass[body.cells].mean(axis=1)
+        return float((body.rest_measures * by_mass)[own].sum())
 
     @property
     def forces(self) -> np.ndarray:
@@ -49,7 +70,8 @@ class BodyGradient:
         return self._whole.rest[self._body.vertices]
 
     def each(self, name: str) -> np.ndarray:
-        """(m, ...) by a parameter of the material of every cell, each for itself."""
+        """(m, ...) by a parameter of the material of every cell of the body, each for itself; 0 where cells
+        are of another material."""
         parameter = self._parameter(name)
         if name not in self._found:
             self._found[name] = self._derivative(name)
@@ -59,16 +81,16 @@ class BodyGradient:
         if name.startswith("_"):
             raise AttributeError(name)
         values = self.each(name)
-        if is_per_element(getattr(self._body.material, name)):
-            return values
+        if is_per_element(getattr(self._part.material, name)):
+            return values[self._numbers]
         total = values.sum(axis=0)
         return float(total) if np.ndim(total) == 0 else total
 
     def _parameter(self, name: str) -> Any:
-        known = declared(self._body.material)
+        known = declared(self._part.material)
         if name not in known:
             raise AttributeError(
-                f"{type(self._body.material).__name__} of {self._body.name!r} has no parameter {name!r}; "
+                f"{type(self._part.material).__name__} of {self._body.name!r} has no parameter {name!r}; "
                 f"{closest(name, ['density', *known])}"
             )
         return known[name]
@@ -87,14 +109,21 @@ class BodyGradient:
             return response(problem, k, whole.forces, material).work
 
         found = -derivative(term.material, name, len(term.vertices), work)
-        return found[first : first + self._body.mesh.n_cells]
+        rows = np.zeros((self._body.n_cells, found.shape[1]))
+        rows[self._numbers] = found[first : first + self._part.n_cells]
+        return rows
+
+    @property
+    def _numbers(self) -> Any:
+        """Its cells among those of the body."""
+        return getattr(self._part, "numbers", slice(None))
 
     def _place(self) -> tuple[int, int]:
         """The number of its term, and that of its first element there."""
         for k, group in enumerate(groups_of(self._whole.model)):
             first = 0
-            for body in group:
-                if body is self._body:
+            for part in group:
+                if part.name == self._part.name:
                     return k, first
-                first += body.mesh.n_cells
+                first += part.n_cells
         raise ValueError(f"{self._body.name!r} has no elements of a material")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import LARGEST, closest, finite_rows, listed, shown
-from supple.gradients.body import BodyGradient, groups_of
+from supple.gradients.body import BodyGradient, densities_of, groups_of
 from supple.gradients.elements import (
     Response,
     are_tets,
@@ -255,7 +255,7 @@ class Gradient:
         """Σ ∂L/∂mₐ ρ/4 δV of the corners of every tetrahedron, δV = V tr M, as `shape_product` has it."""
         (number,) = (k for k, response in self._tets.items() if response is found)
         group = groups_of(self.model)[number]
-        density = np.concatenate([np.full(body.mesh.n_cells, body.density) for body in group])
+        density = np.concatenate([densities_of(part) for part in group])
         by_volume = density / 4 * self._by_mass[found.term.vertices].sum(axis=1)
         return (found.term.volume * by_volume)[:, None, None] * np.eye(3)
 

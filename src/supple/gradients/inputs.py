@@ -103,7 +103,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
     new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
     new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
     new.winds = [replace(w, bodies=tuple(bodies[b.name] for b in w.bodies)) for w in scene.winds]
-    new.attachments, new.springs = scene.attachments, scene.springs
+    new.attachments, new.springs, new.cables = scene.attachments, scene.springs, scene.cables
     new.obstacles, new.further = scene.obstacles, scene.further
     if (gravity := given.get(Input("gravity"))) is not None:
         new.gravity = vector(gravity, "gravity [m/s²]")

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from supple.checks import listed
 from supple.compute import Compute
 from supple.gradients.report import NoGradientError
 from supple.gradients.system import System
 from supple.model import Model, Step
 from supple.problem import Problem
+from supple.scene.cavities import Gas
 from supple.simulate import Result
 from supple.solvers import default_solver
 from supple.solvers.moves import line
@@ -57,9 +59,23 @@ def acting(model: Model, step: Step | None) -> Model:
     return replace(model, force=force, varying=(), terms=terms, changing=())
 
 
+def refuse_unknown(result: Result) -> None:
+    """Refuse what acts in ways that are in no Hessian."""
+    if any(isinstance(follower, Gas) for _, follower in result.model.followers):
+        raise NoGradientError(
+            "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
+            "with their volume. Give them a pressure instead."
+        )
+    moving = result.step is not None and math.isfinite(result.step.dt)
+    viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
+    if moving and viscous:
+        raise NoGradientError(f"Motions of viscous bodies, {listed(viscous)}, cannot be differentiated yet.")
+
+
 def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
     """What a result is the solution of, in float64, at its positions; in a known problem of the same bodies,
     under other loads, if there is one and materials do not vary."""
+    refuse_unknown(result)
     model, step = acting(result.model, result.step), result.step
     if known is None or result.model.changing:
         problem = Problem(model, "float64", compute.threads, on_device(compute.device, model))
