@@ -104,7 +104,7 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     last = strip.where(np.flatnonzero(s > s.max() - 1e-9))
     pull = along[np.argmax(s)]
     scene.add_force(first, (*(-load * along[np.argmin(s)]), 0.0))
-    scene.pin(last, supple.Translate((*(0.05 * pull), 0.0)), name="end")
+    scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
     shape = supple.Cylinder(start=(0, 0, -1), end=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
     result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-6, distance=None, steps=4)

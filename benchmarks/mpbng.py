@@ -62,7 +62,7 @@ def dress(around: int = 150) -> supple.Scene:
     return scene
 
 
-CASES: dict[str, tuple[Any, int, int]] = {"sheet": (sheet, 13, 60), "dress": (dress, 24, 20)}
+CASES: dict[str, tuple[Any, int, int]] = {"sheet": (sheet, 13, 40), "dress": (dress, 24, 10)}
 """Scenes, the iterations of MPBNG, and how many steps are made."""
 
 
@@ -98,7 +98,7 @@ def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[f
 def compared(make: Any, count: int, steps: int) -> dict[str, Any]:
     """All methods at equal time, beside the motion in which every step has converged."""
     scene = make()
-    exact = curve(scene, supple.Descent(), steps, tolerance=1e-6, precision="float64")
+    exact = curve(scene, supple.PBNG(), steps, tolerance=1e-5, precision="float64")
     print("converged", exact[-1], flush=True)
     budget = seconds(scene, supple.MPBNG(), count)
     plain = supple.PBNG(acceleration=None)

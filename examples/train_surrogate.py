@@ -41,6 +41,7 @@ def train(data, epochs: int):
     import torch
 
     torch.manual_seed(0)
+    torch.set_num_threads(1)  # the network is small
     pairs, size = data.pairs("train"), 3 * len(data["points"])
     network = torch.nn.Sequential(
         torch.nn.Linear(len(pairs[0][0]), 64), torch.nn.SiLU(), torch.nn.Linear(64, 64), torch.nn.SiLU(),

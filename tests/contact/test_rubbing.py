@@ -12,7 +12,8 @@ from supple.terms import RubbingContacts
 ANGLE = np.radians(26.565)
 """Whose tangent is 0.5, but for rounding."""
 
-RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd")]
+RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
+"""Solvers that arrive at a small imbalance with contacts this stiff in some hundred sweeps."""
 
 
 def on_slope(mu, kinetic=None, angle=ANGLE, velocity=(0, 0, 0), **options):
@@ -68,11 +69,11 @@ def test_pairs_have_their_own_friction():
 
 
 def test_forces_of_bodies_on_each_other_are_opposite():
-    for frame in supple.simulate(on_slope(0.4), supple.PBNG(), frames=4, tolerance=1e-6):
+    for frame in supple.simulate(on_slope(0.3), supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     push, rub = forces[1, 1], forces[1, 0]
-    assert abs(rub) == pytest.approx(0.4 * push, rel=1e-3), "it slides, so friction is all there is of it"
+    assert abs(rub) == pytest.approx(0.3 * push, rel=1e-2), "it slides, so friction is all there is of it"
 
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit():
@@ -151,6 +152,11 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     assert term.response(u).slides[push > 0].any()
 
 
+def with_barrier(scene):
+    scene.contact = supple.Contact("barrier", friction=0.2)
+    return scene
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -158,6 +164,7 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
         (lambda: supple.Contact(friction=0.1, kinetic=0.2), "must not be larger than friction"),
         (lambda: supple.Contact(pairs=("a", "b")), "must be Rub"),
         (lambda: supple.Rub("ab", 0.2), "two names"),
+        (lambda: supple.build_model(with_barrier(on_slope(0.2))), 'rub in "weak" contact'),
     ],
 )
 def test_bad_friction_is_refused(make, message):

@@ -18,7 +18,8 @@ class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
     """(x (d,), y) float32 of samples, `ids`. It has what a map-style dataset of PyTorch must have, and
     does not need PyTorch.
 
-    x_mean, x_std, y_mean, y_std: what they were normalised by, 0 and 1 where they were not."""
+    x_mean, x_std, y_mean, y_std: what they were normalised by, 0 and 1 where they were not; of inputs that
+    the design has evenly in their logarithm, that of the logarithm."""
 
     def __init__(
         self, data: Dataset, ids: np.ndarray, inputs: list[str], output: str, normalise: bool
@@ -31,7 +32,10 @@ class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
             raise DatasetError(f"{output!r} is not stored for every sample; {closest(output, known)}")
         self.ids, self.names, self.output = np.asarray(ids), inputs, output
         self._y = data[output]
-        x = np.column_stack([data.inputs[name] for name in inputs])
+        logarithmic = (
+            {v["label"] for v in data.store.facts["varied"] if v["scale"] == "log"} if normalise else ()
+        )
+        x = np.column_stack([_even(data.inputs[name], name in logarithmic) for name in inputs])
         self.x_mean: Any
         self.x_std: Any
         self.x_mean, self.x_std = _moments(x) if normalise else (0.0, 1.0)
@@ -81,6 +85,10 @@ class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
     def restored(self, y: Any) -> Any:
         """Outputs of a network in their own units."""
         return y * self.y_std + self.y_mean
+
+
+def _even(values: np.ndarray, logarithmic: bool) -> np.ndarray:
+    return np.log(values) if logarithmic else values
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -37,13 +37,18 @@ def response(problem: Problem, index: int, along: np.ndarray, material: Any = No
     term: Any = problem.model.terms[index]
     F, P, dP = differentials(problem, index, along, material)
     corners = along[term.vertices]
-    G = np.einsum("eai,eaj->eij", corners - corners[:, :1], term.gradients)
+    G = (corners - corners[:, :1]).transpose(0, 2, 1) @ term.gradients
     return Response(term, F, P, G, dP)
 
 
 def are_tets(problem: Problem, index: int) -> bool:
     """Whether the elements of a term are tetrahedra of a material."""
     return isinstance(problem.model.terms[index], TetElasticity) and is_deformed(problem, index)
+
+
+def at_corners(A: np.ndarray, term: Any) -> np.ndarray:
+    """A gₐ (m, k, 3) at the corners of elements, of A (m, 3, 3)."""
+    return term.gradients @ A.transpose(0, 2, 1)
 
 
 def scattered(vertices: np.ndarray, vectors: np.ndarray, count: int) -> np.ndarray:
@@ -60,7 +65,7 @@ def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Respons
         if k in tets:
             found = tets[k]
             V = found.term.volume[:, None, None]
-            vectors = np.einsum("eij,eaj->eai", V * found.differential, found.term.gradients)
+            vectors = at_corners(V * found.differential, found.term)
         elif len(term.vertices):
             blocks = term.hessian_blocks(
                 host_elements(problem, k), problem.u, "exact", problem.device.threads
@@ -77,7 +82,5 @@ def shape_product(found: Response) -> np.ndarray:
     stay: with M = Σ δXₐ gₐᵀ, δF = -F M, δG = -G M and δV = V tr M, so that
     A = V (Fᵀ δP + Gᵀ P - (P : G) I)."""
     V = found.term.volume[:, None, None]
-    stretched = np.einsum("eki,ekj->eij", found.F, found.differential) + np.einsum(
-        "eki,ekj->eij", found.G, found.P
-    )
+    stretched = found.F.transpose(0, 2, 1) @ found.differential + found.G.transpose(0, 2, 1) @ found.P
     return V * stretched - found.work[:, None, None] * np.eye(3)

@@ -23,6 +23,7 @@ from supple.gradients.body import BodyGradient, groups_of
 from supple.gradients.elements import (
     Response,
     are_tets,
+    at_corners,
     hessian_product,
     response,
     scattered,
@@ -40,7 +41,7 @@ from supple.scene import Body
 from supple.simulate import Frame, Result
 from supple.terms import Pressure
 
-ACCURACY = 1e-10
+ACCURACY = 1e-9
 """Of the adjoint system."""
 
 Loss = ArrayLike | Callable[[np.ndarray], ArrayLike]
@@ -189,8 +190,7 @@ class Gradient:
         total = np.zeros_like(self.positions)
         for found in self._tets.values():
             A = shape_product(found) + self._mass_changes(found)
-            vectors = np.einsum("eij,eaj->eai", A, found.term.gradients)
-            total += scattered(found.term.vertices, vectors, len(total))
+            total += scattered(found.term.vertices, at_corners(A, found.term), len(total))
         pinned = pull_through_motions(self.model, self.positions, self._time, self.pins)
         return total + pinned
 

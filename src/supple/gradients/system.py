@@ -64,9 +64,13 @@ class System:
     def probe(self) -> None:
         """Look for negative curvature in all directions."""
         if self._preconditioner is not None:
-            noise = np.random.default_rng(0).normal(size=self.assembly.size)
-            found, _ = solve(self.matrix, as_records(noise), self._preconditioner, PROBED, 0.0, ITERATIONS)
+            noise = self.problem.shared("noise", self._noise)
+            found, _ = solve(self.matrix, noise, self._preconditioner, PROBED, 0.0, ITERATIONS)
             self._see(self._here(found.x if found.negative is None else found.negative))
+
+    def _noise(self) -> np.ndarray:
+        """A right-hand side (f, 4) that has something of every direction, always the same."""
+        return as_records(np.random.default_rng(0).normal(size=self.assembly.size))
 
     def solve(self, b: np.ndarray, accuracy: float) -> Solved:
         """For b (f, 3), in the order of the matrix."""

@@ -1,15 +1,10 @@
 """Descent: sweeps while they pay, then Newton's method with a multilevel solver, in steps that turn elements.
 
     phase 1  PBNG-Anderson sweeps, while the rate of the imbalance promises to arrive soon
-    phase 2  H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
-             negative curvature p  →  H = the positive part of every element, M and d anew
-             x(t) from x along d, turning elements;  t: Armijo on E, doubled where the model was too stiff
-             p known: go down along x(t) from x along ±p, too
-             no good t: the positive part instead, then sweeps, kept where E falls
+    phase 2  Newton steps (`newton_pcg.py`), along which E never rises
 
-E infinite at the start: a surrogate of it first. A balance that is not stable is left along p, too. E never
-rises in phase 2. Long waves, which sweeps hardly
-move, are what the multilevel solver is for.
+E infinite at the start: a surrogate of it first. A balance that is not stable is left along negative
+curvature, too. Long waves, which sweeps hardly move, are what the multilevel solver of phase 2 is for.
 """
 
 from __future__ import annotations
@@ -24,13 +19,16 @@ from supple.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.beside_obstacles import BesideObstacles
 from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.newton_pcg import RESCUE_SWEEPS, NewtonPCG
+from supple.solvers.newton_pcg import NewtonPCG
 from supple.solvers.pbng import PBNG
 from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.solver import Run, Solver
 from supple.solvers.together import SweptTogether
 from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
+
+BESIDE_OBSTACLES = 10
+"""Newton steps without progress, while contacts come and go, after which a run is asked for its energy."""
 
 TOGETHER = 4
 """How many times as many sweeps pay for several states at once, which share them."""
@@ -66,7 +64,7 @@ class Descent(Solver):
         """Several states at once are swept as long as that pays; bodies that rub on each other, and what
         touches obstacles on a device, to the end."""
         able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
-        if problem.following.rough or not able:
+        if problem.following.rubs or not able:
             return PBNG().begin(problem)
         if problem.copies == 1:
             return DescentRun(self, problem)
@@ -175,7 +173,7 @@ class DescentRun(Run):
     def _turn_to_newton(self) -> NewtonPCG | BesideObstacles:
         self.check_every, self.patience = 1, 3
         if self.problem.contacts:
-            self.patience = RESCUE_SWEEPS
+            self.patience = BESIDE_OBSTACLES
             make = partial(NewtonPCG, self.options)
             self._newton = BesideObstacles(self.problem, make, self._forecast.aim)
         else:

@@ -124,7 +124,7 @@ class MPBNGRun(Run):
 
     def __init__(self, options: MPBNG, layers: Multiresolution) -> None:
         self.options, self.layers, self.problem = options, layers, layers.problem
-        self._cycle, self._done = options.cycle, 0
+        self._cycle, self._done, self._ended = options.cycle, 0, False
         self._final: Run | None = None
         self.layers.begin()
 
@@ -159,11 +159,12 @@ class MPBNGRun(Run):
         while count > 0 and self._done < self._cycle:
             self.layers.iterate(self.options.coarse_sweeps, self._kappa())
             self._done, count = self._done + 1, count - 1
-        if self._final is None:
+        if not self._ended:
             self.layers.bring_back()
             if self._done == self._cycle:
                 self._end_cycle()
-        if count > 0 and self._final is not None:
+        if count > 0:
+            self._final = self._final or PBNG().begin(self.problem)
             self._final.advance(count)
 
     def _kappa(self) -> float:
@@ -171,9 +172,9 @@ class MPBNGRun(Run):
 
     def _end_cycle(self) -> None:
         """The final pass over the cloth alone; what follows it is PBNG."""
+        self._ended = True
         if self.options.final_sweeps:
             PBNG(acceleration=None).begin(self.problem).advance(self.options.final_sweeps)
-        self._final = PBNG().begin(self.problem)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         return self._final is not None and self._final.observe(balance, copy)

@@ -45,17 +45,20 @@ def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
 class Group:
     """The vertices of one layer, or those of the model: their batches, and what acts on them."""
 
-    def __init__(self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray) -> None:
+    def __init__(
+        self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, part: slice
+    ) -> None:
         device, dtype = problem.device, problem.dtype
-        self.device = device
+        self.device, self.part = device, part
         self.batches: VertexBatches = batch_vertices(terms, own, dtype, device.lanes, device.at_once)
         self.loads = Loads(model, self.batches, dtype, device)
         self.rejected = device.zeros((1, *self.loads.rows.inertia.shape), dtype)
+        self._place = np.minimum(self.batches.own[:, 0] - part.start, part.stop - part.start)
 
     def push(self, force: np.ndarray) -> None:
-        """Let forces (N, 3) [N] act on its vertices."""
+        """Let forces (k, 3) [N] act on its vertices, of which there are k."""
         rows = self.loads.rows.force
-        rows[:] = np.swapaxes(padded(force)[self.batches.own[:, 0]], -1, -2)
+        rows[:] = np.swapaxes(padded(force)[self._place], -1, -2)
         self.device.push(rows)
 
 
@@ -67,10 +70,11 @@ class Multiresolution(ABC):
         self.known, self.seconds = problem.model.terms, 0.0
         model, device = layers.model, problem.device
         own = (problem.model.terms, *(layer.terms for layer in layers.layers))
-        self.groups = [
-            Group(problem, model, (*(self._thinner(term) for term in terms), *binding), layers.member(number))
-            for number, terms in enumerate(own)
-        ]
+        self.groups = []
+        for number, terms in enumerate(own):
+            part = slice(*layers.first[number : number + 2].tolist())
+            thinner = (*(self._thinner(term) for term in terms), *binding)
+            self.groups.append(Group(problem, model, thinner, layers.member(number), part))
         shape = model.vertices + 1, problem.u.shape[1]
         self.u, self.anchor, self.held_at = (device.zeros(shape, problem.dtype) for _ in range(3))
         self.stands = np.append(layers.stands, problem.model.vertices)
@@ -172,8 +176,8 @@ class Carrying(Multiresolution):
         super().__init__(problem, layers, 1.0)
         self.net, self.sizes = (problem.device.zeros(self.u.shape, problem.dtype) for _ in range(2))
         self._free = layers.model.free[:, None]
-        self._parts = [slice(*layers.first[k : k + 2]) for k in range(len(self.groups))]
-        self._nothing = np.zeros_like(layers.model.rest)
+        self._parts = [group.part for group in self.groups]
+        self._back = [layer.spread.T.tocsr() for layer in layers.layers]
 
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
         device, layers = self.problem.device, self.layers.layers
@@ -185,10 +189,8 @@ class Carrying(Multiresolution):
             self.anchor[here] = self.u[here]
             device.push(self.u)
             device.push(self.anchor)
-            self.groups[number].push(self._nothing)
-            acting = self._nothing.copy()
-            acting[here] = left - self._forces(number)
-            self.groups[number].push(acting)
+            self.groups[number].push(np.zeros_like(left))
+            self.groups[number].push(left - self._forces(number))
         self.sweep(len(layers), coarse_sweeps)
         for number in reversed(range(len(layers))):
             self._carry(number, kappa)
@@ -209,6 +211,6 @@ class Carrying(Multiresolution):
         device, here, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
         device.pull(self.u)
         moved = (self.u[next_one, :3] - self.anchor[next_one, :3]).astype(float)
-        move = self.layers.layers[number].spread.T @ moved
+        move = self._back[number] @ moved
         self.u[here, :3] += (kappa * self._free[here] * move).astype(self.u.dtype)
         device.push(self.u)

@@ -1,4 +1,11 @@
-"""Newton's method with a multilevel solver, in steps that turn elements and go down: phase 2 of `descent`."""
+"""The second phase of `Descent`: Newton's method with a multilevel solver, in steps that turn elements.
+
+H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
+negative curvature p  →  H = the positive part of every element, M and d anew
+x(t) from x along d, turning elements;  t: Armijo on E, doubled where the model was too stiff
+p known: go down along x(t) from x along ±p, too
+no good t: the positive part instead, then sweeps, kept where E falls
+"""
 
 from __future__ import annotations
 

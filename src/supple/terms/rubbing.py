@@ -144,11 +144,11 @@ def _response(term, row, u, ui):
 
 @vertex_force.of(RubbingRows)
 def _vertex_force(term, row, u, ui):
-    """f = wᵢ r,  A = wᵢ² (k n nᵀ + s (I - n nᵀ))."""
+    """f = wᵢ r,  A = wᵢ² (k n nᵀ + s (I - n nᵀ)), also where nothing pushes: the bound must hold wherever the
+    vertex goes."""
     n, _, push, o, s = _response(term, row, u, ui)
     w = load(term.weights, row, 0)
-    k = select(push > 0.0, load(term.numbers, row, STIFFNESS), 0.0 * push) - s
-    p, q = w * w * k, w * w * s
+    p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
     return (
         scale(w, sub(scale(push, n), scale(s, o))),
         (
