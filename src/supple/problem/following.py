@@ -62,7 +62,12 @@ class Following:
     @property
     def rough(self) -> bool:
         """Whether anything rubs, on obstacles or on other bodies: then forces are those of no energy."""
-        return self._problem.contacts.rough or bool(rubbing_terms(self._problem.model))
+        return self._problem.contacts.rough or self.rubs
+
+    @property
+    def rubs(self) -> bool:
+        """Whether bodies rub on each other."""
+        return bool(rubbing_terms(self._problem.model))
 
     def settle(self) -> bool:
         """Where a step ends: let rigid bodies feel what touches them now; True where they moved."""

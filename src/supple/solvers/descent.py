@@ -64,7 +64,7 @@ class Descent(Solver):
         """Several states at once are swept as long as that pays; bodies that rub on each other, and what
         touches obstacles on a device, to the end."""
         able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
-        if problem.following.rough or not able:
+        if problem.following.rubs or not able:
             return PBNG().begin(problem)
         if problem.copies == 1:
             return DescentRun(self, problem)

@@ -96,7 +96,7 @@ class NewtonRun(Run):
         options.refuse_unable(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
             problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
-        if problem.following.rough:
+        if problem.following.rubs:
             raise ValueError(
                 f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
                 "energy; descent, pbng, xpbd can"
