@@ -99,7 +99,7 @@ def from_history(history: Mapping[str, Any]) -> RubbingContacts:
         return no_contacts()
     rows = floats(history[CONTACTS])
     return RubbingContacts(
-        rows[:, :4].astype(np.int32), rows[:, 4:8].copy(), rows[:, 8:].copy(), capacity=len(rows)
+        rows[:, :4].astype(np.int32), rows[:, 4:8].copy(), rows[:, 8:].copy(), capacity=max(1, len(rows))
     )
 
 

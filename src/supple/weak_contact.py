@@ -139,7 +139,8 @@ def met_at(model: Model, x: np.ndarray, history: Mapping[str, np.ndarray] | None
         if contact.rough and history and CONTACTS in history:
             return with_term(model, index, from_history(history))
         grip = Grip.of(no_contacts(), x - model.rest, contact.surfaces.body) if contact.rough else None
-        return with_term(model, index, contact.term(contact.meetings(x), grip, 1))
+        found = contact.meetings(x)
+        return with_term(model, index, contact.term(found, grip, max(1, len(found.distance))))
     return model
 
 
