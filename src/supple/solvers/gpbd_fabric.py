@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
 from supple.kernels import all_lanes, each, load, passage, physics, select, total, unrolled
 from supple.solvers.corners import (
@@ -118,15 +119,6 @@ def _bending(a, b, c, strain, entry):
     )
 
 
-_SIX = range(6)
-
-
-def _place(i: int, j: int) -> int:
-    """Where an entry is in the upper triangle of a symmetric matrix, row by row."""
-    i, j = min(i, j), max(i, j)
-    return 6 * i - i * (i + 1) // 2 + j
-
-
 @physics
 def _entry(W, a, b):
     return weighted_square(W, a, b)
@@ -139,59 +131,6 @@ _mixed = unrolled(
     over="S",
 )
 """M = S W Jᵀ, 36 entries row by row."""
-
-_lower = unrolled("M", lambda n: ", ".join(f"M[{6 * i + j}]" for i in _SIX for j in range(i + 1)), over="M")
-"""Its lower triangle, 21 entries row by row."""
-
-_product = unrolled(
-    "M, P",
-    lambda n: ", ".join(
-        " + ".join(f"M[{6 * i + k}] * P[{_place(k, j)}]" for k in _SIX) for i in _SIX for j in _SIX
-    ),
-    over="M",
-)
-"""M P with a symmetric P."""
-
-_curvature = unrolled(
-    "K, s, T, M",
-    lambda n: ", ".join(
-        f"K[{6 * i + j}] + s * ({' + '.join(f'T[{6 * i + k}] * M[{6 * j + k}]' for k in _SIX)})"
-        for i in _SIX
-        for j in range(i + 1)
-    ),
-    over="M",
-)
-"""The lower triangle of K + s T Mᵀ."""
-
-_slacks = unrolled(
-    "z, H",
-    lambda n: ", ".join(
-        f"z[{i}] * (z[{i}] * H[{_place(i, i)}] - ("
-        + " + ".join(f"z[{j}] * abs(H[{_place(i, j)}])" for j in range(n) if j != i)
-        + "))"
-        for i in range(n)
-    ),
-    over="z",
-)
-"""Gershgorin's bounds of the eigenvalues of a symmetric H, of variables by their scales z."""
-
-_raised = unrolled(
-    "z, H, s",
-    lambda n: ", ".join(
-        f"H[{_place(i, j)}]" + (f" + s / (z[{i}] * z[{i}])" if i == j else "")
-        for i in range(n)
-        for j in range(i, n)
-    ),
-    over="z",
-)
-"""H with s on its diagonal, of variables by their scales."""
-
-_applied = unrolled(
-    "v, M",
-    lambda n: ", ".join(" + ".join(f"M[{n * i + k}] * v[{k}]" for k in range(n)) for i in range(n)),
-    over="v",
-)
-"""M v."""
 
 _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
 
@@ -231,9 +170,9 @@ def _positive(fabric, H):
     """ψ'' with what Gershgorin's bound asks for."""
     z = fabric.scale
     scales = (z[0], z[1], z[2], z[3], max(z[3], z[4]), z[4])
-    b = _slacks(scales, H)
+    b = slacks(scales, H)
     least = min(min(min(b[0], b[1]), min(b[2], b[3])), min(b[4], b[5]))
-    return _raised(scales, H, max(-least, 0.0 * least))
+    return raised(scales, H, max(-least, 0.0 * least))
 
 
 @physics
@@ -241,7 +180,7 @@ def _objective(rows, row, x, W, S, K, work, area, m):
     """q and the vertices for λ = m."""
     moved = plus(x, _moves(W, S, m))
     psi = density(rows.fabric, _strain(rows, row, moved)).value
-    return dot6(m, work) + 0.5 * dot6(m, _applied(m, K)) + area * psi, moved
+    return dot6(m, work) + 0.5 * dot6(m, applied(m, K)) + area * psi, moved
 
 
 @passage
@@ -274,8 +213,8 @@ def local_step(rows, row, x, W, d, N, newton_steps):
         found = density(rows.fabric, _strain(rows, row, now))
         M = _mixed(W, S, _gradients(rows, row, now))
         P = _positive(rows.fabric, found.second)
-        r = _descent(work, _applied(m, K), area, _applied(found.first, M))
-        step = solve_spd6(lifted6(_curvature(K, area, _product(M, P), M), LIFT), r)
+        r = _descent(work, applied(m, K), area, applied(found.first, M))
+        step = solve_spd6(lifted6(curvature(K, area, product(M, P), M), LIFT), r)
         size, gain = abs(q) + dot6(r, step), dot6(r, step)
         m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, step, size)
         if all_lanes(gain <= CONVERGED * size):

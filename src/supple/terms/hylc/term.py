@@ -9,11 +9,11 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import gather, load, physics, select
-from supple.terms.bending import hinges_of
 from supple.terms.constraint import positive_part
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
+from supple.terms.hylc.stencils import neighbours, shapes
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
 from supple.terms.parameters import of_elements, packed, placed
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
@@ -78,8 +78,8 @@ class FabricElasticity(Elemental):
     ) -> Self:
         """uv (m, 3, 2) [m]: where the corners of the triangles lie in the fabric, u along its first threads;
         triangles (m, 3) of vertices at positions (n, 3) [m] at zero displacement."""
-        gradients, area = _shapes(uv)
-        apexes, exists = _neighbours(triangles)
+        gradients, area = shapes(uv)
+        apexes, exists = neighbours(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
         return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
 
@@ -88,7 +88,7 @@ class FabricElasticity(Elemental):
         threads = np.einsum("eai,eaj->eij", points[self.vertices[:, :3]], self.gradients)[origin]
         corners = points[triangles]
         uv = np.einsum("eji,eai->eaj", np.linalg.pinv(threads), corners - corners[:, :1])
-        gradients, area = _shapes(uv)
+        gradients, area = shapes(uv)
         vertices = np.concatenate([triangles, triangles[:, [2, 0, 1]]], axis=1).astype(np.int32)
         alone = np.zeros(triangles.shape, bool)
         made_of: Any = of_elements(self.material, origin)
@@ -156,32 +156,6 @@ class FabricElasticity(Elemental):
                 size = np.trace(blocks[:, k, k], axis1=1, axis2=2)
                 blocks[:, k, k] += (LEAST * size)[:, None, None] * np.eye(3)
         return blocks
-
-
-def _shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shape gradients (m, 3, 2) [1/m] and areas (m,) [m²] of triangles (m, 3, 2) in the fabric [m]."""
-    edges = uv[:, 1:] - uv[:, :1]
-    twice = np.linalg.det(edges)
-    if not (twice > 0).all():
-        raise ValueError(
-            f"{int((~(twice > 0)).sum())} triangles are flat or upside down in the fabric, for example "
-            f"{int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates must be counter-clockwise [m]"
-        )
-    others = np.linalg.inv(edges).transpose(0, 2, 1)
-    return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1), 0.5 * twice
-
-
-def _neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Apexes (m, 3) across the edges 01, 12 and 20, and whether there are any; the opposite corner where
-    not."""
-    vertices, owners = hinges_of(triangles)
-    apexes, exists = triangles[:, [2, 0, 1]].copy(), np.zeros(triangles.shape, bool)
-    for side, apex in ((0, 3), (1, 2)):
-        start = vertices[:, side]
-        owner = owners[:, side]
-        edge = np.argmax(triangles[owner] == start[:, None], axis=1)
-        apexes[owner, edge], exists[owner, edge] = vertices[:, apex], True
-    return apexes, exists
 
 
 @physics

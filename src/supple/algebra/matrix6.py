@@ -1,0 +1,62 @@
+"""6×6 matrices as 36 entries row by row, symmetric ones as the upper triangle row by row."""
+
+from supple.kernels import unrolled
+
+_SIX = range(6)
+
+
+def _place(i: int, j: int) -> int:
+    """Where an entry is in the upper triangle of a symmetric matrix, row by row."""
+    i, j = min(i, j), max(i, j)
+    return 6 * i - i * (i + 1) // 2 + j
+
+
+product = unrolled(
+    "M, P",
+    lambda n: ", ".join(
+        " + ".join(f"M[{6 * i + k}] * P[{_place(k, j)}]" for k in _SIX) for i in _SIX for j in _SIX
+    ),
+    over="M",
+)
+"""M P with a symmetric P."""
+
+curvature = unrolled(
+    "K, s, T, M",
+    lambda n: ", ".join(
+        f"K[{6 * i + j}] + s * ({' + '.join(f'T[{6 * i + k}] * M[{6 * j + k}]' for k in _SIX)})"
+        for i in _SIX
+        for j in range(i + 1)
+    ),
+    over="M",
+)
+"""The lower triangle of K + s T Mᵀ."""
+
+slacks = unrolled(
+    "z, H",
+    lambda n: ", ".join(
+        f"z[{i}] * (z[{i}] * H[{_place(i, i)}] - ("
+        + " + ".join(f"z[{j}] * abs(H[{_place(i, j)}])" for j in range(n) if j != i)
+        + "))"
+        for i in range(n)
+    ),
+    over="z",
+)
+"""Gershgorin's bounds of the eigenvalues of a symmetric H, of variables by their scales z."""
+
+raised = unrolled(
+    "z, H, s",
+    lambda n: ", ".join(
+        f"H[{_place(i, j)}]" + (f" + s / (z[{i}] * z[{i}])" if i == j else "")
+        for i in range(n)
+        for j in range(i, n)
+    ),
+    over="z",
+)
+"""H with s on its diagonal, of variables by their scales."""
+
+applied = unrolled(
+    "v, M",
+    lambda n: ", ".join(" + ".join(f"M[{n * i + k}] * v[{k}]" for k in range(n)) for i in range(n)),
+    over="v",
+)
+"""M v."""
