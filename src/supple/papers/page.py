@@ -70,9 +70,9 @@ def _section(row: Row, record: dict[str, Any] | None) -> str:
         lines.append(f"**Verdict:** {record['verdict']}\n")
         size = "the paper's size" if record["full"] else "small"
         cpu, cores = record["machine"]["cpu"], record["machine"]["cores"]
-        lines.append(
-            f"*{size}; {cores} cores of {cpu}, {record['measured'][:10]}, {record['seconds']:g} s*\n"
-        )
+        load, when = record.get("load"), f"{record['measured'][:10]}, {record['seconds']:g} s"
+        busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
+        lines.append(f"*{size}; {cores} cores of {cpu}, {when}{busy}*\n")
     return "\n".join(lines)
 
 

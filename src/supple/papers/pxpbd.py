@@ -108,28 +108,6 @@ def _milliseconds(problem: Problem, solver: Newton) -> float:
     return ms_per_sweep(problem, solver, sweeps=1)
 
 
-@shows("pxpbd-fig4")
-def muscle(record: Record) -> str:
-    lengths = {
-        a: record.part(f"activation {a:g}: length", partial(contracted, record, a)) for a in (0.0, 0.5, 1.0)
-    }
-    word = "agrees" if lengths[1.0] < lengths[0.5] < lengths[0.0] else "differs"
-    said = ", ".join(f"{x:.3f}" for x in lengths.values())
-    return f"{word}: it is {said} m long at activations of 0, 0.5 and 1."
-
-
-def contracted(record: Record, activation: float) -> float:
-    """Length of a bar of muscle [m] that is 1 m long at rest."""
-    n = 4 if record.full else 2
-    scene = supple.Scene(gravity=(0, 0, 0))
-    kind = supple.Muscle.example(fibre=(1.0, 0.0, 0.0), activation=activation)
-    body = scene.add_solid(supple.bar((4 * n, n, n), (1, 0.25, 0.25)), kind, density=1000)
-    scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
-    found = supple.equilibrium(scene, tolerance=1e-4)
-    end = found.model.rest[:, 0] >= 1 - 1e-9
-    return float(found.positions[end, 0].mean())
-
-
 def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
     """Both ends of a bar are pulled apart to 130 %, then pushed together to 60 %."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)

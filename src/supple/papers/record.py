@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,9 @@ class Record:
         """All parts are there, and this is what they say."""
         seconds = round(perf_counter() - began, 1)
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        self.values |= {"verdict": verdict, "machine": machine(), "measured": when, "seconds": seconds}
+        load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+        about = {"machine": machine(), "load": load, "measured": when, "seconds": seconds}
+        self.values |= {"verdict": verdict, **about}
         self._write()
 
     def _write(self) -> None:
