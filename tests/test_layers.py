@@ -11,8 +11,8 @@ ROOT = Path(supple.__file__).parent
 
 
 IMPORTERS = {
-    "view": {"runs", "papers", "live", "cli", "showing.py"},
-    "runs": {"live", "cli", "showing.py"},
+    "view": {"runs", "datasets", "papers", "live", "cli", "showing.py"},
+    "runs": {"datasets", "live", "cli", "showing.py"},
     "live": {"cli"},
     "cli": set(),
 }
@@ -58,12 +58,14 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation", "holding"},
+    {"meshes", "model", "state", "evaluation", "holding", "grip", "reactions"},
     {"problem"},
     {"linear"},
     {"solvers"},
-    {"scene", "embedding", "springs", "solver_text", "weak_contact"},
+    {"scene", "embedding", "springs", "solver_text", "weak_contact", "barrier_contact"},
     {
+        "ending",
+        "finishing",
         "solving",
         "progress",
         "certifying",
@@ -87,9 +89,12 @@ ORDER = [
         "inspection",
         "interop",
     },
+    {"gradients"},
+    {"jax", "torch"},
     {"io"},
     {"view"},
     {"runs"},
+    {"datasets", "data"},
     {"showing"},
     {"papers"},
     {"live"},

@@ -14,6 +14,7 @@ __all__ = [
     "BPXPBD",
     "FPXPBD",
     "GPBD",
+    "MPBNG",
     "PBD",
     "PBNG",
     "SOR",
@@ -30,6 +31,7 @@ __all__ = [
     "Compute",
     "Contact",
     "Corotated",
+    "CreasedBending",
     "Cylinder",
     "Descent",
     "Direction",
@@ -40,20 +42,26 @@ __all__ = [
     "Frames",
     "Fung",
     "Gent",
+    "Gradient",
+    "GradientReport",
     "Hencky",
     "HingeBending",
     "History",
     "HolzapfelGasserOgden",
     "IsometricBending",
+    "KelvinVoigt",
     "Keyframes",
     "LinearElastic",
     "LogNeoHookean",
     "Material",
+    "Maxwell",
     "MeshError",
     "MooneyRivlin",
+    "MotionGradient",
     "Muscle",
     "NeoHookean",
     "Newton",
+    "NoGradientError",
     "Obstacle",
     "Ogden",
     "OrthotropicStVK",
@@ -66,11 +74,15 @@ __all__ = [
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticHencky",
     "PlasticStVK",
     "Ramp",
+    "Rayleigh",
+    "Region",
     "Report",
     "Result",
     "Rotate",
+    "Rub",
     "Scale",
     "Scene",
     "SceneError",
@@ -82,6 +94,7 @@ __all__ = [
     "State",
     "Stepper",
     "Stop",
+    "SurfaceSequence",
     "SurfaceShape",
     "TetMesh",
     "Translate",
@@ -98,6 +111,7 @@ __all__ = [
     "block",
     "build_model",
     "compare",
+    "dataset",
     "disc",
     "embed",
     "equilibria",
@@ -106,6 +120,8 @@ __all__ = [
     "export",
     "fibres_between",
     "film",
+    "gradient",
+    "grown",
     "inspect",
     "load_fabric",
     "load_mesh",
@@ -114,6 +130,7 @@ __all__ = [
     "measured",
     "measured_density",
     "merge_meshes",
+    "motion_gradient",
     "open_run",
     "picture",
     "pillow",
@@ -135,13 +152,20 @@ __all__ = [
 ]
 
 
+DOORS = ("data", "jax", "torch")
+"""Modules that need further libraries, or much time to import."""
+
+
 class _Package(ModuleType):
     """Loads what users ask for when they first do: the command line's help needs none of it, and numerical
-    libraries take a second. Functions are found rather than modules of the same name, such as `compare`."""
+    libraries take a second. Functions are found rather than modules of the same name, such as `compare`; the
+    doors to other libraries are modules."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # which Python itself asks for
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name in DOORS:
+            return import_module(f"supple.{name}")
         public = import_module("supple.public")
         self.__dict__.update({known: getattr(public, known) for known in __all__})
         if name not in self.__dict__:
@@ -153,7 +177,7 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *__all__})
+        return sorted({*self.__dict__, *__all__, *DOORS})
 
 
 sys.modules[__name__].__class__ = _Package

@@ -18,11 +18,12 @@ class Certifying:
     """The certificates of one solve. A state is certified when its imbalance is reached, and at the end; for
     several copies it is not, which is said."""
 
-    def __init__(self, problem: Problem, stop: Stop) -> None:
+    def __init__(self, problem: Problem, stop: Stop, prepared: bool = True) -> None:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
         self._able = problem.copies == 1
         self._timed = stop.time_budget is not None
-        if self._able and self._wanted is not None and not self._timed and not problem.contacts:
+        wanted = self._able and self._wanted is not None and not self._timed
+        if prepared and wanted and not problem.contacts:
             prepare(problem)
         self._below = math.inf
         self._saddle: Balance | None = None

@@ -54,7 +54,8 @@ def equilibria(
 
     Results come as they are ready, so that tens of thousands need no more memory than a batch. Each stops by
     its own tolerance and has its own report. On a CUDA device all solvers but Newton solve up to 1024
-    together, or `at_once`, as far as they fit into its memory; on the CPU they are solved one by one. stop
+    together, or `at_once`, as far as they fit into its memory, and the default lets those go on alone that
+    sweeps do not bring to rest; on the CPU they are solved one by one. stop
     holds for each equilibrium; its time budget on a device for each batch. solver, stop, compute and scene
     files: as for `equilibrium`. progress: called with the number of equilibria that are done."""
     asked = request(scene, solver, options, always_tolerance=True)
@@ -67,7 +68,7 @@ def equilibria(
     refuse_beyond(model, asked.compute.precision)
     start = asked.start(None, model)
     every = (_started(conditions(scene, model, variation), start) for variation in varied)
-    return _counted(_solved(model, every, asked, at_once), progress)
+    return _counted(solved_under(model, every, asked, at_once), progress)
 
 
 def move_together(model: Model, solver: Solver, compute: Compute) -> bool:
@@ -88,7 +89,7 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
         yield result
 
 
-def _solved(
+def solved_under(
     model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
 ) -> Iterator[Result]:
     """As many at once as the device and the solver can, with one problem for all as far as it suits them."""
@@ -102,7 +103,7 @@ def _solved(
         began = perf_counter()
         if problem is None or not problem.take(chunk):
             problem = None  # before there are two of them on the device
-            problem = _make_problem(model, chunk, compute)
+            problem = problem_under(model, chunk, compute)
         reports = solve_copies(problem, solver, asked.stop, began=began)
         if together:
             for report in reports:
@@ -125,7 +126,8 @@ def _most_at_once(model: Model, precision: str, solver: Solver, at_once: int | N
     return max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
 
 
-def _make_problem(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
+def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:
+    """A problem that has taken on these conditions, and takes on others like them."""
     own = [c.materials for c in chunk if c.materials is not None]
     alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
     where, varied = on_device(compute.device, model, len(chunk)), bool(own) and not alone
@@ -141,8 +143,12 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
         x = model.rest + state.displacements
         if c.materials is not None:
             model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
+        if c.gravity is not None:
+            model = replace(model, gravity=c.gravity)
         there = problem.states.on_device(copy)
-        yield Result(x, report, model, state=state, step=Step(np.inf, x, c.force), on_device=there)
+        yield Result(
+            x, report, model, state=state, step=Step(np.inf, x, c.force, time=c.time), on_device=there
+        )
 
 
 def bytes_per_copy(model: Model, precision: str, solver: Solver) -> int:

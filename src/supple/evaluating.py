@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,11 +26,13 @@ from supple.problem.element_values import (
     is_deformed,
 )
 from supple.problem.materials import change_materials, changing_materials
+from supple.reactions import Touches
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solving import make_problem
 from supple.terms import Term
+from supple.weak_contact import met_at
 
 DEFAULT = Compute()
 
@@ -46,7 +48,9 @@ def evaluate(
     """Forces, reactions at pins, energies, deformations and stresses with all vertices at positions (n, 3)
     [m]; nothing is solved, and pins need not be where their motions have them.
 
-    time [s]: when to take loads and parameters that vary, at their end unless given. compute: a `Compute`,
+    time [s]: when to take loads, parameters that vary and obstacles that move, at their end unless given.
+    Obstacles exert what balances vertices that touch them, as far as they can; where they rub, as if nothing
+    slid. compute: a `Compute`,
     or its device, precision and threads one by one; all is computed there, by what solvers compute with, and
     returned in float64. To evaluate one scene many times, give `supple.build_model(scene)`: what is set up
     for it is kept. Examples: `supple.evaluate(scene, result.positions).von_mises`,
@@ -58,8 +62,8 @@ def evaluate(
         raise ValueError(f"time [s] must not be negative, got {shown(time)}")
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
-    step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)))
-    return evaluation_of(model, x, step, compute)
+    step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
+    return evaluation_of(met_at(model, x), x, step, compute)
 
 
 def evaluation_of(
@@ -71,16 +75,18 @@ def evaluation_of(
     """What `evaluate` says, at the end of a step; None for one without inertia under the model's constant
     forces."""
     problem = _problem_at(model, step, compute)
-    internal = _internal_force(problem, positions)
+    internal, external = _internal_force(problem, positions), _external_force(model, step)
+    inertial = _inertial_force(model, positions, step)
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
     return Evaluation(
         **_joined([values for values in terms if isinstance(values, Deformations)], model.cells),
         model=model,
         positions=positions,
         internal_force=internal,
-        external_force=_external_force(model, step),
+        external_force=external,
         terms=terms,
-        _inertial=_inertial_force(model, positions, step),
+        _inertial=inertial,
+        _touches=None if inertial is None else _touches(model, positions, step, external + inertial, compute),
     )
 
 
@@ -89,7 +95,26 @@ def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
     internal = _internal_force(_problem_at(model, step, DEFAULT), positions)
     inertial = _inertial_force(model, positions, step)
     assert inertial is not None
-    return internal + _external_force(model, step) + inertial
+    outer = _external_force(model, step) + inertial
+    return internal + outer + _touches(model, positions, step, outer, DEFAULT).total(model.vertices)
+
+
+def _touches(
+    model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, compute: Compute
+) -> Touches:
+    """What obstacles do to vertices on which all that is outside of bodies acts with forces (n, 3) [N]."""
+    if model.obstacles is None:
+        return Touches.none()
+    problem = _with_obstacles(model, compute)
+    change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
+    problem.loads.set(outer)
+    problem.positions = positions
+    problem.contacts.look(np.inf if step is None else step.time)
+    problem.balance()
+    _, _, forces, which = problem.contacts.found(0)
+    planes, vertices = np.nonzero((which >= 0) & forces.any(axis=2))
+    obstacle = model.obstacles.obstacle[which[planes, vertices]]
+    return Touches(model.obstacles.names, vertices, obstacle, forces[planes, vertices])
 
 
 def _internal_force(problem: Problem, positions: np.ndarray) -> np.ndarray:
@@ -120,11 +145,19 @@ def _problem(model: Model, compute: Compute) -> Problem:
     return make_problem(alone, False, compute)
 
 
+@lru_cache(maxsize=2)
+def _with_obstacles(model: Model, compute: Compute) -> Problem:
+    """The model with its obstacles, under no forces yet."""
+    quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
+    return make_problem(quiet, False, compute)
+
+
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
     """The same with the parameters of the step that led there."""
     problem = _problem(model, compute)
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
+    problem.histories.put([{} if step is None else step.history])
     return problem
 
 
@@ -134,6 +167,8 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     moves."""
     problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
+    if any(getattr(term.material, "dissipates", False) for term in model.terms):
+        return _means_of_sums(model, positions, figure, step)
     quantity = Stored if figure == "energy" else Figures
     values, cells, volume = [], [], []
     for k, term in enumerate(model.terms):
@@ -150,6 +185,17 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     )
 
 
+def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
+    """The same where several terms have the same cells, so that their stresses add up first."""
+    found = evaluation_of(model, positions, step)
+    numbers = found.figures[:, FIGURES[figure]]
+    if figure == "energy":
+        numbers = found.energy_density
+    made = np.isfinite(found.rest_volume)
+    cells = padded(found.vertices, 4)[made]
+    return means_at_vertices(numbers[made], cells, found.rest_volume[made], model.vertices)
+
+
 def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
     if not is_deformed(problem, k):
         numbers = element_values(problem, k, Pulling)
@@ -158,9 +204,23 @@ def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
     figures, F, P = np.split(numbers, [COUNT[Figures], COUNT[Figures] + 9], axis=1)
     linear = np.full(len(numbers), not getattr(term.material, "objective", True))
     volume = term.volume  # type: ignore[attr-defined]
+    flowed = None if term.material is None else _material(problem, k).flowed()
     return Deformations(
-        term.vertices, volume, figures[:, 0], F.reshape(-1, 3, 3), P.reshape(-1, 3, 3), figures, linear
+        term.vertices,
+        volume,
+        figures[:, 0],
+        F.reshape(-1, 3, 3),
+        P.reshape(-1, 3, 3),
+        figures,
+        linear,
+        np.full(len(numbers), np.nan) if flowed is None else flowed,
     )
+
+
+def _material(problem: Problem, k: int) -> Any:
+    """That of the k-th term as it is now."""
+    number = sum(term.material is not None for term in problem.model.terms[:k])
+    return problem.layout.materials[0][number]
 
 
 def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarray]:
@@ -178,12 +238,38 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
         "piola": matrices.copy(),
         "figures": np.full((len(cells), COUNT[Figures]), np.nan),
         "linear": np.zeros(len(cells), bool),
+        "plastic_strain": numbers.copy(),
     }
+    taken = np.zeros(len(cells), bool)
     for part in parts:
         here = places(padded(part.vertices, cells.shape[1]), cells)
+        new = (here >= 0) & ~taken[here]
         for name in found.keys() - {"vertices"}:
-            found[name][here[here >= 0]] = vars(part)[name][here >= 0]
+            found[name][here[new]] = vars(part)[name][new]
+        again = (here >= 0) & taken[here]
+        if again.any():
+            _add(found, here[again], part, again)
+        taken[here[here >= 0]] = True
     return found
+
+
+def _add(found: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, rows: np.ndarray) -> None:
+    """What else there is in the same cells, as viscous stresses: energies and stresses add up."""
+    found["element_energy"][cells] += part.element_energy[rows]
+    found["piola"][cells] += part.piola[rows]
+    F, P = found["deformation_gradient"][cells], found["piola"][cells]
+    J = found["figures"][cells, FIGURES["volume_ratio"]]
+    with np.errstate(all="ignore"):
+        true = P @ F.transpose(0, 2, 1) / J[:, None, None]
+    cauchy = np.where(found["linear"][cells][:, None, None], P, true)
+    pressure = -np.trace(cauchy, axis1=1, axis2=2) / 3
+    deviator = cauchy + pressure[:, None, None] * np.eye(3)
+    found["figures"][cells, FIGURES["energy"]] = found["element_energy"][cells]
+    found["figures"][cells, FIGURES["von_mises"]] = np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2)))
+    found["figures"][cells, FIGURES["pressure"]] = pressure
+    finite = np.isfinite(cauchy).all(axis=(1, 2))[:, None, None]
+    symmetric = np.where(finite, 0.5 * (cauchy + cauchy.transpose(0, 2, 1)), 0.0)
+    found["figures"][cells, FIGURES["principal_stresses"]] = np.linalg.eigvalsh(symmetric)[:, ::-1]
 
 
 def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from supple.checks import closest, each, shown
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
+from supple.reactions import Reaction, Touches, reaction_of
 from supple.words import counted
 
 FIGURES: dict[str, Any] = {
@@ -31,7 +32,8 @@ class Deformations:
     """Elements of a material: vertices (m, k), rest_volume (m,) [m³], element_energy (m,) [J], deformation
     gradient F (m, 3, 3), first Piola-Kirchhoff stress P = ∂ψ/∂F (m, 3, 3) [Pa]; figures (m, 10): what follows
     from these, see the properties; linear (m,): whether their material is one for small deformations, which
-    has one stress only.
+    has one stress only; plastic_strain (m,): how much they have flowed, the equivalent plastic strain, NaN
+    where their material cannot.
 
     Triangles have the F that keeps their thickness, so J is their area over that at rest, and with it a
     stress across their plane.
@@ -44,6 +46,7 @@ class Deformations:
     piola: np.ndarray
     figures: np.ndarray
     linear: np.ndarray
+    plastic_strain: np.ndarray
 
     @cached_property
     def energy_density(self) -> np.ndarray:
@@ -100,23 +103,6 @@ class Pulls:
     force: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Reaction:
-    """What a pin does to its body: force (3,) [N], and its moment (3,) [N m] about the centre (3,) [m], the
-    mean of where its vertices are; forces (k, 3) [N] on its vertices (k,). Where several pins hold a vertex
-    along the same direction, that counts for one that holds it wholly, else for the first."""
-
-    force: np.ndarray
-    moment: np.ndarray
-    centre: np.ndarray
-    vertices: np.ndarray
-    forces: np.ndarray
-
-    def __repr__(self) -> str:
-        force, moment = (np.array2string(v, precision=6) for v in (self.force, self.moment))
-        return f"<Reaction: force {force} N, moment {moment} N m, {len(self.vertices):,} vertices>"
-
-
 @dataclass(frozen=True, eq=False)
 class Fields:
     """Quantities for files by name: those of vertices (n, ...), and those of cells (m, ...)."""
@@ -145,6 +131,7 @@ class Evaluation(Deformations):
     external_force: np.ndarray = field(kw_only=True)
     terms: tuple[Deformations | Pulls, ...] = field(kw_only=True)
     _inertial: np.ndarray | None = field(kw_only=True)
+    _touches: Touches | None = field(kw_only=True)
 
     @property
     def inertial_force(self) -> np.ndarray:
@@ -157,10 +144,32 @@ class Evaluation(Deformations):
         return self._inertial
 
     @property
+    def touches(self) -> Touches:
+        """Where vertices touch obstacles."""
+        if self._touches is None:
+            assert self.inertial_force is not None  # which says why nothing is known
+        return self._touches or Touches.none()
+
+    @cached_property
+    def contact_force(self) -> np.ndarray:
+        """(n, 3) [N] of obstacles on every vertex. What bodies do to each other is among the internal
+        forces."""
+        return self.touches.total(self.model.vertices)
+
+    @cached_property
+    def obstacle_reactions(self) -> dict[str, Reaction]:
+        """What every obstacle does to all bodies, by its name; bodies do the opposite to it."""
+        found = {}
+        for k, name in enumerate(self.touches.names):
+            mine = self.touches.obstacle == k
+            found[name] = reaction_of(self.positions, self.touches.vertices[mine], self.touches.force[mine])
+        return found
+
+    @property
     def net_force(self) -> np.ndarray:
-        """internal + external + inertial (n, 3) [N], without what pins do: zero where all balances. Without
-        inertia it is minus the derivative of `energy` by the positions."""
-        return self.internal_force + self.external_force + self.inertial_force
+        """internal + external + inertial + contact (n, 3) [N], without what pins do: zero where all balances.
+        Without inertia and obstacles it is minus the derivative of `energy` by the positions."""
+        return self.internal_force + self.external_force + self.inertial_force + self.contact_force
 
     @property
     def reaction_force(self) -> np.ndarray:
@@ -179,10 +188,7 @@ class Evaluation(Deformations):
         shares = holding.shares(self.reaction_force[holding.vertices])
         found = {}
         for (name, vertices, _), forces in zip(supports, shares, strict=True):
-            places = self.positions[vertices]
-            centre = places.mean(axis=0) if len(places) else np.zeros(3)
-            moment = np.cross(places - centre, forces).sum(axis=0)
-            found[name] = Reaction(forces.sum(axis=0), moment, centre, vertices, forces)
+            found[name] = reaction_of(self.positions, vertices, forces)
         return found
 
     @cached_property
@@ -243,8 +249,10 @@ QUANTITIES = {
     "pressure": "-tr(σ)/3 [Pa]",
     "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
     "principal_stretches": "singular values of F, the largest first",
+    "plastic_strain": "equivalent plastic strain, NaN where a material cannot flow",
     "internal_force": "of all elements on each vertex [N]",
     "external_force": "gravity and loads on each vertex [N]",
+    "contact_force": "what obstacles do to each vertex [N]",
     "net_force": "what forces on each vertex add up to, without pins [N]",
     "reaction_force": "what pins do to each vertex [N]",
 }

@@ -13,9 +13,11 @@ from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
+from supple.scene.contact import intersections
 from supple.scene.directions import holds
 from supple.scene.loads import Load
 from supple.scene.pins import Pin
+from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.scene.varying import Varied
@@ -32,8 +34,8 @@ MEASURES = {"tet": "volume", "triangle": "area"}
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
     """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
     directions, in how many ways bodies can still move without deforming, clock, pins and loads, colours of
-    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, and the
-    memory that each solver needs [MB]."""
+    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
+    intersects at the start, and the memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -47,11 +49,14 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
         "weak_constraints": sum(len(attachment.vertices) for attachment in scene.attachments),
         "springs": sum(len(springs.vertices) for springs in scene.springs),
+        "pressures": len(scene.inflations),
+        "cables": len(scene.cables),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [_load(load) for load in scene.loads],
         "varying": [_varied(each) for each in scene.varied],
         "bodies": [_body(body, worst) for body in scene.bodies],
+        "intersections": intersections(scene),
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
     }
@@ -101,7 +106,8 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
         "mass": float(body.masses.sum()),
         "material": material_name(body.material),
         "parameters": {p.name: _parameter(body.material, p) for p in body.material.parameters},
-        "findings": findings(body.material),
+        "findings": [found for part in body.parts for found in findings(part.material)],
+        "portions": [_portion(part) for part in body.parts if isinstance(part, Portion)],
         "fields": sorted({*mesh.cell_data, *mesh.point_data}),
         "velocity": list(body.velocity),
         "angular_velocity": list(body.angular_velocity),
@@ -113,6 +119,17 @@ def _body(body: Body, worst: int) -> dict[str, Any]:
             }
             for e in mesh.worst(worst)
         ],
+    }
+
+
+def _portion(part: Portion) -> dict[str, Any]:
+    """A region of a body, or what resists its rate of strain."""
+    material = part.material
+    return {
+        "name": part.name,
+        "cells": part.n_cells,
+        "material": material_name(material),
+        "parameters": {p.name: _parameter(material, p) for p in material.parameters if not p.evolves},
     }
 
 
@@ -137,7 +154,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     link_colours are PBNG's further colours for vertices that weak constraints tie together.
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
-    elastic = [term.vertices for term in model.terms if not term.ties]
+    elastic = [term.vertices for term in model.terms if not term.ties and term.capacity is None]
     weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
     springs = [term.vertices for term in model.terms if isinstance(term, Springs | PointSprings)]
     links = batch_links(model.terms, model.free, np.dtype(float))
@@ -156,7 +173,7 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
 
 
 def _count(colours: np.ndarray) -> int:
-    return int(colours.max()) + 1
+    return int(colours.max(initial=-1)) + 1
 
 
 def _memory(model: Model) -> dict[str, dict[str, float]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,26 @@ class _Bare(NamedTuple):
     material: Any
 
 
+@dataclass(frozen=True)
+class Always:
+    """t -> the same part of a load at every time."""
+
+    part: float = 1.0
+
+    def __call__(self, time: float) -> float:
+        return self.part
+
+
+class Gravity(NamedTuple):
+    """An acceleration (3,) [m/s²], and what part of it acts at a time [s]."""
+
+    vector: np.ndarray
+    fraction: Callable[[float], float] = Always()
+
+
+NO_GRAVITY = Gravity(np.zeros(3))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A scene as flat arrays (n vertices in all).
@@ -39,7 +59,7 @@ class Model:
     number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
     each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
-    if anything.
+    if anything; gravity: what the forces have of it, which is by the masses.
     """
 
     rest: np.ndarray
@@ -59,6 +79,7 @@ class Model:
     changing: tuple[tuple[int, Any], ...] = ()
     winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
     obstacles: Obstacles | None = None
+    gravity: Gravity = NO_GRAVITY
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -195,27 +216,39 @@ def with_term(model: Model, index: int, term: Term) -> Model:
     return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
+def latest(model: Model, now: Model) -> Model:
+    """The model itself, or what it is now where stencils have changed since."""
+    pairs = zip(model.terms, now.terms, strict=True)
+    changed = any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs)
+    return now if changed else model
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """The backward Euler step that led to positions, which says what forces act there beside those of the
     terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
     forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
-    None where all are the model's."""
+    None where all are the model's; time [s]: when it ends, for obstacles that move; history: what elements
+    remember there, as `State` has it."""
 
     dt: float
     anchor: np.ndarray | None
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
+    time: float = np.inf
+    history: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
     """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices
     [m]; external forces (n, 3) [N]; one material for each elasticity term, or None for the model's; where to
-    start, (n, 3) [m], or None for the rest positions; time [s]: when it is, for obstacles that move."""
+    start, (n, 3) [m], or None for the rest positions; time [s]: when it is, for obstacles that move;
+    gravity: what the forces have of it, or None for the model's."""
 
     pinned: np.ndarray
     force: np.ndarray
     materials: tuple[Any, ...] | None = None
     start: np.ndarray | None = None
     time: float = np.inf
+    gravity: Gravity | None = None

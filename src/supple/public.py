@@ -3,10 +3,19 @@
 from supple.compare import Comparison, Trial, compare
 from supple.compute import Compute
 from supple.copies import Frames
+from supple.datasets import dataset
 from supple.embedding import Embedding, embed, surface_of
 from supple.equilibria import equilibria
 from supple.evaluating import evaluate
 from supple.evaluation import Evaluation
+from supple.gradients import (
+    Gradient,
+    GradientReport,
+    MotionGradient,
+    NoGradientError,
+    gradient,
+    motion_gradient,
+)
 from supple.inspection import inspect
 from supple.io import save_frames
 from supple.kernels import select
@@ -31,12 +40,14 @@ from supple.materials import (
     PlaneStressCorotated,
     PlaneStressNeoHookean,
     PlaneStressStVK,
+    PlasticHencky,
     PlasticStVK,
     StableNeoHookean,
     StVK,
     TransverseStVK,
     WovenStVK,
     Yeoh,
+    grown,
     measured,
     measured_density,
     register_material,
@@ -70,17 +81,23 @@ from supple.scene import (
     Cloth,
     Contact,
     Cylinder,
+    KelvinVoigt,
     Keyframes,
+    Maxwell,
     Obstacle,
     Plane,
     Ramp,
+    Rayleigh,
+    Region,
     Rotate,
+    Rub,
     Scale,
     Scene,
     SceneError,
     SceneFile,
     SceneFileError,
     Sphere,
+    SurfaceSequence,
     SurfaceShape,
     Translate,
     Twist,
@@ -96,6 +113,7 @@ from supple.solvers import (
     BPXPBD,
     FPXPBD,
     GPBD,
+    MPBNG,
     PBD,
     PBNG,
     SOR,
@@ -112,4 +130,4 @@ from supple.solvers import (
 from supple.state import State
 from supple.stepper import Stepper
 from supple.stop import Stop
-from supple.terms import Fabric, HingeBending, IsometricBending, load_fabric
+from supple.terms import CreasedBending, Fabric, HingeBending, IsometricBending, load_fabric

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from supple.barrier_contact import ApartReport
 from supple.problem import Balance
 from supple.problem.touched import ContactReport
 from supple.solvers.certificate import Certificate
@@ -96,7 +97,7 @@ class Report:
     rejected: int = 0
     certificate: Certificate | None = None
     contact: ContactReport | None = None
-    met: MetReport | None = None
+    met: MetReport | ApartReport | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 

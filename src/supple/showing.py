@@ -131,11 +131,12 @@ def export(
 
     run, names = _run(results), quantities_named(fields)
     folder = a_path(results, "a results folder") if run is None else run.folder.path
-    if not names:
-        return write(folder, formats, output, watch)
-    from supple.runs.saved import fields_of
+    from supple.runs.saved import fields_of, obstacles_in
 
-    return write(folder, formats, output, watch, fields_of(run or open_run(folder), names))
+    if not names:
+        return write(folder, formats, output, watch, obstacles=obstacles_in(folder))
+    run = run or open_run(folder)
+    return write(folder, formats, output, watch, fields_of(run, names), run.model.obstacles)
 
 
 def report_page(results: Any, path: PathLike | None = None) -> Path:

@@ -21,7 +21,7 @@ from supple.asking import (
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
-from supple.model import Model, Step
+from supple.model import Model, Step, latest
 from supple.problem import Problem
 from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials
@@ -139,16 +139,25 @@ def equilibrium(
     problem = make_problem(asked.scene, True, asked.compute)
     place(problem, asked, start)
     stages, model = [], problem.model
-    for _, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
-        acting = Step(np.inf, problem.positions, problem.loads.force, changing_materials(problem.model))
+    for part, report in grow(problem, asked.solver, asked.stop, whole_number("steps", steps), watch):
+        acting = _acting(problem, part * model.duration)
+        model = latest(model, problem.model)
         stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
-    step = Step(np.inf, problem.positions, problem.loads.force) if model.varying else None
     there, state = problem.states.on_device(), problem.state
+    acts = model.varying or model.obstacles is not None or state.history
+    step = _acting(problem, np.inf) if acts else None
+    model = latest(model, problem.model)
     return Result(
         problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
     )
+
+
+def _acting(problem: Problem, time: float) -> Step:
+    """What acts where an equilibrium is at a time [s]."""
+    materials, (history, *_) = changing_materials(problem.model), problem.histories.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
 
 
 @takes_options

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from supple.barrier_contact import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
+from supple.ending import next_look, outcome_here, recovering
+from supple.finishing import Ended, finish_alone, rounded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
@@ -86,7 +89,8 @@ class _Solving:
         self.history = History() if history else None
         self.first = self.measures.balances()
         self.latest, self.progress = dict(self.first), {copy: Progress() for copy in self.copies}
-        self.ended: dict[int, tuple[Outcome, int, float]] = {}
+        self.ended: Ended = {}
+        self.alone: dict[int, Report] = {}
         self.clock, self.iteration = 0.0, 0
         self.good = problem.zeros(problem.u.shape)
         self.device.assign(self.good, problem.u)
@@ -102,7 +106,7 @@ class _Solving:
         """Until every copy has come to its end."""
         following = self.problem.following
         while not self._end_some():
-            count = _next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
+            count = next_look(self.method, self.stop, self.iteration, self.limit, self.clock)
             count = following.until_look(count)
             target = self.iteration + count
             while self.iteration < target:  # one by one for a history, which must change nothing else
@@ -114,6 +118,19 @@ class _Solving:
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)
         self._move_all()
+        if following.settle():
+            self.latest |= self.measures.balances()
+        if self.method.finished_alone:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Copies that have not arrived go on alone from where they were sound last."""
+        self._go_back()
+        self.alone = finish_alone(self.problem, self.ended, lambda p: solve(p, self.solver, self.stop))
+        self.latest = self.measures.balances()
+        for copy, report in self.alone.items():
+            outcome = rounded(self.problem, report.outcome, self.latest[copy].imbalance, self.stop.tolerance)
+            self.ended[copy] = outcome, *self.ended[copy][1:]
 
     @property
     def _balanced(self) -> bool:
@@ -128,7 +145,7 @@ class _Solving:
         self.progress = {copy: Progress() for copy in self.copies}
         for progress in self.progress.values():
             progress.at = self.iteration
-        self.certifying = Certifying(self.problem, self.stop)
+        self.certifying = Certifying(self.problem, self.stop, prepared=False)
 
     def _move_all(self) -> None:
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
@@ -151,10 +168,14 @@ class _Solving:
         problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
         for copy in map(int, self.device.active):
             latest = self.latest[copy]
-            outcome = _outcome(latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying)
+            outcome = outcome_here(
+                latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying
+            )
             if outcome is None and stop.tolerance is not None:
                 outcome = self.progress[copy].outcome(problem, copy, latest, stop, run, iteration)
                 outcome = self.certifying.judged(outcome, latest, run)
+            if outcome is None and run.leaves(copy):
+                outcome = Outcome.STAGNATED
             if outcome is not None:
                 self.ended[copy] = outcome, iteration, self.clock
         going = [copy for copy in self.copies if copy not in self.ended]
@@ -180,14 +201,16 @@ class _Solving:
         if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
-    def reports(self) -> list[Report]:
-        """Of every copy; those that failed go back to where they were sound."""
-        ended, latest = self.ended, self.latest
-        undone = [copy for copy in self.copies if ended[copy][0] is Outcome.FAILED or ended[copy][1] == 0]
+    def _go_back(self) -> dict[int, Balance]:
+        """Let copies that failed be where they were sound; where all are now."""
+        undone = [copy for copy, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0]
         for copy in undone:
             self.device.assign(self.problem.u, self.good, copy)
-        if undone:
-            latest = self.measures.balances()
+        return self.measures.balances() if undone else self.latest
+
+    def reports(self) -> list[Report]:
+        """Of every copy; those that failed go back to where they were sound."""
+        ended, latest = self.ended, self._go_back()
         certificate = self.certifying.final(ended[0][0], latest[0])
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact = contact_reports(self.problem)
@@ -214,14 +237,19 @@ class _Solving:
                 colours=run.colours,
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
-                certificate=certificate,
+                certificate=self.alone[copy].certificate if copy in self.alone else certificate,
                 contact=contact[copy],
-                met=met(self.problem) if copy == 0 else None,
-                notes=run.notes(copy) + _advice(outcome, problem) + self.certifying.notes(),
+                met=(met(self.problem) or kept_apart(self.problem)) if copy == 0 else None,
+                notes=run.notes(copy) + _advice(outcome, problem) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )
             for copy, (outcome, iterations, seconds) in sorted(ended.items())
         ]
+
+    def _notes(self, copy: int) -> list[str]:
+        if copy in self.alone:
+            return ["then alone", *self.alone[copy].notes]
+        return self.certifying.notes() + self.problem.room.notes()
 
 
 def _advice(outcome: Outcome, problem: Problem) -> list[str]:
@@ -239,47 +267,8 @@ def _observe(problem: Problem, run: Run, latest: dict[int, Balance]) -> bool:
 def _keep(problem: Problem, run: Run, latest: dict[int, Balance], good: np.ndarray) -> None:
     """Remember the states to which a solve that fails goes back."""
     for copy in map(int, problem.device.active):
-        if latest[copy].finite or _recovering(problem, run):
+        if latest[copy].finite or recovering(problem, run):
             problem.device.assign(good, problem.u, copy)
-
-
-def _next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
-    """Iterations to do before deciding again whether to stop."""
-    count = min(run.check_every - iteration % run.check_every, limit - iteration)
-    if stop.time_budget is not None:
-        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
-        count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
-    return count
-
-
-def _outcome(
-    balance: Balance,
-    stop: Stop,
-    iteration: int,
-    limit: int,
-    clock: float,
-    problem: Problem,
-    run: Run,
-    certifying: Certifying,
-) -> Outcome | None:
-    """How the solve ends here, or None to go on."""
-    if not balance.finite and not _recovering(problem, run):
-        return Outcome.FAILED
-    if stop.tolerance is not None and balance.imbalance <= stop.tolerance and certifying.agrees(balance, run):
-        return Outcome.CONVERGED
-    if stop.time_budget is not None and clock >= stop.time_budget:
-        return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
-    if iteration >= limit:
-        return Outcome.BUDGET_ITERATIONS if stop.tolerance is not None else Outcome.COMPLETED
-    return None
-
-
-def _recovering(problem: Problem, run: Run) -> bool:
-    """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
-    unfold these."""
-    if run.recovers:
-        problem.device.pull(problem.u)
-    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:

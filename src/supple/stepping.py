@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
 from supple.checks import flag, one_number, positive, whole_number
+from supple.contact.rigid import Recorded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
-from supple.model import Model, Step
+from supple.model import Model, Step, latest
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
 from supple.report import Outcome, Report
@@ -95,11 +96,15 @@ class Stepping:
 
     @property
     def model(self) -> Model:
-        """What frames are of: one for all of them, whatever parameters vary, but where stencils change."""
+        """What frames are of: one for all of them, whatever parameters vary, but where stencils, pressures or
+        cables change."""
         now = self.problem.model
-        if any(a.vertices is not b.vertices for a, b in zip(self._model.terms, now.terms, strict=True)):
-            self._model = now
-        return self._model
+        self._model = latest(self._model, now)
+        obstacles = self._model.obstacles
+        if obstacles is None or not obstacles.rigid:
+            return self._model
+        there = Recorded(obstacles, np.zeros(1), self.problem.contacts.moved_by_bodies[None])
+        return replace(self._model, obstacles=replace(obstacles, poses=there))
 
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
@@ -151,12 +156,14 @@ class Stepping:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        if pace.quasistatic and force is None and materials is None:
+        histories, still = p.histories.take(), force is None and materials is None
+        if pace.quasistatic and still and not any(histories) and p.model.obstacles is None:
             return [None] * p.copies
         anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.step
-        return [Step(dt, *of_copy, materials) for of_copy in zip(anchors, forces, strict=True)]
+        together = zip(anchors, forces, histories, strict=True)
+        return [Step(dt, anchor, force, materials, self.time, history) for anchor, force, history in together]
 
     def _velocities(self) -> np.ndarray:
         states, pace = self.problem.states, self.pace
@@ -201,6 +208,7 @@ class Stepping:
             for time, aim in steps:
                 self._begin_step(time, aim, forces)
                 run = solver.begin(problem)
+                run.aim(None, limit, None)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
                 self._sweep(run, limit)
@@ -235,6 +243,7 @@ class Stepping:
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
                 for copy, balance in self.problem.measures.balances().items():
                     run.observe(balance, copy)
+        following.settle()
 
     def _take_began(self) -> float | None:
         """When the set-up began, for the first report."""

@@ -9,8 +9,8 @@ import supple
 from supple.solvers import SOLVERS
 
 YOUNG, DENSITY = 1e5, 1000.0
-ABLE = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd")]
-"""Solvers that find equilibria with obstacles to a small imbalance: the others bend forces, or refuse."""
+ABLE = [name for name in SOLVERS if name not in ("pbd", "xpbd", "block_xpbd")]
+"""Solvers that find equilibria with obstacles to a small imbalance: the others bend forces."""
 
 
 def block_on_plane(cells=2, poisson=0.0, **options):
@@ -65,11 +65,25 @@ def test_all_solvers_agree_on_what_lies_on_a_floor(name):
     np.testing.assert_allclose(on_obstacles, -on_bodies, rtol=1e-12, atol=1e-9)
 
 
-def test_newton_refuses_with_a_sentence():
-    scene, _ = block_on_plane()
-    scene.add_obstacle(supple.Plane(), name="floor")
-    with pytest.raises(ValueError, match=r"newton cannot keep bodies out of obstacles yet.*'floor'.*pbng"):
-        supple.equilibrium(scene, "newton")
+@pytest.mark.parametrize("solver", [supple.Newton(), supple.Descent(ahead=0), supple.Descent()])
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+def test_newton_steps_find_what_sweeps_find(solver, friction):
+    """A ball between two plates, of which it touches more and more."""
+    scene = supple.Scene(gravity=(0, -9.81, 0))
+    ball = scene.add_solid(supple.ball(0.5, 3), supple.NeoHookean(young=1e5, poisson=0.3), density=1000)
+    scene.pin(ball.where(lambda X: np.abs(X[:, [0, 2]]).max(axis=1) < 1e-6), axes="xz")
+    scene.add_obstacle(supple.Plane(point=(0, -0.5, 0)), friction=friction, name="floor")
+    above = supple.Plane(normal=(0, -1, 0), point=(0, 0.5, 0))
+    scene.add_obstacle(above, supple.Translate((0, -0.15, 0)), friction=friction, name="lid")
+    given = {"tolerance": 1e-7, "precision": "float64", "distance": None}
+    found = supple.equilibrium(scene, solver, **given)
+    swept = supple.equilibrium(scene, supple.PBNG(), **given)
+    assert found.report.ok, found.report
+    assert swept.report.ok, swept.report
+    assert found.report.contact.contacts == swept.report.contact.contacts
+    assert found.report.contact.depth < 1e-9
+    if friction == 0:  # but for how it slides and rolls as a whole
+        np.testing.assert_allclose(found.positions[:, 1], swept.positions[:, 1], atol=1e-5)
 
 
 def test_a_ball_dropped_loses_its_momentum_to_the_floor():
@@ -105,7 +119,7 @@ def sliding(mu, frames, precision="float64", **obstacle):
     scene.add_obstacle(supple.Plane(), friction=mu if mu >= CRITICAL else 0.7)
     start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
     scene.obstacles.clear()
-    scene.add_obstacle(supple.Plane(), friction=mu)
+    scene.add_obstacle(supple.Plane(), friction=mu, **obstacle)
     motion = supple.simulate(
         scene, supple.PBNG(), start=start, frames=frames, tolerance=1e-7, precision=precision
     )
@@ -128,6 +142,30 @@ def test_a_block_slides_as_friction_lets_it(mu):
     acceleration = 2 * np.polyfit(times[40:], there[40:], 2)[0]
     expected = 9.81 * (np.sin(angle) - mu * np.cos(angle))
     assert acceleration == pytest.approx(expected, rel=1e-3)
+
+
+def test_what_slides_has_kinetic_friction_and_what_rests_static():
+    """Also on a floor that moves, where what rests is what moves along."""
+    for speed in (0.0, 0.7):
+        scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.02)
+        scene.add_obstacle(supple.Plane(), friction=0.8, kinetic=0.3)
+        start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
+        scene.obstacles.clear()
+        belt = supple.Translate((10 * speed, 0, 0), duration=10) if speed else None
+        scene.add_obstacle(supple.Plane(), belt, friction=0.8, kinetic=0.3)
+        moving = supple.State(start.displacements, start.velocities + np.array([1 + speed, 0, 0]))
+        motion = supple.simulate(scene, supple.PBNG(), start=moving, frames=40, tolerance=1e-7)
+        there = np.array([frame.positions[:, 0].mean() for frame in motion])
+        times = 0.02 * np.arange(1, 41)
+        slowed = 2 * np.polyfit(times[:15], there[:15], 2)[0]
+        assert slowed == pytest.approx(-9.81 * 0.3, rel=0.02)
+        rests = there[-10:] - speed * times[-10:]
+        assert np.ptp(rests) < 2e-3, "it has come to rest after 0.34 s, but for shaking"
+
+
+def test_static_friction_holds_on_a_slope_where_kinetic_would_not():
+    there = sliding(0.55, 60, kinetic=0.2)
+    assert np.ptp(there[20:]) < 1e-6
 
 
 def test_friction_drags_along_what_lies_on_a_conveyor():

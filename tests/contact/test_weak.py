@@ -68,7 +68,7 @@ def test_a_stack_of_two_stands_on_the_floor():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: supple.Scene(contact="barrier"), "contact must be"),
+        (lambda: supple.Scene(contact="hard"), "contact must be"),
         (lambda: supple.Contact(thickness=-1.0), "thickness"),
         (lambda: supple.build_model(pressed(thickness=0.7)), "must be smaller than the edges"),
     ],

@@ -96,6 +96,36 @@ def fit_rubber(folder):
     assert (folder / "rubber.png").stat().st_size > 10_000
 
 
+def estimate_moduli(folder):
+    module = example("estimate_moduli")
+    found = module.main(cells=(8, 1, 1), noise=0.0, folder=folder)
+    np.testing.assert_allclose(found, module.TRUE, rtol=1e-3)
+    assert (folder / "moduli.png").stat().st_size > 10_000
+
+
+def reach_pose(folder):
+    assert example("reach_pose").main(cells=(6, 2, 1), folder=folder) < 2e-3
+    assert (folder / "pose.png").stat().st_size > 10_000
+
+
+def rest_shape(folder):
+    assert example("rest_shape").main(cells=(6, 1, 1), folder=folder) < 1e-3
+    assert (folder / "rest_shape.png").stat().st_size > 10_000
+
+
+def train_surrogate(folder):
+    """Without PyTorch, the data alone are made."""
+    module = example("train_surrogate")
+    if importlib.util.find_spec("torch") is None:
+        data = module.make(folder, samples=8, cells=3)
+        print(data)
+        assert len(data.ids) == 8
+        return
+    error = module.main(folder, samples=96, cells=3, epochs=60)
+    assert error < 0.3
+    assert (folder / "predicted.png").stat().st_size > 10_000
+
+
 CHECKS = (
     twist_equilibrium,
     hanging_blocks,
@@ -107,6 +137,10 @@ CHECKS = (
     sticky_blocks,
     render_surface,
     fit_rubber,
+    estimate_moduli,
+    reach_pose,
+    rest_shape,
+    train_surrogate,
 )
 
 

@@ -1,5 +1,6 @@
 """Python on the pages of docs/ works as it stands there."""
 
+import os
 import re
 from pathlib import Path
 
@@ -45,6 +46,24 @@ def live(folder: Path) -> None:
     assert not session._thread.is_alive()
 
 
+def datasets(folder: Path) -> None:
+    spec = (DOCS.parent / "examples" / "bar_dataset.toml").read_text(encoding="utf-8")
+    scene = (DOCS.parent / "scenes" / "bar_gravity.toml").read_text(encoding="utf-8")
+    small = scene.replace("[20, 10, 10]", "[3, 2, 2]")
+    (folder / "bar.toml").write_text(small, encoding="utf-8")
+    spec = spec.replace("../scenes/bar_gravity.toml", "bar.toml").replace("count = 1000", "count = 4")
+    (folder / "small.toml").write_text(spec, encoding="utf-8")
+    code, before = code_of("datasets.md"), Path.cwd()
+    assert "examples/bar_dataset.toml" in code
+    os.chdir(folder)
+    try:
+        names = run(code.replace("examples/bar_dataset.toml", "small.toml"), __name__="__main__")
+    finally:
+        os.chdir(before)
+    assert len(names["data"].ids) == 4
+    assert names["data"]["positions"].shape == (4, 36, 3)
+
+
 def linear(folder: Path) -> None:
     scene = supple.Scene()
     body = scene.add_solid(supple.block(3), material("corotated"))
@@ -67,15 +86,30 @@ def cloth(folder: Path) -> None:
     assert names["result"].report.ok
 
 
+def materials(folder: Path) -> None:
+    names = run(code_of("materials.md"))
+    assert supple.build_model(names["scene"]).terms
+    assert len(names["robot"].cables) == 2
+
+
 def psi_only(folder: Path) -> None:
     gent = run(code_of("design/psi_only.md"))["MyGent"](mu=4e4, kappa=1e6)
     assert gent.barrier
     assert gent.Jm == 30
 
 
+def gradients(folder: Path) -> None:
+    names = run(code_of("gradients.md"))
+    assert names["height"].of(names["bar"]).young > 0
+    assert names["swing"].parameters[names["arm"], "density"] != 0
+
+
 PAGES = {
     "cloth.md": cloth,
+    "datasets.md": datasets,
+    "materials.md": materials,
     "design/psi_only.md": psi_only,
+    "gradients.md": gradients,
     "motions.md": motions,
     "live.md": live,
     "design/linear.md": linear,

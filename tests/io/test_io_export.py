@@ -599,3 +599,23 @@ def test_fields_that_nobody_can_write_are_refused(moved, tmp_path):
     with pytest.raises(ValueError, match="fields are names such as 'von_mises,cauchy'"):
         save_frames(scene, frames, "npz", tmp_path, fields=[3])
     assert not list(tmp_path.iterdir())
+
+
+def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
+    """And NaN on solids beside it."""
+    from supple.io.bodies import joined
+    from supple.io.frames import write_vtu
+
+    scene = supple.Scene()
+    cloth = scene.add_cloth(supple.sheet((2, 1), (2, 1)), supple.PlaneStressStVK(young=1e3, poisson=0.3))
+    block = scene.add_solid(supple.block(1, origin=(0, 0, 3)), supple.Corotated(young=1e3, poisson=0.3))
+    folded = np.concatenate([cloth.points, block.points])
+    far = np.flatnonzero(cloth.points[:, 0] > 1.5)
+    folded[far] = cloth.points[far] * [0, 1, 0] + [1, 0, 1]
+    write_vtu(tmp_path, 1, folded, joined(scene.bodies))
+    data = pyvista.read(tmp_path / "frame_0001.vtu").cell_data
+    np.testing.assert_allclose(np.nanmax(data["bending_angle"]), 90)
+    assert np.isnan(data["bending_angle"]).sum() == block.mesh.n_cells
+    sheet = ~np.isnan(data["bending_angle"])
+    np.testing.assert_allclose(np.abs(data["weft"][sheet]), np.tile([1.0, 0, 0], (4, 1)), atol=1e-12)
+    np.testing.assert_allclose(np.abs(data["warp"][sheet]), np.tile([0, 1.0, 0], (4, 1)), atol=1e-12)

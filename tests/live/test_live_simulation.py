@@ -357,3 +357,34 @@ def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
     settle(live)
     with pytest.raises(ValueError, match="Pins of 'block' contradict each other: now the vertex"):
         save_scene(live, tmp_path)
+
+
+PRESSED = """
+gravity = [0, 0, 0]
+dt = 0.25
+
+[[solid]]
+mesh = { block = { cells = [2, 2, 2] } }
+material = { corotated = { young = 1e4, poisson = 0.0 } }
+
+[[pin]]
+where = { side = "y-" }
+
+[[obstacle]]
+name = "plate"
+shape = { plane = { normal = [0, -1, 0], point = [0, 1, 0] } }
+motion = [{ translate = { offset = [0, -0.1, 0] } }]
+"""
+
+
+def test_obstacles_move_as_their_motions_have_them_and_where_hands_put_them(tmp_path):
+    live = simulation(tmp_path, PRESSED, precision="float64", tolerance=1e-7, solvers=(supple.PBNG(),))
+    settle(live)
+    while live.time < 1.0:
+        live.update()
+    assert settle(live)[:, 1].max() == pytest.approx(0.9, abs=1e-6)
+    live.carry(0, np.array([0, -0.1, 0]))
+    assert not live.rest()
+    assert settle(live)[:, 1].max() == pytest.approx(0.8, abs=1e-6)
+    live.reset()
+    assert not live.carried.offsets.any()

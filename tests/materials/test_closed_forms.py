@@ -103,6 +103,7 @@ PRINCIPAL = {
     "fung": isochoric(lambda kind, I1, I2: (0.5 * kind.shear * math.exp(kind.stiffening * (I1 - 3)), 0)),
     "ogden": ogden,
     "hencky": lambda kind, s: (2 * MU * np.log(s) + LAM * np.sum(np.log(s))) / s,
+    "plastic_hencky": lambda kind, s: (2 * MU * np.log(s) + LAM * np.sum(np.log(s))) / s,
     "transverse_stvk": transverse,
     "orthotropic_stvk": orthotropic,
     "holzapfel": holzapfel,

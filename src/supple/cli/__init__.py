@@ -11,6 +11,7 @@ from supple.cli.bench import bench
 from supple.cli.catalogue import list_names
 from supple.cli.compare import compare
 from supple.cli.compile import compile_kernels
+from supple.cli.dataset import dataset
 from supple.cli.export import export
 from supple.cli.inspect import inspect
 from supple.cli.mesh import mesh
@@ -37,6 +38,7 @@ app.command("export")(export)
 app.command("inspect")(inspect)
 app.command("list")(list_names)
 app.command("mesh")(mesh)
+app.add_typer(dataset, name="dataset")
 app.add_typer(bench, name="bench")
 app.command("compile")(compile_kernels)
 app.command("schema")(schema)

@@ -16,15 +16,22 @@ Entries = list[dict[str, Any]]
 OPTIONS = {
     "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
     "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
+    "binding": "How stiff layers are bound to each other, by how stiff they are.",
     "blocks": "What a sweep takes for a vertex's second derivatives: a bound, or exact ones, which is VBD.",
     "cluster_size": "Elements in a cluster, at most.",
+    "coarse_sweeps": "Sweeps over the coarsest layer in each iteration.",
     "compliant": "false: constraints of elements are hard, whatever the material's stiffness; a baseline.",
     "constraints": "What is projected. xpbd: pair, two for each element; root, the square root of the "
     "energy, for any; auto, the pair where there is one. pbd: energy; distance, edges; shape matching.",
+    "coupling": "carried: cloth moves with its layers; bound: they pull at it; divided: the same with "
+    "stiffness and mass divided between all, as printed.",
+    "cycle": "Iterations with layers in a step that ends at a tolerance; sweeps of pbng follow.",
     "damping": "The part of every velocity that is lost per step.",
+    "final_sweeps": "Sweeps over the cloth alone after the last iteration with layers.",
     "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
     "hessian": "exact, and projected, its positive part, where needed; projected; bound: what pbng uses.",
     "iterations": "Iterations per step where [stop] or the command line sets no limit.",
+    "layers": "Coarser layers of cloth, at most; as many as have enough vertices unless given.",
     "linear_iterations": "Exactly so many iterations of the linear solver in every step, for equal budgets.",
     "line_search": "Halve a step until the potential decreases.",
     "linear_solver": "multilevel and cg (conjugate gradients), direct, amg (algebraic multigrid), or auto: "
@@ -33,6 +40,7 @@ OPTIONS = {
     "newton_steps": "Local Newton steps per visit of an element.",
     "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
     "ordering": "What moves at the same time: elements by colours, clusters of them, or cells of blocks.",
+    "pad": "What is added to the number of iterations at whose end layers add nothing any more.",
     "path": "rotation: steps turn elements; straight: all vertices move on lines.",
     "pseudo_damping": "The part of every velocity lost per step of pseudo-time run as dynamics.",
     "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
@@ -57,6 +65,12 @@ OPTIONS = {
 
 def list_names(
     what: Annotated[str | None, typer.Argument(help="One section; all of them unless given.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Draw stress against stretch of materials, or measured ones, into a PNG file."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """List materials, solvers and options, motions, selections, meshes, files, fields of
@@ -67,11 +81,34 @@ def list_names(
         sections = catalogue()
         if what is not None and what not in sections:
             raise ValueError(f"there is no section {what!r}; {closest(what, sections)}")
+        if plot is not None:
+            _plot(what, plot)
         chosen = {name: entries for name, entries in sections.items() if what in (None, name)}
         if json:
             answer(chosen)
         else:
             _print(chosen)
+
+
+def _plot(what: str | None, path: Path) -> None:
+    """Examples of all materials, or measured ones."""
+    from supple.io.replacing import replacing
+    from supple.materials import MATERIALS, MEASURED, measured
+    from supple.view.stretching import stretch_plot
+
+    if what not in ("materials", "measured"):
+        raise ValueError("--plot draws materials: write supple list materials --plot, or measured")
+    if path.suffix != ".png":
+        raise ValueError(f"--plot writes a PNG file, such as stress.png, got {path}")
+    materials = (
+        {name: kind.example() for name, kind in MATERIALS.items()}
+        if what == "materials"
+        else {name: measured(name) for name in MEASURED}
+    )
+    with replacing(path) as unfinished:
+        stretch_plot(
+            unfinished, materials, title="Materials" if what == "materials" else "Measured materials"
+        )
 
 
 def catalogue() -> dict[str, Entries]:

@@ -18,7 +18,7 @@ def inspect(
     cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
     json: Json = False,
 ) -> None:
-    """Show sizes, orderings, the worst elements and the memory that solvers need."""
+    """Show sizes, orderings, the worst elements, what intersects, and the memory that solvers need."""
     with refusing(json):
         from supple.cli.job import load_file
         from supple.inspection import inspect as look
@@ -38,11 +38,13 @@ def _print(title: str, found: dict[str, Any]) -> None:
     console.print(f"[bold]{escape(title)}[/]")
     kinds = [kind for kind in ("tets", "triangles") if found[kind]]
     sizes = ["vertices", *kinds, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
-    sizes += ["springs"] if found["springs"] else []
+    sizes += [name for name in ("springs", "pressures", "cables") if found[name]]
     console.print(_listing({_words(name): f"{found[name]:,}" for name in sizes}))
+    portions = [portion for body in found["bodies"] for portion in body["portions"]]
     for heading, table in (
         ("clock", _listing(_clock(found["clock"]))),
         ("bodies", _bodies(found["bodies"])),
+        *([("materials", _portions(portions))] if portions else []),
         *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
         *([("in time", _varying_parameters(found["varying"]))] if found["varying"] else []),
@@ -55,6 +57,8 @@ def _print(title: str, found: dict[str, Any]) -> None:
     for body in found["bodies"]:
         for sentence in body["findings"]:
             console.print(f"{escape(body['name'])}, {body['material']}: {escape(sentence)}.", style="yellow")
+    for sentence in found["intersections"]:
+        console.print(f"{escape(sentence)}.", style="yellow")
     console.print("newton: without what its linear solver needs.", style="dim")
 
 
@@ -143,6 +147,15 @@ def _bodies(bodies: list[dict[str, Any]]) -> Any:
             *(values.get(label, "") for label in labels),
             *at_start,
         )
+    return table
+
+
+def _portions(portions: list[dict[str, Any]]) -> Any:
+    """Regions, and what resists rates of strain."""
+    table = _table("cells", "material", "parameters")
+    for portion in portions:
+        values = (f"{p['label']} {_values(p['values'])}" for p in portion["parameters"].values())
+        table.add_row(portion["name"], f"{portion['cells']:,}", portion["material"], ", ".join(values))
     return table
 
 

@@ -121,7 +121,7 @@ def run(
             try:
                 saved = _perform(job, results, account, last, quiet)
                 if formats:
-                    export_own(results.path, formats, fields_of(saved, chosen))
+                    export_own(results.path, formats, fields_of(saved, chosen), saved.model.obstacles)
                 _illustrate(saved, look, picture, film and count > 1, gif, quiet)
                 code = DONE if account["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt:

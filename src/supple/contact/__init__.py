@@ -3,7 +3,7 @@
 from supple.contact.coulomb import allowed, respond, support
 from supple.contact.obstacles import Obstacles
 from supple.contact.planes import Friction, Planes, touch_of
-from supple.contact.shapes import Shapes, carried, distance, distances_to, nearest
+from supple.contact.shapes import Shapes, carried, carried_before, distance, distances_to, nearest
 
 __all__ = [
     "Friction",
@@ -12,6 +12,7 @@ __all__ = [
     "Shapes",
     "allowed",
     "carried",
+    "carried_before",
     "distance",
     "distances_to",
     "nearest",

@@ -1,72 +1,90 @@
-"""Closest points of vertices and triangles, and of two edges, as weights of their corners."""
+"""Closest points of vertices and triangles, and of two edges, as weights of their corners.
+
+What is closest is chosen among all places where it may be, so that packs and threads go the same way.
+"""
 
 from __future__ import annotations
 
-from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.kernels import physics
+from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.kernels import physics, select
+
+PARALLEL = 1e-14
+"""Square of the sine of the angle between edges below which any of their points is as good as another."""
+
+FLAT = 1e-9
+"""Height over a triangle, in lengths of edges, below which nobody can tell the side."""
 
 
 @physics
 def _unit(x):
-    return min(max(x, 0.0), 1.0)
+    return min(max(x, 0.0 * x), 0.0 * x + 1.0)
+
+
+@physics
+def _part(a, b):
+    """a/b, and a where b is 0."""
+    return a / select(abs(b) > 0.0, b, 0.0 * b + 1.0)
+
+
+@physics
+def _chosen(where, a, b):
+    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
 
 
 @physics
 def on_triangle(p, a, b, c):
     """Weights (u, v, w) of the corners at the point of a triangle that is closest to p [Ericson 2005, section
     5.1.5]; of a triangle without area, at the closest point of an edge."""
-    ab, ac, ap = sub(b, a), sub(c, a), sub(p, a)
-    d1, d2 = dot(ab, ap), dot(ac, ap)
-    if d1 <= 0.0 and d2 <= 0.0:
-        return 1.0, 0.0, 0.0
-    bp = sub(p, b)
-    d3, d4 = dot(ab, bp), dot(ac, bp)
-    if d3 >= 0.0 and d4 <= d3:
-        return 0.0, 1.0, 0.0
-    vc = d1 * d4 - d3 * d2
-    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        v = d1 / (d1 - d3)
-        return 1.0 - v, v, 0.0
-    cp = sub(p, c)
-    d5, d6 = dot(ab, cp), dot(ac, cp)
-    if d6 >= 0.0 and d5 <= d6:
-        return 0.0, 0.0, 1.0
-    vb = d5 * d2 - d1 * d6
-    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        w = d2 / (d2 - d6)
-        return 1.0 - w, 0.0, w
-    va = d3 * d6 - d5 * d4
-    if va <= 0.0 and d4 >= d3 and d5 >= d6:
-        w = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        return 0.0, 1.0 - w, w
-    total = va + vb + vc
-    return va / total, vb / total, vc / total
+    ab, ac, ap, bp, cp = sub(b, a), sub(c, a), sub(p, a), sub(p, b), sub(p, c)
+    d1, d2, d3 = dot(ab, ap), dot(ac, ap), dot(ab, bp)
+    d4, d5, d6 = dot(ac, bp), dot(ab, cp), dot(ac, cp)
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    total, zero = va + vb + vc, 0.0 * d1
+    one = zero + 1.0
+    found = _part(va, total), _part(vb, total), _part(vc, total)
+    w = _part(d4 - d3, (d4 - d3) + (d5 - d6))
+    found = _chosen((va <= 0.0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - w, w), found)
+    w = _part(d2, d2 - d6)
+    found = _chosen((vb <= 0.0) & (d2 >= 0.0) & (d6 <= 0.0), (1.0 - w, zero, w), found)
+    found = _chosen((d6 >= 0.0) & (d5 <= d6), (zero, zero, one), found)
+    v = _part(d1, d1 - d3)
+    found = _chosen((vc <= 0.0) & (d1 >= 0.0) & (d3 <= 0.0), (1.0 - v, v, zero), found)
+    found = _chosen((d3 >= 0.0) & (d4 <= d3), (zero, one, zero), found)
+    return _chosen((d1 <= 0.0) & (d2 <= 0.0), (one, zero, zero), found)
 
 
 @physics
 def on_edges(a, b, c, d):
     """(s, t): the closest points a + s (b - a) and c + t (d - c) of two edges [Ericson 2005, 5.1.9]."""
     p, q, r = sub(b, a), sub(d, c), sub(a, c)
-    pp, qq, qr = dot(p, p), dot(q, q), dot(q, r)
-    if pp == 0.0 and qq == 0.0:
-        return 0.0, 0.0
-    if pp == 0.0:
-        return 0.0, _unit(qr / qq)
-    pr = dot(p, r)
-    if qq == 0.0:
-        return _unit(-pr / pp), 0.0
-    pq = dot(p, q)
+    pp, qq, pq = dot(p, p), dot(q, q), dot(p, q)
+    pr, qr = dot(p, r), dot(q, r)
     across = pp * qq - pq * pq
-    s = _unit((pq * qr - pr * qq) / across) if across > 1e-14 * pp * qq else 0.0
-    t = (pq * s + qr) / qq
-    if t < 0.0:
-        return _unit(-pr / pp), 0.0
-    if t > 1.0:
-        return _unit((pq - pr) / pp), 1.0
-    return s, t
+    s = _unit(_part(pq * qr - pr * qq, across))
+    s = select(across > PARALLEL * pp * qq, s, 0.0 * s)
+    t = _part(pq * s + qr, qq)
+    before, behind = t < 0.0, t > 1.0
+    s = select(before, _unit(_part(-pr, pp)), s)
+    s = select(behind, _unit(_part(pq - pr, pp)), s)
+    s = select(qq > 0.0, s, _unit(_part(-pr, pp)))
+    return select(pp > 0.0, s, 0.0 * s), _unit(t)
 
 
 @physics
 def between(s, a, b):
     """a + s (b - a)."""
     return add(a, scale(s, sub(b, a)))
+
+
+@physics
+def crosses(p, q, a, b, c):
+    """Whether the edge from p to q crosses a triangle: p and q are on different sides of it, beyond rounding,
+    and all three of its sides pass the edge on the same side."""
+    n = cross(sub(b, a), sub(c, a))
+    d, e = sub(q, p), sub(p, a)
+    s, t = dot(n, e), dot(n, sub(q, a))
+    least = FLAT * (dot(n, n) * (dot(d, d) + dot(e, e))) ** 0.5
+    u, v = dot(d, cross(sub(a, p), sub(b, p))), dot(d, cross(sub(b, p), sub(c, p)))
+    w = dot(d, cross(sub(c, p), sub(a, p)))
+    inside = (u >= 0.0 and v >= 0.0 and w >= 0.0) or (u <= 0.0 and v <= 0.0 and w <= 0.0)
+    return inside and ((s > least and t < -least) or (s < -least and t > least))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.contact.closest import between, on_edges, on_triangle
+from supple.contact.closest import between, crosses, on_edges, on_triangle
 from supple.kernels import do, each_item, kernel, number, physics, run, strides, threads_for
 
 BLOCK = 64
@@ -120,13 +120,16 @@ def point(x, i):
 
 @physics
 def _apart(s, m, o):
-    """Distance² of the m-th thing from the o-th of the others; infinite where they share a corner."""
+    """Distance² of the m-th thing from the o-th of the others; infinite where they share a corner, and for
+    edges that do not cross a triangle."""
     for a in range(s.seek.shape[1]):
         for b in range(s.other.shape[1]):
             if s.seek[m, a] == s.other[o, b]:
                 return math.inf
     x, p = s.x, point(s.x, s.seek[m, 0])
     a, b = point(x, s.other[o, 0]), point(x, s.other[o, 1])
+    if s.seek.shape[1] == 2 and s.other.shape[1] == 3:
+        return 0.0 if crosses(p, point(x, s.seek[m, 1]), a, b, point(x, s.other[o, 2])) else math.inf
     if s.seek.shape[1] == 1:
         c = point(x, s.other[o, 2])
         u, v, w = on_triangle(p, a, b, c)
@@ -177,7 +180,7 @@ def _look_around(s, m):
 @physics
 def _wanted(s, m, o):
     """Edges look for later ones only."""
-    return s.seek.shape[1] == 1 or o > m
+    return s.seek.shape[1] != s.other.shape[1] or o > m
 
 
 @physics
@@ -216,7 +219,8 @@ def near(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of things nearer to each other than a radius [m], which share no corner: start (m + 1,) and found
     (pairs,), the numbers of those near to each, in order. x (n, 3) points; seek (m, 1) vertices and other
-    (o, 3) triangles, or edges (m, 2) in both, and then only those with larger numbers."""
+    (o, 3) triangles, or edges (m, 2) in both, and then only those with larger numbers; or edges and
+    triangles, and then those that cross, whatever the radius."""
     x = np.ascontiguousarray(x, float)
     nothing = np.zeros(len(seek) + 1, np.int64), np.zeros(0, np.int64)
     if len(seek) == 0 or len(other) == 0:

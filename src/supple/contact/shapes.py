@@ -19,10 +19,12 @@ the length of its core and its radius, of which a ball has the first 0; of a box
 about the z axis half its length and its radius; of a grid of distances its numbers of points in x, y and z,
 the first of which is at the origin."""
 
-KIND, OBSTACLE, FRICTION, SIDE, SIZE, SPACING, FIRST, POSE, STEP, FIELDS = 0, 1, 2, 3, 4, 7, 8, 9, 21, 33
+KIND, OBSTACLE, FRICTION, SIDE, SIZE, SPACING, FIRST, POSE, STEP = 0, 1, 2, 3, 4, 7, 8, 9, 21
+BEFORE, KINETIC, FIELDS = 33, 45, 46
 """Where in its row a shape has its kind, its obstacle's number, its coefficient of friction, 1 or -1 where
 outside is inside; three sizes [m]; the spacing [m] of a grid and where its values begin; its frame, the
-columns of a rotation as rows, and the origin [m]; and how that has moved in the present step, x → R x + t."""
+columns of a rotation as rows, and the origin [m]; how that has moved in the present step, x → R x + t, and in
+the step before; and the coefficient of friction of what slides."""
 
 
 class Shapes(NamedTuple):
@@ -144,14 +146,25 @@ def distance(shapes, k, x):
 
 
 @physics
+def _moved(r, k, a, x):
+    """x → R x + t with what the k-th row has from field a on."""
+    return (
+        r[k, a] * x[0] + r[k, a + 1] * x[1] + r[k, a + 2] * x[2] + r[k, a + 9],
+        r[k, a + 3] * x[0] + r[k, a + 4] * x[1] + r[k, a + 5] * x[2] + r[k, a + 10],
+        r[k, a + 6] * x[0] + r[k, a + 7] * x[1] + r[k, a + 8] * x[2] + r[k, a + 11],
+    )
+
+
+@physics
 def carried(shapes, k, x):
     """Where a point that moves with the k-th shape is at the end of the step, from x at its beginning."""
-    r = shapes.rows
-    return (
-        r[k, STEP] * x[0] + r[k, STEP + 1] * x[1] + r[k, STEP + 2] * x[2] + r[k, STEP + 9],
-        r[k, STEP + 3] * x[0] + r[k, STEP + 4] * x[1] + r[k, STEP + 5] * x[2] + r[k, STEP + 10],
-        r[k, STEP + 6] * x[0] + r[k, STEP + 7] * x[1] + r[k, STEP + 8] * x[2] + r[k, STEP + 11],
-    )
+    return _moved(shapes.rows, k, STEP, x)
+
+
+@physics
+def carried_before(shapes, k, x):
+    """The same of the step before."""
+    return _moved(shapes.rows, k, BEFORE, x)
 
 
 @physics

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import a_path, closest, each, finite_rows, positive, shown
+from supple.contact import Obstacles
 from supple.evaluating import evaluation_of
 from supple.evaluation import Fields, quantities_named
 from supple.io.bodies import read_bodies
@@ -19,12 +20,15 @@ from supple.io.errors import ResultsError
 from supple.io.formats import FORMATS, Format, Moment, Shot
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.lock import locked
+from supple.io.obstacles import Shown
 from supple.io.results import ResultsFolder
 from supple.model import Step
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled, start_of
+from supple.scene.obstacles import obstacles_of
 from supple.scene.scene import scene_of
 from supple.simulate import Frame, Result
+from supple.weak_contact import met_at
 
 Watch = Callable[[int, int], None]
 """Called as watch(frames that are written, all frames) after every frame."""
@@ -39,26 +43,33 @@ def export(
     output: str | os.PathLike[str] | None = None,
     watch: Watch | None = None,
     values: Values | None = None,
+    obstacles: Obstacles | None = None,
 ) -> dict[str, Path]:
     """Write the start, as frame 0, and the frames of a results folder in formats such as "usd,glb".
 
     Nothing is simulated. An unfinished run gives the frames that are complete. output: a folder, which is the
-    results folder itself unless given. values: what else files are to have of a frame. Returns the file or
-    folder that each format wrote.
+    results folder itself unless given. values: what else files are to have of a frame; obstacles: what to
+    show beside bodies. Returns the file or folder that each format wrote.
     """
     chosen = parse_formats(formats)
     _refuse_without_fields(chosen, values)
     folder = ResultsFolder(a_path(results, "a results folder"))
-    indices, shot = open_shot(folder)
+    indices, shot, single = open_shot(folder)
     target = _made(folder.path if output is None else a_path(output, "a folder to write to"))
     with locked(target):
-        return _write(shot, _read(folder.path, indices, watch), chosen, target, values)
+        return _write(shot, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
 
 
-def export_own(results: Path, formats: str | Iterable[str], values: Values | None = None) -> dict[str, Path]:
+def export_own(
+    results: Path,
+    formats: str | Iterable[str],
+    values: Values | None = None,
+    obstacles: Obstacles | None = None,
+) -> dict[str, Path]:
     """Write the frames into the results folder by who holds its lock."""
-    indices, shot = open_shot(ResultsFolder(results))
-    return _write(shot, _read(results, indices, None), parse_formats(formats), results, values)
+    indices, shot, single = open_shot(ResultsFolder(results))
+    frames, chosen = _read(results, indices, None), parse_formats(formats)
+    return _write(shot, frames, chosen, results, values, obstacles, single)
 
 
 def _refuse_without_fields(formats: list[Format], values: Values | None) -> None:
@@ -98,7 +109,7 @@ def save_frames(
     _refuse_without_fields(chosen, values)
     with locked(target):
         moments = _with_start(_moments(frames, scene, shot.dt), scene, start)
-        return _write(shot, moments, chosen, target, values)
+        return _write(shot, moments, chosen, target, values, obstacles_of(scene))
 
 
 def _evaluated(scene: Scene, names: list[str]) -> Values:
@@ -109,8 +120,8 @@ def _evaluated(scene: Scene, names: list[str]) -> Values:
         if isinstance(frame, Result):
             return frame.evaluate().fields(names)
         x = frame.positions
-        step = Step(np.inf, x, model.force_at(frame.time), model.materials_at(frame.time))
-        return evaluation_of(model, x, step).fields(names)
+        step = Step(np.inf, x, model.force_at(frame.time), model.materials_at(frame.time), frame.time)
+        return evaluation_of(met_at(model, x), x, step).fields(names)
 
     return values
 
@@ -130,8 +141,9 @@ def parse_formats(formats: str | Iterable[str]) -> list[Format]:
     return [FORMATS[name] for name in names]
 
 
-def open_shot(folder: ResultsFolder) -> tuple[range, Shot]:
-    """The numbers of a results folder's complete frames, and what is the same in all of them."""
+def open_shot(folder: ResultsFolder) -> tuple[range, Shot, bool]:
+    """The numbers of a results folder's complete frames, what is the same in all of them, and whether it is a
+    single equilibrium."""
     if not folder.path.is_dir():
         raise ResultsError(f"there is no results folder {folder.path}; `supple run SCENE` makes one.")
     if not (folder.path / folder.report).exists():
@@ -141,9 +153,9 @@ def open_shot(folder: ResultsFolder) -> tuple[range, Shot]:
     if 1 not in indices:
         raise ResultsError(f"{folder.path} has no complete frame yet; `supple run SCENE --resume` goes on.")
     names = report["scene"]["bodies"]
-    return indices, Shot(
-        read_bodies(folder.path, frame_path(folder.path, 1, ".vtu"), names), report["scene"]["dt"]
-    )
+    bodies = read_bodies(folder.path, frame_path(folder.path, 1, ".vtu"), names)
+    single = report["solver"].get("single_equilibrium", False)
+    return indices, Shot(bodies, report["scene"]["dt"]), single
 
 
 def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[SavedFrame]:
@@ -162,22 +174,44 @@ def _made(output: Path) -> Path:
 
 
 def _write(
-    shot: Shot, frames: Iterable[Any], formats: list[Format], output: Path, values: Values | None = None
+    shot: Shot,
+    frames: Iterable[Any],
+    formats: list[Format],
+    output: Path,
+    values: Values | None = None,
+    obstacles: Obstacles | None = None,
+    single: bool = False,
 ) -> dict[str, Path]:
+    shown = Shown.of(obstacles, shot)
+    beside = shot if shown is None else shown.shot(shot)
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:
-        writers = [stack.enter_context(format.writer(paths[format.name], shot)) for format in formats]
+        writers = [
+            (
+                stack.enter_context(format.writer(paths[format.name], beside if format.obstacles else shot)),
+                format,
+            )
+            for format in formats
+        ]
         for frame in frames:
             any_frame = True
             fields = Fields() if values is None else values(frame)
             moment = Moment(frame.positions, frame.index, frame.time, fields)
-            for add in writers:
-                add(moment)
-            del moment, frame  # no two of them are kept
+            whole = moment if shown is None else shown.moment(moment, _when(frame, single))
+            for add, format in writers:
+                add(whole if format.obstacles else moment)
+            del moment, whole, frame  # no two of them are kept
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
+
+
+def _when(frame: Any, single: bool) -> float:
+    """When obstacles are where a frame has them [s]: a single equilibrium is at the end of everything."""
+    if isinstance(frame, Result):
+        return frame.step.time if frame.step is not None else np.inf
+    return np.inf if single and frame.index > 0 else frame.time
 
 
 def _with_start(frames: Iterator[Any], scene: Scene, start: ArrayLike | None) -> Iterator[Any]:

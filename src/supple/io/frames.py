@@ -13,6 +13,7 @@ import numpy as np
 
 from supple.evaluation import Fields
 from supple.io.bodies import Joined
+from supple.io.cloth_data import cloth_data
 from supple.io.errors import FrameError
 from supple.io.replacing import replacing
 from supple.meshes.files import write_meshes
@@ -60,17 +61,18 @@ def write_vtu(
     rest: Joined,
     fields: Fields | None = None,
 ) -> None:
-    """frame_0001.vtu with the fields displacement, body and volume_ratio, further ones, and the data of the
-    meshes."""
+    """frame_0001.vtu with the fields displacement, body and volume_ratio, those of cloth, further ones, and
+    the data of the meshes."""
     fields = fields or Fields()
     volume_ratio = rest.measures(positions) / rest.rest_measures
+    of_cloth = cloth_data(rest.meshes, positions)
     with replacing(frame_path(folder, index, ".vtu")) as path:
         write_meshes(
             rest.meshes,
             path,
             positions,
             point_data={"displacement": positions - rest.points, **fields.vertices},
-            cell_data={"body": rest.body, "volume_ratio": volume_ratio, **fields.cells},
+            cell_data={"body": rest.body, "volume_ratio": volume_ratio, **of_cloth, **fields.cells},
         )
 
 

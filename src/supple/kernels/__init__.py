@@ -24,6 +24,7 @@ from supple.kernels.blocks import (
     vector_of_four,
 )
 from supple.kernels.compile import (
+    base_of,
     chosen_by_type,
     generic,
     generic_passage,
@@ -90,6 +91,7 @@ __all__ = [
     "Whole",
     "add_blocks",
     "all_lanes",
+    "base_of",
     "cache_directory",
     "chosen_by_type",
     "compilation",

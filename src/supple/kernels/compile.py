@@ -172,6 +172,30 @@ def _overload_like(example, values):
     return lambda example, values: _like(example, values)
 
 
+def base_of(whole: Any) -> Any:
+    """The first members of a NamedTuple as one of the class that its own class names as its `base`."""
+    kind = type(whole).base
+    return kind._make(whole[: len(kind._fields)])
+
+
+@intrinsic
+def _base_of(typingctx, whole):
+    kind = whole.instance_class.base
+    count = len(kind._fields)
+    made = types.BaseTuple.from_types(tuple(whole)[:count], kind)
+
+    def codegen(context, builder, sig, args):
+        items = [builder.extract_value(args[0], i) for i in range(count)]
+        return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
+
+    return made(whole), codegen
+
+
+@chosen_by_type(base_of)
+def _overload_base_of(whole):
+    return lambda whole: _base_of(whole)
+
+
 def kernel(function: Callable) -> Any:
     """A compiled loop over batches, cached on disk, that releases the interpreter lock while it runs. It
     makes no arrays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from supple.linear.elements import Bound, ElementRows, Tangent, add_elements, ar
 from supple.linear.filling import arrange_blocks, begin_blocks, hold_rows
 from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
-from supple.materials import LinearElastic
+from supple.materials import LinearElastic, is_per_element
 from supple.problem.held import normal_records
 from supple.terms import TetElasticity
 
@@ -57,6 +58,19 @@ class Assembly:
         pattern, device = self.pattern, self.problem.device
         data = device.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
         return Threes(pattern.indptr, pattern.indices, data)
+
+    def take_materials(self) -> bool:
+        """Go over to the values that the problem's materials have now; False where an assembly has to be made
+        anew for that."""
+        taken = []
+        for term, elements in zip(self.problem.model.terms, self._elements, strict=True):
+            if term.material is not None:
+                if not isinstance(elements, ElementRows) or any(map(is_per_element, term.material)):
+                    return False
+                elements = replace(elements, rows=elements.rows._replace(material=term.material))
+            taken.append(elements)
+        self._elements = taken
+        return True
 
     @property
     def size(self) -> int:

@@ -75,6 +75,17 @@ class Multilevel:
         self.memory = Memory(self, self.levels)
         self.shift = SHIFT * self.levels.sums(own)
 
+    def take_materials(self, assembly: Assembly) -> bool:
+        """Go over to other values of materials, with the levels that there are; False where these do not
+        suit."""
+        blocks = assembly.at_rest()
+        own = np.sqrt(np.square(blocks[self.pattern.diagonal]).sum(axis=(1, 2)))
+        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        if self.basis is not None or (self.dtype == np.float32 and not even):
+            return False
+        self.shift = SHIFT * self.levels.sums(own)
+        return True
+
     def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
         """The preconditioner for a matrix of this pattern, with free vertices at positions (f, 3) [m]: in the
         memory of the one before, which is of no use any more."""

@@ -183,7 +183,10 @@ class MaterialFolder:
 
     def show(self, settings: Settings) -> None:
         material = settings.materials[self.number]
-        self.name.value = material_name(material)
+        name = material_name(material)
+        if name not in self.name.options:  # one with rest shapes, or of a user's own
+            self.name.options = (*self.name.options, name)
+        self.name.value = name
         given = as_given(material)
         for control in self._parameters:
             control.show(material, given)

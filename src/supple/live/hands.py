@@ -1,4 +1,4 @@
-"""What hands do on the page: grabbing the surface, and moving pins by their handles."""
+"""What hands do on the page: grabbing the surface, and moving pins and obstacles by their handles."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from supple.contact.outlines import outlines
 from supple.live.pins import Placement
 from supple.live.session import Session
 from supple.live.snapshot import Handle, Snapshot, placed_handle
@@ -84,3 +85,51 @@ class PinHandles:
             if not handle.same_as(self._shown[i]):
                 self._shown[i] = handle
                 gizmo.position, gizmo.wxyz = handle.position, handle.wxyz
+
+
+class ObstacleHandles:
+    """A gizmo for each obstacle that is shown, which shifts it."""
+
+    def __init__(self, server: Any, session: Session, size: float) -> None:
+        self._session, self._ordered = session, 0
+        self._shown = session.snapshot.offsets.copy()
+        self._gizmos: dict[int, tuple[Any, np.ndarray]] = {}
+        first = session.snapshot
+        obstacles = first.model.obstacles
+        if obstacles is None:
+            return
+        rows = obstacles.shapes(first.time).rows
+        for outline in outlines(obstacles, first.model.rest):
+            number = int(obstacles.obstacle[outline.row])
+            if number not in self._gizmos:
+                middle = outline.placed(rows).mean(axis=0) - self._shown[number]
+                self._gizmos[number] = self._gizmo(server, number, middle, size), middle
+
+    def _gizmo(self, server: Any, number: int, middle: np.ndarray, size: float) -> Any:
+        gizmo = server.scene.add_transform_controls(
+            f"/obstacles/{number + 1}",
+            scale=0.25 * size,
+            position=middle,
+            disable_rotations=True,
+            opacity=0.6,
+        )
+
+        async def move(event: Any) -> None:
+            self._shown[number] = np.array(gizmo.position) - middle
+            self._ordered = self._session.carry(number, self._shown[number].copy())
+
+        gizmo.on_update(move)
+        return gizmo
+
+    def set_visible(self, visible: bool) -> None:
+        for gizmo, _ in self._gizmos.values():
+            gizmo.visible = visible
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Bring the gizmos back where a reset has put the obstacles."""
+        if snapshot.obeyed < self._ordered:
+            return
+        for number, (gizmo, middle) in self._gizmos.items():
+            if not np.array_equal(snapshot.offsets[number], self._shown[number]):
+                self._shown[number] = snapshot.offsets[number]
+                gizmo.position = middle + self._shown[number]

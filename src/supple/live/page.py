@@ -15,7 +15,7 @@ import numpy as np
 
 from supple.live.controls import Controls
 from supple.live.door import guarded
-from supple.live.hands import Grabbing, PinHandles
+from supple.live.hands import Grabbing, ObstacleHandles, PinHandles
 from supple.live.panel import legend, status
 from supple.live.pinning import PinFolder
 from supple.live.plot import ResidualPlot
@@ -65,6 +65,7 @@ class Page:
         self._build_panel(first)
         self._stage = Stage(self.server, first, self._grabbing.bind)
         self._handles = PinHandles(self.server, session, self._size)
+        self._obstacles = ObstacleHandles(self.server, session, self._size)
         self._set_theme()
         self.colour_by(self._field.value)
         session.listen(self._tell)
@@ -98,13 +99,17 @@ class Page:
         refuse = partial(self._tell_text, "error")
         self._controls = Controls(gui, first.settings, names, self._change, refuse, known)
         self._pins = PinFolder(gui, session)
-        self._pins.handles.on_update(lambda event: self._handles.set_visible(event.target.value))
+        self._pins.handles.on_update(lambda event: self._show_handles(event.target.value))
         self._grabbing: Grabbing = Grabbing(gui, session, self._size)
         self._build_look(gui)
         with gui.add_folder("Save", expand_by_default=False):
             gui.add_button("Scene file").on_click(lambda _: self._save_scene())
             gui.add_button("Picture").on_click(lambda event: self._save_picture(event.client))
         gui.add_markdown(f"<small>{WELCOME}</small>")
+
+    def _show_handles(self, visible: bool) -> None:
+        self._handles.set_visible(visible)
+        self._obstacles.set_visible(visible)
 
     def _build_look(self, gui: Any) -> None:
         with gui.add_folder("Look"):
@@ -207,6 +212,7 @@ class Page:
             with self.server.atomic():
                 self._stage.show(snapshot, self._theme)
                 self._handles.follow(snapshot)
+                self._obstacles.follow(snapshot)
             if anew or time.monotonic() - self._figures_at > SLOWLY or not snapshot.playing:
                 self._figures_at = time.monotonic()
                 self._show_figures(snapshot)

@@ -15,7 +15,7 @@ from supple.live.pins import PinSet
 from supple.live.settings import as_given
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
-from supple.materials import Material, is_per_element, material_name
+from supple.materials import Grown, Material, is_per_element, material_name
 from supple.scene import SceneFile
 from supple.scene.paths import located
 from supple.solvers.options import changed_options
@@ -87,10 +87,14 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     for written, body, material in zip(bodies, file.scene.bodies, now.materials, strict=True):
         key = {"solid": "material", "cloth": "membrane"}[body.kind]
         if material is not body.material:
+            if isinstance(material, Grown):
+                written |= _rest_shape(material)
+                material = material.base_material
             written[key] = {material_name(material): _parameters(written[key], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
-    loads = (load for kind in ("force", "traction", "pressure", "wind") for load in table.get(kind, []))
+    kinds = ("force", "traction", "pressure", "cavity", "cable", "wind")
+    loads = (load for kind in kinds for load in table.get(kind, []))
     for load in loads:
         _hold(load, "ramp", simulation.time)
     _hold(table, "gravity_ramp", simulation.time)
@@ -105,6 +109,16 @@ def _parameters(table: Table, material: Material) -> Table:
     values = as_given(material)
     fields = {name: written[name] for name, v in values.items() if is_per_element(v) and name in written}
     return {name: np.asarray(v).tolist() for name, v in values.items() if name not in fields} | fields
+
+
+def _rest_shape(material: Grown) -> Table:
+    """What a scene file says of how it has grown: what differs by element is as the file has it."""
+    values = {"swelling": material.swelling, "rest_shape": material.given()["rest_shape"]}
+    return {
+        name: np.asarray(v).tolist()
+        for name, v in values.items()
+        if not is_per_element(getattr(material, name))
+    }
 
 
 def _hold(table: Table, name: str, time: float) -> None:

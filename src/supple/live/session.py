@@ -77,6 +77,10 @@ class Session:
         """Move, turn and stretch a pin set by hand."""
         return self._order(lambda: self._simulation.place(pin, placement))
 
+    def carry(self, obstacle: int, offset: np.ndarray) -> int:
+        """Shift an obstacle by hand, by so much (3,) [m] from where its motion has it."""
+        return self._order(lambda: self._simulation.carry(obstacle, offset))
+
     def grab(self, vertex: int, radius: float = 0.0, hand: Any = None) -> int:
         """Hold a vertex, and all within a radius [m] of it at rest. A hand holds one part at a time."""
         return self._order(lambda: self._simulation.grab(vertex, radius, hand))

@@ -9,7 +9,14 @@ from typing import Any
 
 from supple.asking import method_of
 from supple.compute import Compute
-from supple.materials import MATERIALS, MEMBRANES, Material, is_per_element, membrane_materials
+from supple.materials import (
+    MATERIALS,
+    MEMBRANES,
+    Material,
+    is_per_element,
+    material_name,
+    membrane_materials,
+)
 from supple.scene import SceneFile
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS, Solver
@@ -104,7 +111,7 @@ def materials_for(kinds: set[str]) -> dict[str, type[Material]]:
 def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Material:
     """The material of a name with what a user typed or chose for some parameters, and otherwise as before;
     what the one before does not have is as in the declaration."""
-    kind = (MATERIALS | MEMBRANES)[name]
+    kind = type(before) if name == material_name(before) else (MATERIALS | MEMBRANES)[name]
     values, known = {}, as_given(before)
     for p in kind.parameters:
         if p.name in typed:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.live.carrying import Carried
 from supple.live.moments import LOST, Moment, is_sound, spread
 from supple.live.pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings
@@ -29,6 +30,7 @@ class Simulation:
         self.file = file
         self.settings = self._sound = settings or file_settings(file)
         self.pins = Pins(file.scene)
+        self.carried = Carried(file.scene)
         self._dragged: dict[Any, Grab] = {}
         self._bare, self._built = build_model(file.scene), file_settings(file).physics
         self.model = self._held_model()
@@ -40,12 +42,14 @@ class Simulation:
     def reset(self) -> None:
         """Back to the start of the scene, with the present settings."""
         self.pins.reset()
+        self.carried.reset()
         self._dragged.clear()
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
             track.begin_at(self._start, self._start_velocities)
         self._good = Moment(0.0, 0, (self._start,))
         self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.varied_at(0.0)
+        self._last_poses = np.empty((0, 12))
         self.stale = True
 
     def change(self, settings: Settings) -> None:
@@ -58,6 +62,10 @@ class Simulation:
     def place(self, pin: int, placement: Placement) -> None:
         """Move, turn and stretch a pin set by hand."""
         self.pins.sets[pin].place(placement, self.time)
+
+    def carry(self, obstacle: int, offset: np.ndarray) -> None:
+        """Shift an obstacle by hand, by so much (3,) [m] from where its motion has it."""
+        self.carried.offsets[obstacle] = offset
 
     def grab(self, vertex: int, radius: float, hand: Any) -> None:
         """Hold a vertex, and all within a radius [m] of it at rest. A hand holds one part at a time."""
@@ -109,7 +117,12 @@ class Simulation:
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
         loads = self.model.varied_at(time)
-        moved = loads != self._last_loads or not np.array_equal(targets, self._last_targets)
+        poses = self.carried.poses(time)
+        moved = (
+            loads != self._last_loads
+            or not np.array_equal(targets, self._last_targets)
+            or not np.array_equal(poses, self._last_poses)
+        )
         try:
             for track in self.tracks:
                 self._advance(track, time, targets, moved, interrupted)
@@ -118,6 +131,7 @@ class Simulation:
             where = f"Went back to the last good state, at t = {self.time:.3g} s"
             raise DivergedError(f"{error} {where}; {ADVICE}") from None
         self.time, self._last_targets, self._last_loads = time, targets, loads
+        self._last_poses = poses
         self.updates += 1
         for track in self.tracks:
             assert track.balance is not None
@@ -158,6 +172,8 @@ class Simulation:
             return False
         if self.model.varied_at(time) != self._last_loads:
             return False
+        if not np.array_equal(self.carried.poses(time), self._last_poses):
+            return False
         self.time = time
         return True
 
@@ -180,7 +196,9 @@ class Simulation:
 
     def _held_model(self) -> Model:
         pins = self.pins
-        return replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
+        obstacles = self.carried.of(self._bare.obstacles)
+        held = replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
+        return held if obstacles is None else replace(held, obstacles=obstacles)
 
     def _arrange_tracks(self) -> None:
         """One track for each solver; a new one starts where the first is."""

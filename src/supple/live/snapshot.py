@@ -44,7 +44,7 @@ class Handle:
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """version counts up; obeyed: how many commands were; status is a sentence; held (h,) are the vertices
-    that a hand holds."""
+    that a hand holds; offsets (o, 3) [m]: by how much hands have shifted obstacles."""
 
     version: int
     obeyed: int
@@ -58,6 +58,7 @@ class Snapshot:
     shapes: tuple[Shape, ...]
     handles: tuple[Handle, ...]
     held: np.ndarray
+    offsets: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def look_at(
         tuple(map(_shape, simulation.settings.labels, simulation.tracks)),
         tuple(_handle(each, simulation.time) for each in simulation.pins.sets),
         simulation.pins.held,
+        simulation.carried.offsets.copy(),
     )
 
 

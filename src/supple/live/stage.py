@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from supple.contact.outlines import Outline, outlines
 from supple.live.painting import Scale, painted
 from supple.live.snapshot import Shape, Snapshot
 from supple.view.camera import OPENING, fitted_camera
+from supple.view.contacts import contact_points
 from supple.view.fields import FIELDS
 from supple.view.style import DARK, Theme
 from supple.view.surface import Surface, surface_of
@@ -17,7 +19,7 @@ from supple.view.surface import Surface, surface_of
 PLAIN = "plain"
 """What a surface is coloured by when it is not coloured by a field."""
 
-BODY = (111, 163, 189)
+BODY, OBSTACLE = (111, 163, 189), (109, 115, 123)
 SPACING = 1.5
 """From one body to the other where two solvers are compared, in sizes along x."""
 PAPER = {"light": "#bcc1c6", "dark": DARK.background}
@@ -50,6 +52,7 @@ class Figure:
         self._size = float(np.ptp(shape.positions, axis=0).max())
         self._middle = corners.mean(axis=0)
         self._marks: dict[str, tuple[Any, Any]] = {}
+        self._obstacles: list[Any] = []
         self._label = server.scene.add_label(
             f"{name}/label", "", visible=False, anchor="bottom-center", font_screen_scale=1.1
         )
@@ -82,6 +85,18 @@ class Figure:
         if dots is not None:
             dots.remove()
         self._marks[name] = kind, self._dots(name, points, colour) if len(points) else None
+
+    def surround(self, outlines: list[Outline], rows: np.ndarray) -> None:
+        """Draw obstacles, translucent, where the rows of their shapes have them."""
+        for k, outline in enumerate(outlines):
+            points = outline.placed(rows).astype(np.float32)
+            if k < len(self._obstacles):
+                self._obstacles[k].vertices = points
+            else:
+                triangles = outline.triangles.astype(np.uint32)
+                look = {"color": OBSTACLE, "opacity": 0.3, "side": "double", "cast_shadow": False}
+                path = f"{self._name}/obstacle{k}"
+                self._obstacles.append(self._scene.add_mesh_simple(path, points, triangles, **look))
 
     def _dots(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> Any:
         return self._scene.add_point_cloud(
@@ -134,6 +149,9 @@ class Stage:
         self.figures: list[Figure] = []
         self.scale: Scale | None = None
         self._pins = self._surface.pins
+        obstacles = first.model.obstacles
+        self._outlines = [] if obstacles is None else outlines(obstacles, rest)
+        self._poses: np.ndarray | None = None
         server.scene.set_up_direction("+y")
         server.scene.world_axes.visible = False
         self._arrange(first)
@@ -145,12 +163,26 @@ class Stage:
 
     def show(self, snapshot: Snapshot, theme: Theme) -> None:
         self._arrange(snapshot)
+        self._surround(snapshot)
         for figure, shape in zip(self.figures, snapshot.shapes, strict=True):
             figure.show(shape, self.scale, snapshot.model)
             figure.mark("pins", shape.positions[self._pins], rgb(theme.pins))
             figure.mark("held", shape.positions[snapshot.held], rgb(theme.links))
+            touching = contact_points(snapshot.model, shape.positions, snapshot.time)
+            figure.mark("contacts", touching, rgb(theme.contacts))
             label = shape.label if len(self.figures) > 1 else ""
             figure.set_label(label, self._low + self._size * [0.5, 1.25, 0.5])
+
+    def _surround(self, snapshot: Snapshot) -> None:
+        obstacles = snapshot.model.obstacles
+        if obstacles is None:
+            return
+        rows = obstacles.shapes(snapshot.time).rows
+        if self._poses is not None and np.array_equal(rows, self._poses):
+            return
+        self._poses = rows
+        for figure in self.figures:
+            figure.surround(self._outlines, rows)
 
     def finish(self) -> None:
         for figure in self.figures:
@@ -186,6 +218,7 @@ class Stage:
             offset = np.array([i * SPACING * width, 0.0, 0.0])
             figure = Figure(self._server, i, self._surface, snapshot.shapes[i], offset)
             self.figures.append(figure)
+            self._poses = None
             self._bind(figure)
         self._place_cameras(snapshot.model.rest)
 

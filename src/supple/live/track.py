@@ -42,10 +42,12 @@ class Track:
         self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
         self._run: Run | None = None
         self._step: tuple[float, np.ndarray] | None = None
+        self._time = 0.0
 
     def go_back_to(self, positions: np.ndarray, updates: int) -> None:
         """Forget what came after so many updates, and go on at rest from positions (n, 3) [m]."""
         self.positions, self.velocities = positions, np.zeros_like(positions)
+        self._problem.histories.put([{}])
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
     def work_on(self, model: Model, compute: Compute) -> None:
@@ -58,11 +60,11 @@ class Track:
     @property
     def step(self) -> Step | None:
         """The backward Euler step that led here; None in quasistatics."""
-        return (
-            None
-            if self._step is None
-            else Step(*self._step, self._problem.loads.force, changing_materials(self._problem.model))
-        )
+        if self._step is None:
+            return None
+        p = self._problem
+        materials, (history, *_) = changing_materials(p.model), p.histories.take()
+        return Step(*self._step, p.loads.force, materials, self._time, history)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
@@ -83,10 +85,11 @@ class Track:
         self, time: float, dt: float, damping: float, sweeps: int, interrupted: Callable[[], bool]
     ) -> None:
         """One backward Euler step to a time [s], solved by so many sweeps; v = (1 - damping) Δx/Δt."""
-        p = self._problem
+        p, self._time = self._problem, time
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
+        p.histories.evolve(dt)
         p.begin_step(time, dt)
         self._run, self._step = self.solver.begin(p), (dt, self.positions + dt * self.velocities)
         self._sweep(sweeps, interrupted)
@@ -96,11 +99,12 @@ class Track:
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
         assert self._run is not None
-        done = 0
+        done, following = 0, self._problem.following
         while done < sweeps and not (done and interrupted()):
-            count = 1 if self._slow else sweeps
+            count = following.until_look(1 if self._slow else sweeps - done)
             self._run.advance(count)
             done += count
+            following.iterated(count)
         balance = self._problem.balance()
         if self._run.observe(balance):
             balance = self._problem.balance()

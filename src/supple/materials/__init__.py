@@ -38,10 +38,13 @@ from supple.materials.plane_stress import (
     PlaneStressNeoHookean,
     PlaneStressStVK,
 )
+from supple.materials.plastic_hencky import PlasticHencky
 from supple.materials.plastic_stvk import PlasticStVK
+from supple.materials.resting import Grown, Resting, grown
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 from supple.materials.transverse_stvk import TransverseStVK
+from supple.materials.viscous import ViscousBranch
 from supple.materials.woven_stvk import WovenStVK
 from supple.materials.yeoh import Yeoh
 
@@ -64,6 +67,7 @@ MATERIALS: dict[str, type[Material]] = {
     "holzapfel": HolzapfelGasserOgden,
     "muscle": Muscle,
     "plastic_stvk": PlasticStVK,
+    "plastic_hencky": PlasticHencky,
 }
 """Every material of solids by the name it has in scene files and on the command line."""
 
@@ -115,6 +119,7 @@ __all__ = [
     "Direction",
     "Fung",
     "Gent",
+    "Grown",
     "Hencky",
     "HolzapfelGasserOgden",
     "Isotropic",
@@ -131,10 +136,13 @@ __all__ = [
     "PlaneStressCorotated",
     "PlaneStressNeoHookean",
     "PlaneStressStVK",
+    "PlasticHencky",
     "PlasticStVK",
+    "Resting",
     "StVK",
     "StableNeoHookean",
     "TransverseStVK",
+    "ViscousBranch",
     "WovenStVK",
     "Yeoh",
     "bound_coefficients",
@@ -143,6 +151,7 @@ __all__ = [
     "evolving",
     "examples_of",
     "findings",
+    "grown",
     "hessian_bound",
     "is_per_element",
     "material_name",

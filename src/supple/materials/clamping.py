@@ -1,10 +1,10 @@
-"""Any isotropic material with its response to strong compression and inversion clamped."""
+"""Any material with its response to strong compression and inversion clamped."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from supple.algebra.matrix3 import add_diagonal, det, matmul, select9, transpose
+from supple.algebra.matrix3 import add_diagonal, combine, contract, det, matmul, select9, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, chosen_by_type, physics, select
 from supple.materials.material import psi, stress
@@ -21,24 +21,56 @@ def _clamp_of(material):
     return lambda material: stretch
 
 
-@physics
-def clamped_energy(material, F):
+def clamped_energy(material: Any, F: Any) -> Any:
     """(ψ, P) with the response to strong compression and inversion clamped [PBCM Fig. 2].
 
-    F = U diag(σ) Vᵀ with rotations U and V; stretches below the material's clamp are raised to it, P̂ is the
-    stress there, and ψ continues linearly, ψ(σ') + P̂ : (σ - σ'), so that P = U P̂ Vᵀ is still its derivative
-    along the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
+    F = U diag(σ) Vᵀ with rotations U and V; stretches below the material's clamp are raised to it, P is the
+    stress at that F', and ψ continues linearly, ψ(F') + P : (F - F'), so that P is still its derivative along
+    the stretches that are clamped. Where none is, which Sylvester's criterion for Fᵀ F - clamp² I tells
     without a decomposition, ψ and P are the material's.
     """
+    return (_in_principal_frame if material.isotropic else _at_clamped)(material, F)
+
+
+@chosen_by_type(clamped_energy)
+def _clamped_energy(material, F):
+    if material.instance_class.isotropic:
+        return lambda material, F: _in_principal_frame(material, F)
+    return lambda material, F: _at_clamped(material, F)
+
+
+@physics
+def _sound(material, F):
+    """Whether no stretch is below the clamp."""
     clamp = clamp_of(material)
     A = add_diagonal(matmul(transpose(F), F), -clamp * clamp)
-    sound = (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
+    return (A[0] > 0.0) & (A[0] * A[4] - A[1] * A[1] > 0.0) & (det(A) > 0.0) & (det(F) > 0.0)
+
+
+@physics
+def _at_clamped(material, F):
+    sound = _sound(material, F)
+    if all_lanes(sound):
+        return psi(material, F), stress(material, F)
+    U, s, V = rotation_svd(F)
+    zero = 0.0 * s[0]
+    floor = zero + clamp_of(material)
+    S = (max(s[0], floor), zero, zero, zero, max(s[1], floor), zero, zero, zero, max(s[2], floor))
+    at = select9(sound, F, matmul(matmul(U, S), transpose(V)))
+    P = stress(material, at)
+    return psi(material, at) + contract(P, combine(1.0, F, -1.0, at)), P
+
+
+@physics
+def _in_principal_frame(material, F):
+    """The same of an isotropic material, whose P is diagonal where F is."""
+    sound = _sound(material, F)
     energy, P = psi(material, F), stress(material, F)
     if all_lanes(sound):
         return energy, P
     U, s, V = rotation_svd(F)
     zero = 0.0 * s[0]
-    floor = zero + clamp
+    floor = zero + clamp_of(material)
     c = (max(s[0], floor), max(s[1], floor), max(s[2], floor))
     S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
     H = stress(material, S)

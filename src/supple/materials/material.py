@@ -70,6 +70,9 @@ class Material(tuple):
     relaxed: ClassVar[bool] = True
     """Whether there is no stress at rest, F = I; muscles at work have some."""
 
+    dissipates: ClassVar[bool] = False
+    """Whether ψ is what a step loses rather than what is stored: it begins anew with every step."""
+
     layout: ClassVar[str] = ""
     """How many numbers each stored parameter has: what is compiled depends on it."""
 
@@ -171,6 +174,10 @@ class Material(tuple):
         """What the parameters that evolve are, (m, size) each by name, after a time dt [s] at deformation
         gradients F (m, 3, 3); those that stay as they are may be left out."""
         return {}
+
+    def flowed(self) -> np.ndarray | None:
+        """How much its elements have flowed, the equivalent plastic strain (m,); None where nothing can."""
+        return None
 
     def given(self) -> dict[str, Any]:
         """Its parameters by name, in the form in which a user gives them."""

@@ -8,6 +8,7 @@ from typing import Any
 from supple.checks import closest
 from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.material import Material
+from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.ogden import Ogden
 from supple.materials.transverse_stvk import TransverseStVK
@@ -77,6 +78,31 @@ MEASURED: dict[str, Measured] = {
     "dragon_skin_30": _silicone(86, 1.08, "Dragon Skin 30"),
     "artery_media": _artery("media", 3000.0, 2363.2, 0.8393, 0.8746197071, 0.4848096202),
     "artery_adventitia": _artery("adventitia", 300.0, 562.0, 0.7112, 0.4694715628, 0.8829475929),
+    "muscle": Measured(
+        Muscle,
+        {"young": 1.2e4, "poisson": 0.49, "strength": 2.25e5, "fibre": (1.0, 0.0, 0.0)},
+        1060.0,
+        "Engler et al., J. Cell Biology 166, 2004: relaxed muscle of mice, 12 kPa; Powell et al., J. Applied "
+        "Physiology 57, 1984: 22.5 N/cm² of active muscle of guinea pigs; density: Mendez, Keys, 1960",
+        "fibre is along x, and at rest: give activation; Poisson's ratio 0.49 is assumed",
+    ),
+    "fat": Measured(
+        NeoHookean,
+        {"young": 3.25e3, "poisson": 0.49},
+        920.0,
+        "Samani, Zubovits, Plewes, Physics in Medicine and Biology 52, 2007: fat of the human breast, "
+        "3.25 kPa (standard deviation 0.91)",
+        "small strains; Poisson's ratio 0.49 and density are assumed",
+    ),
+    "skin": Measured(
+        NeoHookean,
+        {"young": 6e3, "poisson": 0.49},
+        1100.0,
+        "Pailler-Mattei, Bec, Zahouani, Medical Engineering and Physics 30, 2008: human forearm indented in "
+        "vivo, 4.5 to 8 kPa",
+        "an order of magnitude: under tension skin is up to a thousand times as stiff; Poisson's ratio 0.49 "
+        "and density are assumed",
+    ),
     "cork": Measured(
         TransverseStVK,
         {

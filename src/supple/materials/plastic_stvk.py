@@ -80,6 +80,10 @@ class PlasticStVK(Material):
         most = np.broadcast_to(self.max_plastic_strain, len(plastic))
         return {"plastic_strain": plastic * np.minimum(1, most / np.maximum(norm(plastic), most))[:, None]}
 
+    def flowed(self) -> np.ndarray | None:
+        """√(2/3) |εₚ|."""
+        return np.sqrt(2 / 3) * norm(np.atleast_2d(self.plastic_strain))
+
 
 def norm(strain: np.ndarray) -> np.ndarray:
     """Frobenius norm of symmetric matrices (m, 6) as xx yy zz xy xz yz."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from numba import types
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.contact import allowed, carried, distance, nearest, touch_of
-from supple.contact.planes import Touch
-from supple.contact.shapes import FRICTION
+from supple.contact import allowed, carried, carried_before, distance, nearest, touch_of
+from supple.contact.planes import Touch, across
+from supple.contact.shapes import FRICTION, KINETIC
 from supple.kernels import (
     RECORD,
     chosen_by_type,
@@ -39,7 +39,8 @@ def _remember(operation, place, i):
 
 class Detect(NamedTuple):
     """Planes of every vertex at u, which is put out of what it is inside of where `free` (n + 1,) is 1. rest
-    (n + 1, 4): positions at rest, float64; which (copies (n + 1), 4): the numbers of the shapes."""
+    (n + 1, 4): positions at rest, float64; which (copies (n + 1), 4): the numbers of the shapes; sliding:
+    `Sliding`, or () where friction does not depend on that."""
 
     u: Any
     rest: Any
@@ -49,6 +50,16 @@ class Detect(NamedTuple):
     planes: Any
     which: Any
     snap: Any
+    sliding: Any = ()
+
+
+class Sliding(NamedTuple):
+    """What slid in the step before, in which vertices moved by back (û - start), û being the records that
+    inertia pulls towards; still [m]: what moved less relative to an obstacle did not."""
+
+    anchor: Any
+    back: Any
+    still: Any
 
 
 @physics
@@ -92,25 +103,47 @@ def _take_plane(operation, j, shape, i, k, X):
         d, n = distance(operation.shapes, shape, add(X, u))
         _put(planes.normal[j], k, n, like)
         _put(planes.foot[j], k, sub(u, scale(d, n)), like)
-        take_friction(planes.friction, operation, j, shape, k, X, like)
+        take_friction(planes.friction, operation, j, shape, k, X, n, like)
 
 
-def take_friction(friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, like: Any) -> None:
+def take_friction(
+    friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, like: Any
+) -> None:
     """Write the anchor and the coefficient, where there is friction."""
 
 
 @chosen_by_type(take_friction)
-def _take_friction(friction, operation, j, shape, k, X, like):
+def _take_friction(friction, operation, j, shape, k, X, n, like):
     if len(friction) == 0:
-        return lambda friction, operation, j, shape, k, X, like: None
+        return lambda friction, operation, j, shape, k, X, n, like: None
 
-    def anchored(friction, operation, j, shape, k, X, like):
-        there = carried(operation.shapes, shape, add(X, _vector(operation.start, k)))
-        mu = operation.shapes.rows[shape, FRICTION]
+    def anchored(friction, operation, j, shape, k, X, n, like):
+        start = add(X, _vector(operation.start, k))
+        there = carried(operation.shapes, shape, start)
+        mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
         _put(friction.anchor[j], k, sub(there, X), like)
         _put(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
 
     return anchored
+
+
+def coefficient(sliding: Any, shapes: Any, shape: int, start: Any, u: Any, k: int, n: Any) -> Any:
+    """μ of a shape for a vertex that was at `start`, displaced by u, when the step began."""
+
+
+@chosen_by_type(coefficient)
+def _coefficient(sliding, shapes, shape, start, u, k, n):
+    if len(sliding) == 0:
+        return lambda sliding, shapes, shape, start, u, k, n: shapes.rows[shape, FRICTION]
+
+    def by_sliding(sliding, shapes, shape, start, u, k, n):
+        moved = scale(sliding.back, sub(_vector(sliding.anchor, k), u))
+        slid = across(n, sub(start, carried_before(shapes, shape, sub(start, moved))))
+        if dot(slid, slid) > sliding.still * sliding.still:
+            return shapes.rows[shape, KINETIC]
+        return shapes.rows[shape, FRICTION]
+
+    return by_sliding
 
 
 @physics
@@ -214,7 +247,8 @@ def _exert(operation, place, i):
 
 
 def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
-    """Do a `Clamp` on so many records in one phase, where there is one; returns the phase that follows."""
+    """Do clamps, a tuple of `Clamp` and `Confine`, on so many records in one phase, where there are any;
+    returns the phase that follows."""
     return phase
 
 
@@ -223,8 +257,12 @@ def _clamp_all(clamps, team, phase, count):
     if len(clamps) == 0:
         return lambda clamps, team, phase, count: phase
 
-    def do_it(clamps, team, phase, count):
-        for_each(team, phase, (count,), (clamps,))
+    def do_one(clamps, team, phase, count):
+        for_each(team, phase, (count,), clamps)
         return phase + 1
 
-    return do_it
+    def do_two(clamps, team, phase, count):
+        for_each(team, phase, (count, count), clamps)
+        return phase + 1
+
+    return do_one if len(clamps) == 1 else do_two

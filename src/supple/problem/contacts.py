@@ -12,15 +12,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from supple.contact import Friction, Planes
-from supple.contact.shapes import FRICTION
+from supple.contact.obstacles import between
+from supple.contact.rigid import Push, RigidMotion
+from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
 from supple.model import Model
-from supple.problem.contact_records import Clamp, Detect, Remember
+from supple.problem.contact_records import Clamp, Detect, Remember, Sliding
 from supple.problem.device import Device
 from supple.problem.states import States
 
 SNAP = 8
 """Roundings of an edge: a vertex this close to its anchor is put there, lest rounding makes it creep."""
+
+HURRY, MOST_WAYPOINTS = 0.4, 256
+"""Parts of its thickness that an obstacle moves before vertices are put out of it again, and how often that
+is done in a step at most."""
+
+GIVES_WAY = 1e-7
+"""Part of an edge: a rigid body that is to move by less is where it should be."""
+
+STILL = 1e-6, 16
+"""Part of an edge, or roundings of it: what moves less in a step, relative to an obstacle, does not slide."""
 
 
 class Contacts:
@@ -30,13 +42,29 @@ class Contacts:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
         self.obstacles = model.obstacles
         self.planes: Planes | tuple[()] = ()
+        self.rigid: list[RigidMotion] = []
+        self.moves = 0
         if self.obstacles is None:
             return
         self.shapes = self.obstacles.shapes(0.0)
+        self.rigid = [
+            RigidMotion(
+                body,
+                self.obstacles.rows[body.row, POSE + 9 : POSE + 12].copy(),
+                self.obstacles.rows[body.row, POSE : POSE + 9].reshape(3, 3).copy(),
+                body.velocity.copy(),
+                body.spin.copy(),
+            )
+            for body in self.obstacles.rigid
+        ]
         self._rest = np.zeros((model.vertices + 1, RECORD))
         self._rest[:-1, :3] = model.rest
         self._free = np.append(_wholly_free(model), 0).astype(dtype)
-        self._snap = SNAP * float(np.finfo(dtype).eps) * model.mean_edge
+        eps, edge = float(np.finfo(dtype).eps), model.mean_edge
+        self._snap = SNAP * eps * edge
+        self._still = max(STILL[0], STILL[1] * eps) * edge
+        self._back = self._time = 0.0
+        self._way: list[np.ndarray] = []
         self.resize()
 
     def __bool__(self) -> bool:
@@ -66,14 +94,15 @@ class Contacts:
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
 
-    @property
-    def phases(self) -> int:
-        """Of `clamp_all`."""
-        return int(self.obstacles is not None)
-
-    def clamp(self, *followers: np.ndarray) -> Clamp | tuple[()]:
+    def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
         """What `clamp_all` does, with further records that are to be as u is."""
-        return Clamp(self.states.u, self._free, self.planes, self._snap, followers) if self.planes else ()
+        if not self.planes:
+            return ()
+        return (Clamp(self.states.u, self._free, self.planes, self._snap, followers),)
+
+    @property
+    def _slippery(self) -> bool:
+        return bool(self._back) and self.rough and self.obstacles is not None and self.obstacles.slippery
 
     @property
     def rough(self) -> bool:
@@ -91,19 +120,59 @@ class Contacts:
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self._which[own, : len(normals)].T
 
-    def friction_of(self, which: np.ndarray) -> np.ndarray:
-        """μ of shapes by their numbers, 0 for none."""
-        return np.where(which >= 0, self.shapes.rows[which, FRICTION], 0.0)
+    def coefficients(self, copy: int) -> np.ndarray:
+        """μ (planes, n) of what the vertices of a copy may touch, 0 for nothing."""
+        assert isinstance(self.planes, Planes)
+        n, friction = self.model.vertices + 1, self.planes.friction
+        if not friction:
+            return np.zeros((len(self.planes.normal), n - 1))
+        self.device.pull(friction.coefficient)
+        return friction.coefficient[:, copy * n : (copy + 1) * n - 1, 0].astype(float)
 
-    def begin_step(self, time: float) -> None:
-        """Know where vertices are before a step begins, and bring obstacles to where they are in the end [s]
-        of it."""
+    def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
+        """Know where vertices are before a step of dt [s] begins, and bring obstacles to where they are in
+        the end [s] of it. In the step before, the part `damping` of velocities was lost."""
         if self.obstacles is None:
             return
         if self.obstacles.rough:
             self.device.on_records(Remember(self.states.u, self._start))
-        self.obstacles.advance(self.shapes, time)
-        self.device.push(self.shapes.rows)
+        self._damping = damping
+        now = self.obstacles.poses(time).copy()
+        for motion in self.rigid:
+            if np.isfinite(dt):
+                motion.begin(dt)
+                motion.settle(damping)
+            now[motion.body.row] = motion.frame
+        self._before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.obstacles.advance(self.shapes, now, time, dt)
+        if self.obstacles.values_at is not None:
+            self.device.push(self.shapes.values)
+        self._back = 1 / (1 - damping) if np.isfinite(dt) else 0.0
+        end = time if np.isfinite(time) else max(self._time, self.model.duration)
+        self._way, self._time = self._waypoints(self._time, end), end
+
+    def _waypoints(self, begin: float, end: float) -> list[np.ndarray]:
+        """Frames (r, 12) of all shapes on their way from one time [s] to another, so near to each other that
+        none leaves behind what it should push."""
+        assert self.obstacles is not None
+        steps = min(int(np.ceil(self.obstacles.hurry(self.shapes) / HURRY)), MOST_WAYPOINTS)
+        way = [self.obstacles.poses(t).copy() for t in np.linspace(begin, end, max(steps, 1) + 1)[1:-1]]
+        for frames in way:
+            for motion in self.rigid:
+                frames[motion.body.row] = motion.frame
+        return way
+
+    def arrive(self) -> None:
+        """Bring obstacles to where they are in the end of a step that has begun, on their way, and find the
+        planes there."""
+        if self.obstacles is None:
+            return
+        end = self.shapes.rows[:, POSE : POSE + 12].copy()
+        for frames in (*self._way, end):
+            self.shapes.rows[:, POSE : POSE + 12] = frames
+            self.device.push(self.shapes.rows)
+            self._detect(self._free)
+        self._way = []
 
     def begin_anew(self, times: Sequence[float]) -> None:
         """Begin equilibria at times [s], one for each copy of the state, which must be the same."""
@@ -114,15 +183,65 @@ class Contacts:
                 "obstacles are where they are at one time for all variations that are solved together; solve "
                 "those of different times one after the other"
             )
+        self.shapes.rows[:] = self.obstacles.shapes(0.0).rows
+        self._time = 0.0
         self.begin_step(times[0])
-        self.detect()
+        self.arrive()
+
+    def give_way(self, stiffness: np.ndarray) -> bool:
+        """Move rigid bodies to where what touches them lets them be, by the forces that were evaluated last
+        and the stiffness (n,) [N/m] of every vertex; False where they are there already."""
+        x = self.model.rest + self.states.vectors(self.states.u)[0].astype(float)
+        normals, _, forces, which = self.found(0)
+        farthest = 0.0
+        for motion in self.rigid:
+            p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
+            ways = np.broadcast_to(np.eye(3), (len(v), 3, 3)) if self.rough else normals[p, v][:, None]
+            push = Push(x[v], -forces[p, v], ways, stiffness[v])
+            farthest = max(farthest, motion.correct(push))
+            motion.settle(self._damping)
+            self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
+        self.shapes.rows[:, STEP : STEP + 12] = between(self._before, self.shapes.rows[:, POSE : POSE + 12])
+        self.device.push(self.shapes.rows)
+        if farthest <= GIVES_WAY * self.model.mean_edge:
+            return False
+        self.moves += 1
+        self._detect(self._free)
+        return True
+
+    @property
+    def moved_by_bodies(self) -> np.ndarray:
+        """(k, 18) where rigid bodies are and how they move; to set it is to go on from there."""
+        return np.array([motion.numbers for motion in self.rigid]).reshape(-1, 18)
+
+    @moved_by_bodies.setter
+    def moved_by_bodies(self, numbers: np.ndarray) -> None:
+        self.rigid = [RigidMotion.of(m.body, row) for m, row in zip(self.rigid, numbers, strict=True)]
+        for motion in self.rigid:
+            self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
+
+    def look(self, time: float) -> None:
+        """Find the planes at the present u, with obstacles where they are at a time [s]. Nothing is put out
+        of them, and anchors are where vertices are."""
+        assert self.obstacles is not None
+        there = self.obstacles.shapes(time)
+        self.shapes.rows[:], self.shapes.values[:] = there.rows, there.values
+        self.device.push(self.shapes.rows)
+        self.device.push(self.shapes.values)
+        self._back = 0.0
+        if self.obstacles.rough:
+            self.device.on_records(Remember(self.states.u, self._start))
+        self._detect(np.zeros_like(self._free))
 
     def detect(self) -> None:
-        """Find the planes at the present u."""
-        if self.obstacles is None:
-            return
-        found = self.shapes, self.planes, self._which, self._snap
-        self.device.on_records(Detect(self.states.u, self._rest, self._free, self._start, *found))
+        """Find the planes at the present u, which is put out of what it is inside of."""
+        if self.obstacles is not None:
+            self._detect(self._free)
+
+    def _detect(self, free: np.ndarray) -> None:
+        sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
+        found = self.shapes, self.planes, self._which, self._snap, sliding
+        self.device.on_records(Detect(self.states.u, self._rest, free, self._start, *found))
 
 
 def _wholly_free(model: Model) -> np.ndarray:

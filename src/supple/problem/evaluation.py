@@ -31,7 +31,8 @@ class VertexRows(NamedTuple):
     """What kernels know of the free vertices by batch: own (batches, 1, lanes) ids; width (batches,) how many
     of the lanes are different vertices; force (batches, 3, lanes) external forces f [N]; inertia (batches, 1,
     lanes) k [N/m]; held: `HeldRows` where some are held along some directions, else (); contact: the
-    `Planes` that vertices may touch, () where there are no obstacles."""
+    `Planes` that vertices may touch, () where there are no obstacles; balls: the `Balls` that they must not
+    leave, () where there are none."""
 
     own: Any
     width: Any
@@ -39,6 +40,7 @@ class VertexRows(NamedTuple):
     inertia: Any
     held: Any = ()
     contact: Any = ()
+    balls: Any = ()
 
 
 @physics

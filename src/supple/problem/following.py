@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from supple.grip import Grip, owners, rubbing_terms
+from supple.problem.measures import stiffness_of
 from supple.terms import Term
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
+
+
+GIVING_WAY = 10
+"""Iterations after which rigid bodies are moved by what touches them."""
 
 
 class Follower(Protocol):
@@ -23,19 +32,70 @@ class Follower(Protocol):
         motion that goes on from a state is the one that was not interrupted."""
 
 
+class Confining(Follower, Protocol):
+    """A follower that lets no surfaces pass each other, by balls that vertices must not leave (`Room`)."""
+
+    confines: bool
+
+    def confine(self, problem: Problem) -> None:
+        """Give the problem's vertices balls where they are."""
+
+    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+        """Go back on the straight way that has led from records `start` to the problem's u, as far as needed
+        for nothing to have passed anything on it."""
+
+
 class Following:
     """The followers of a problem's model, and when they have looked last."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._time, self._done = problem, math.inf, 0
         periods = [follower.every for _, follower in problem.model.followers if follower.every is not None]
+        if problem.contacts.rigid:
+            periods.append(GIVING_WAY)
         self._every = min(periods, default=None)
+        self.beginning = True
+        """Whether the present look is the one at the beginning of a step."""
+        self.grips: dict[int, Grip] = {}
+        """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
+
+    @property
+    def rough(self) -> bool:
+        """Whether anything rubs, on obstacles or on other bodies: then forces are those of no energy."""
+        return self._problem.contacts.rough or bool(rubbing_terms(self._problem.model))
+
+    def settle(self) -> bool:
+        """Where a step ends: let rigid bodies feel what touches them now; True where they moved."""
+        undone, self._done = self._done, 0
+        return undone > 0 and self._give_way()
+
+    def remember(self) -> None:
+        """Know where a step begins, before anything moves."""
+        problem = self._problem
+        for index in rubbing_terms(problem.model):
+            term: Any = problem.model.terms[index]
+            u = problem.states.vectors(problem.u)[0].astype(float)
+            self.grips[index] = Grip.of(term, u, owners(problem.model))
 
     def begin_step(self, time: float) -> None:
         """Look where the step that ends at a time [s] begins."""
-        if self._problem.model.followers:
+        if self._problem.model.followers or self._problem.contacts.rigid:
             self._time, self._done = time, 0
             self._look(True)
+
+    @property
+    def _confining(self) -> Iterator[Confining]:
+        return (f for _, f in self._problem.model.followers if getattr(f, "confines", False))
+
+    def make_room(self) -> None:
+        """Let those who confine vertices give them balls where they are."""
+        for follower in self._confining:
+            follower.confine(self._problem)
+
+    def keep_apart(self, start: np.ndarray) -> None:
+        """Go back as far as needed on the straight way that has led from records `start` to u."""
+        for follower in self._confining:
+            follower.shorten(self._problem, start)
 
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
@@ -47,18 +107,31 @@ class Following:
         if self._every is None:
             return False
         self._done += iterations
-        if self._done == 0 or not (balanced or self._done >= self._every):
+        if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
         return self._look(False)
 
     def _look(self, beginning: bool) -> bool:
         if self._problem.copies > 1:
-            raise ValueError("stencils that follow the vertices need a problem with one copy of the state")
-        exchanged = False
+            raise ValueError(
+                "stencils that follow the vertices, and rigid bodies, need one copy of the state"
+            )
+        self.beginning = beginning
+        exchanged = not beginning and self._give_way()
         for index, follower in self._problem.model.followers:
+            if beginning and hasattr(follower, "begin"):
+                follower.begin()
             term = follower.follow(self._problem, self._time) if beginning or follower.every else None
             if term is not None:
                 self._problem.refresh(index, term)
                 exchanged = True
         return exchanged
+
+    def _give_way(self) -> bool:
+        """Let rigid bodies move; True where they did."""
+        problem = self._problem
+        if not problem.contacts.rigid:
+            return False
+        problem.balance()
+        return problem.contacts.give_way(stiffness_of(problem.measures))

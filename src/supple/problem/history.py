@@ -1,4 +1,4 @@
-"""What steps leave behind in elements: parameters of materials that evolve, as plastic strains."""
+"""What steps leave behind: parameters of materials that evolve, as plastic strains, and contacts that rub."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import floats, shown
+from supple.grip import CONTACTS, as_history, check_contacts, from_history, rubbing_terms
 from supple.materials import evolving
 from supple.model import Model
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
+
+
+RIGID = "rigid"
+"""The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
 
 
 def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
@@ -30,7 +35,14 @@ def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
 def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """A history that suits a model; what it lacks is as it was given."""
     known = {name: (k, parameter) for name, k, _, parameter in histories_of(model)}
+    rubs = bool(rubbing_terms(model))
     for name, values in history.items():
+        if rubs and name == CONTACTS:
+            check_contacts(model, values)
+            continue
+        if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
+            _check_rigid(len(model.obstacles.rigid), values)
+            continue
         if name not in known:
             there = ", ".join(known) or "none"
             raise ValueError(f"the state has a history {name!r} of elements; this scene has {there}")
@@ -44,6 +56,12 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     return {name: floats(values) for name, values in history.items()}
 
 
+def _check_rigid(count: int, values: Any) -> None:
+    found = floats(values)
+    if found.shape != (count, 18) or not np.isfinite(found).all():
+        raise ValueError(f"{RIGID!r} of the state must be finite, ({count}, 18), got {shown(values)}")
+
+
 class Histories:
     """Of every copy of a problem's state. Values are the problem's materials, of which kernels have rounded
     copies."""
@@ -51,6 +69,7 @@ class Histories:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._known = list(histories_of(problem.model))
+        self._rubs = rubbing_terms(problem.model)
 
     @property
     def _materials(self) -> list[tuple]:
@@ -60,13 +79,22 @@ class Histories:
 
     def take(self) -> list[dict[str, np.ndarray]]:
         """For each copy, by name."""
+        terms: Any = self._problem.model.terms
+        rubs = [as_history(terms[k]) for k in self._rubs] or [{}]
+        if self._problem.contacts.rigid:
+            rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
             {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
+            | rubs[0]
             for materials in self._materials
         ]
 
     def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Go on from histories, one for each copy; what they lack is as the scene has it."""
+        if self._problem.contacts.rigid and RIGID in histories[0]:
+            self._problem.contacts.moved_by_bodies = histories[0][RIGID]
+        for k in self._rubs:
+            self._problem.refresh(k, from_history(histories[0]))
         if self._known:
             begun = self._problem.layout.begun
             self._use([self._with(begun, history) for history in histories])

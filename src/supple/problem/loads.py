@@ -64,6 +64,10 @@ class Loads:
         """Let kernels find in these planes what vertices may touch, `Contacts.planes`."""
         self.rows = self.rows._replace(contact=planes)
 
+    def stay_in(self, balls: Any) -> None:
+        """Let kernels find in these balls where vertices have to stay, `Room.balls`."""
+        self.rows = self.rows._replace(balls=balls)
+
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
@@ -88,9 +92,13 @@ class Loads:
 
     def copy(self, other: Loads, copy: int = 0) -> None:
         """Have the forces and the inertia of one copy of another problem's state."""
-        self.set(other.force if other.force.ndim == 2 else other.force[copy])
-        if self.inertia is not other.inertia:
-            self.inertia = other.inertia
+        self.use(other.force if other.force.ndim == 2 else other.force[copy], other.inertia)
+
+    def use(self, force: np.ndarray, inertia: np.ndarray) -> None:
+        """Have forces (n, 3) [N] and the inertia (n,) [N/m]."""
+        self.set(force)
+        if self.inertia is not inertia:
+            self.inertia = inertia
             self.rows.inertia[:] = self._inertia_by_batch(self._own)
             self.device.push(self.rows.inertia)
 

@@ -50,3 +50,11 @@ def changing_materials(model: Model) -> dict[int, Any] | None:
     """The materials that vary in time as a model has them, by the number of their term; None where none
     does."""
     return {term: model.terms[term].material for term, _ in model.changing} or None
+
+
+def still_of_use(prepared: Mapping[str, Any]) -> list[str]:
+    """What solvers have prepared that goes over to the values that materials have now."""
+    assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
+    if assembly is None or not assembly.take_materials():
+        return []
+    return ["assembly", "multilevel"] if levels is None or levels.take_materials(assembly) else ["assembly"]

@@ -238,3 +238,10 @@ class Measures:
         return (
             np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
         )
+
+
+def stiffness_of(measures: Measures) -> np.ndarray:
+    """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
+    problem, sizes = measures.problem, measures._sizes
+    problem.device.pull(sizes)
+    return sizes[: problem.model.vertices, 1].astype(float) / 3

@@ -20,9 +20,10 @@ from supple.problem.following import Following
 from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
-from supple.problem.materials import change_materials, materials_of, with_materials
+from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
+from supple.problem.room import Room
 from supple.problem.states import States
 from supple.state import State
 from supple.terms import Term, same_kind
@@ -39,7 +40,8 @@ class Problem:
     What is constant is in `layout`, what changes in `states`, what acts from outside in `loads`, what is
     touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
     `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
-    own.
+    own. keeps_prepared: what solvers have prepared for one material serves others too where it can, at the
+    cost that results depend, by rounding, on which material it was.
     """
 
     def __init__(
@@ -61,10 +63,13 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.contacts = Contacts(model, self.dtype, self.device, self.states)
         self.loads.touch(self.contacts.planes)
+        self.room = Room(model, self.dtype, self.device, self.states)
+        self.loads.stay_in(self.room.balls)
         self.measures = Measures(self)
         self.following = Following(self)
         self.histories = self.states.histories = Histories(self)
         self._shared: dict[str, Any] = {}
+        self.keeps_prepared = False
         if self.layout.room is not None:
             take_stencils(self)
         self._upload()
@@ -95,7 +100,7 @@ class Problem:
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
-        self.states.positions = positions
+        self.states.positions, self.room.checked = positions, False
 
     @property
     def state(self) -> State:
@@ -105,6 +110,7 @@ class Problem:
     @state.setter
     def state(self, state: State) -> None:
         self.states.put([state] * self.copies)
+        self.room.checked = False
 
     def hold(self, copies: int) -> None:
         """Work on so many copies of the state from now on, each of which moves in time."""
@@ -119,20 +125,27 @@ class Problem:
         if not self.layout.suits(conditions):
             return False
         self._resize(len(conditions), moving=len(conditions) == 1)
-        if self.layout.take(conditions):
-            self.measures.forget()
-            self.forget_but()
+        changed = self.layout.take(conditions)
         self.model = self.layout.model
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
+        if changed:
+            self.measures.forget()
+            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
-        self.states.begin(conditions)
+        aims = [c.pinned for c in conditions]
+        if self.room:
+            aims[:1] = [self.room.begin(conditions[0])]
+        else:
+            self.states.begin(conditions)
         if self.model.held is not None:
-            self.states.aim(np.stack([c.pinned for c in conditions]))
+            self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
+        self.histories.put([{}])
+        self.following.remember()
         self.following.begin_step(math.inf)
         return True
 
@@ -170,6 +183,8 @@ class Problem:
         self.loads.hold_at(self.states.held_at)
         self.contacts.resize()
         self.loads.touch(self.contacts.planes)
+        self.room.resize()
+        self.loads.stay_in(self.room.balls)
 
     def refresh(self, index: int, term: Term) -> None:
         """Exchange the stencils of a term with a capacity for those of another of its kind, between steps or
@@ -184,9 +199,9 @@ class Problem:
         """Memory for numbers in the working precision."""
         return self.device.zeros(shape, self.dtype)
 
-    def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """What a solver prepares once for all steps of this problem."""
-        if name not in self._shared:
+    def shared(self, name: str, make: Callable[[], Any], anew: bool = False) -> Any:
+        """What a solver prepares once for all steps of this problem; anew: what is there no longer suits."""
+        if anew or name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
 
@@ -203,13 +218,18 @@ class Problem:
         model's; pins (k, 3) [m]: where pinned vertices are, instead of where the model has them then."""
         change_materials(self, self.model.materials_at(time))
         self.loads.act_at(time, forces)
-        self.contacts.begin_step(time)
+        self.contacts.begin_step(time, dt, damping)
+        self.following.remember()
         pinned = self.model.prescribed(time) if pins is None else pins
+        if self.room:
+            self.following.make_room()
+            pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
-        self.contacts.detect()
+        self.contacts.arrive()
+        self.room.put_back()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

@@ -79,6 +79,7 @@ def _grow(problem: Problem, times: int) -> None:
     loads.lay_out(layout.vertices, len(loads.rows.force))
     loads.hold_at(problem.states.held_at)
     loads.touch(problem.contacts.planes)
+    loads.stay_in(problem.room.balls)
     problem.measures.forget()
     problem.forget_but(*LASTING)
 

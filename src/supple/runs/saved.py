@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
+from supple.contact import Obstacles
+from supple.contact.rigid import Recorded
 from supple.evaluating import evaluation_of
 from supple.evaluation import Evaluation, Fields
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model, Step
+from supple.problem.history import RIGID
 from supple.runs.account import fingerprint, report_of, restore_infinities, set_totals
 from supple.runs.text import solver_name
-from supple.scene import SceneFile, build_model, load_scene
+from supple.scene import SceneError, SceneFile, build_model, load_scene
+from supple.scene.obstacles import obstacles_of
 from supple.simulate import Frame
 from supple.view.picture import Shape
+from supple.weak_contact import met_at
 from supple.words import counted
+
+log = logging.getLogger("supple")
 
 T = TypeVar("T")
 
@@ -57,7 +65,11 @@ class SavedRun:
 
     @cached_property
     def model(self) -> Model:
-        return build_model(self.file.scene) if self.built is None else self.built
+        model = build_model(self.file.scene) if self.built is None else self.built
+        if model.obstacles is None or not model.obstacles.rigid:
+            return model
+        there = recorded(model.obstacles, [self.frame(index) for index in self.indices])
+        return replace(model, obstacles=there)
 
     def frame(self, index: int) -> SavedFrame:
         known = self.in_hand.get(index)
@@ -107,7 +119,10 @@ class SavedRun:
 
     def evaluate(self, index: int) -> Evaluation:
         """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
-        return evaluation_of(self.model, np.asarray(self.frame(index).positions, float), self.step(index))
+        frame = self.frame(index)
+        x = np.asarray(frame.positions, float)
+        model = met_at(self.model, x, frame.state.history if frame.state is not None else {})
+        return evaluation_of(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:
         """What led to a frame; None where nothing but constant forces did, and for the start."""
@@ -115,9 +130,13 @@ class SavedRun:
             return None
         scene, single = self.file.scene, self.account["solver"].get("single_equilibrium", False)
         time = np.inf if single else self.account["frames"][index - 1]["time"]
-        acting = self.model.force_at(time) if self.model.varying else None, self.model.materials_at(time)
+        force = self.model.force_at(time) if self.model.varying else None
+        here = self.frame(index)
+        history = {} if here.state is None else here.state.history
+        acting = force, self.model.materials_at(time), time, history
         if scene.quasistatic:
-            return None if acting == (None, None) else Step(np.inf, self.frame(index).positions, *acting)
+            still = acting == (None, None, time, {}) and self.model.obstacles is None
+            return None if still else Step(np.inf, here.positions, *acting)
         if scene.substeps > 1:
             return Step(scene.dt / scene.substeps, None, *acting)
         if index - 1 in self.indices:
@@ -127,6 +146,32 @@ class SavedRun:
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else start + scene.dt * v, *acting)
+
+
+def recorded(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:
+    """Obstacles with rigid bodies where the states of frames have them."""
+    known = [frame for frame in frames if frame.state is not None and RIGID in frame.state.history]
+    if not known:
+        return obstacles
+    times = np.array([frame.time for frame in known])
+    numbers = np.stack([frame.state.history[RIGID] for frame in known if frame.state is not None])
+    return replace(obstacles, poses=Recorded(obstacles, times, numbers))
+
+
+def obstacles_in(folder: Path) -> Obstacles | None:
+    """Those of the scene that a results folder has a copy of."""
+    if not (folder / SCENE).exists():
+        return None
+    account = ResultsFolder(folder).read_report()
+    try:
+        found = obstacles_of(load_scene(folder / SCENE, account["scene"].get("folder")).scene)
+        if found is None or not found.rigid:
+            return found
+        results = ResultsFolder(folder)
+        return recorded(found, [read_frame(folder, index) for index in results.indices(account)])
+    except SceneError as error:
+        log.warning("obstacles are left out, since %s cannot be read: %s", folder / SCENE, error)
+        return None
 
 
 def fields_of(run: SavedRun, names: Sequence[str]) -> Callable[[SavedFrame], Fields] | None:

@@ -3,16 +3,19 @@
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.build import build_model
 from supple.scene.cloth import Cloth
-from supple.scene.contact import Contact
+from supple.scene.contact import Contact, Rub
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files import SceneFile, load_scene
 from supple.scene.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
 from supple.scene.obstacles import Obstacle
 from supple.scene.ramps import Ramp
+from supple.scene.regions import Region
 from supple.scene.scene import Scene
 from supple.scene.schema import scene_schema
-from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere, SurfaceShape
+from supple.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
+from supple.scene.viscosity import KelvinVoigt, Maxwell, Rayleigh
 
 __all__ = [
     "Body",
@@ -21,18 +24,24 @@ __all__ = [
     "Cloth",
     "Contact",
     "Cylinder",
+    "KelvinVoigt",
     "Keyframes",
+    "Maxwell",
     "Motion",
     "Obstacle",
     "Plane",
     "Ramp",
+    "Rayleigh",
+    "Region",
     "Rotate",
+    "Rub",
     "Scale",
     "Scene",
     "SceneError",
     "SceneFile",
     "SceneFileError",
     "Sphere",
+    "SurfaceSequence",
     "SurfaceShape",
     "Translate",
     "Twist",

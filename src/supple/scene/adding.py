@@ -16,12 +16,23 @@ from supple.scene.bodies import Body
 from supple.scene.checks import Vector, number, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
+from supple.scene.regions import resolved
+from supple.scene.viscosity import sound_viscosity
 from supple.terms import Bending, Fabric, FabricMembrane
+from supple.terms.tet import refuse_sheets
 from supple.terms.triangle import refuse_unsuited
 
 
 def solid(
-    bodies: Sequence[Body], mesh: Any, material: Any, density: Any, name: Any, render: Any, *motion: Any
+    bodies: Sequence[Body],
+    mesh: Any,
+    material: Any,
+    density: Any,
+    name: Any,
+    render: Any,
+    *motion: Any,
+    regions: Any = (),
+    viscosity: Any = (),
 ) -> Body:
     """What `Scene.add_solid` adds to bodies; motion: velocity and angular velocity."""
     if not isinstance(mesh, TetMesh):
@@ -30,9 +41,20 @@ def solid(
     _check_size(mesh)
     check_parameters(material, mesh)
     density = number(density, "density [kg/m³]", above=0)
-    return Body(
-        mesh, material, density, *_place(bodies, "solid", name), _skin(render, mesh), *_motion(motion)
+    place = _place(bodies, "solid", name)
+    body = Body(
+        mesh,
+        material,
+        density,
+        *place,
+        _skin(render, mesh),
+        *_motion(motion),
+        regions=resolved(regions, mesh, place[0]),
+        viscosity=sound_viscosity(viscosity),
     )
+    for part in body.parts:
+        refuse_sheets(part.material)
+    return body
 
 
 def cloth(
@@ -109,13 +131,14 @@ def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
     return wrong
 
 
-def check_parameters(material: Any, mesh: Mesh) -> None:
-    """One number for the body, or one for each cell."""
+def check_parameters(material: Any, body: Any) -> None:
+    """One number for a body, or one for each of its cells; body: it, its mesh, or a portion of it."""
+    mesh = body if isinstance(body, Mesh) else getattr(body, "body", body).mesh
     for parameter, value in zip(material.stored, material, strict=True):
-        if is_per_element(value) and len(value) != mesh.n_cells:
+        if is_per_element(value) and len(value) != body.n_cells:
             cells = {"tet": "tetrahedra"}.get(mesh.cell, f"{mesh.cell}s")
             raise SceneError(
-                f"A material has one number for the body or one for each of its {mesh.n_cells} "
+                f"A material has one number for the body or one for each of its {body.n_cells} "
                 f"{cells}; {parameter.name} has shape {np.shape(value)}."
             )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from supple.embedding import Embedding, Part
 from supple.meshes import Mesh
 from supple.scene.checks import Vector, shown
 from supple.scene.errors import SceneError
+from supple.scene.regions import Portion, Region, densities, portions_of, region_named
+from supple.scene.viscosity import Viscosity
 from supple.terms import Term, TetElasticity
 
 Predicate = Callable[[np.ndarray], Any]
@@ -24,7 +27,8 @@ class Body:
 
     first: the number of its first vertex among those of the whole scene. skin: a detailed surface that is
     shown and exported in place of the boundary. velocity [m/s] of its centre of mass and angular_velocity
-    [rad/s] about it at the start.
+    [rad/s] about it at the start. regions: cells that are of other materials; viscosity: what resists its
+    rate of strain.
     """
 
     mesh: Mesh
@@ -35,6 +39,8 @@ class Body:
     skin: Embedding | None = None
     velocity: Vector = (0.0, 0.0, 0.0)
     angular_velocity: Vector = (0.0, 0.0, 0.0)
+    regions: tuple[Region, ...] = field(default=(), kw_only=True)
+    viscosity: tuple[Viscosity, ...] = field(default=(), kw_only=True)
 
     kind: ClassVar[str] = "solid"
     """What it is called in sentences and scene files."""
@@ -42,7 +48,7 @@ class Body:
     @property
     def masses(self) -> np.ndarray:
         """(n,) lumped masses of its vertices [kg]."""
-        return self.mesh.masses(self.density)
+        return self.mesh.masses(densities(self.regions, self.density, self.n_cells))
 
     @property
     def rest_measures(self) -> np.ndarray:
@@ -53,6 +59,19 @@ class Body:
     def volume(self) -> float:
         """Of its material at rest [m³]."""
         return float(self.rest_measures.sum())
+
+    @property
+    def n_cells(self) -> int:
+        return self.mesh.n_cells
+
+    @cached_property
+    def parts(self) -> tuple[Body | Portion, ...]:
+        """What elasticity terms are made of: itself, or its portions where it has several materials."""
+        return portions_of(self) if self.regions or self.viscosity else (self,)
+
+    def region(self, name: str) -> Portion:
+        """One of its regions, of which parameters may vary: `scene.vary(body.region("muscle"), ...)`."""
+        return region_named(self, name)
 
     @property
     def cells(self) -> np.ndarray:

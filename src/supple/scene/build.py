@@ -10,13 +10,13 @@ import numpy as np
 
 from supple.checks import LONGEST, flag, floats
 from supple.holding import Holding, Part
-from supple.model import Model
+from supple.model import Gravity, Model
 from supple.scene.bodies import Body
-from supple.scene.contact import contact_of, with_contact
+from supple.scene.contact import contact_of, refuse_intersecting, with_contact
 from supple.scene.errors import SceneError
 from supple.scene.loads import refuse_still
 from supple.scene.motions import Motion
-from supple.scene.obstacles import obstacles_of, refuse_inside
+from supple.scene.obstacles import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
@@ -85,8 +85,8 @@ def assembled(scene: Scene) -> Model:
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.masses for body in scene.bodies])
-    pinned, held, prescribed = _pins(scene)
-    force, varying = _forces(scene, mass)
+    pinned, held, prescribed = pins_of(scene)
+    force, varying = forces_of(scene, mass)
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
     terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
     terms += spring_terms(scene.springs, rest)
@@ -96,7 +96,7 @@ def assembled(scene: Scene) -> Model:
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=terms + tuple(inflation.term(rest) for inflation in scene.inflations) + further_terms(scene),
+        terms=terms + tuple(each.term(rest) for each in _changing(scene)) + further_terms(scene),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
@@ -108,13 +108,14 @@ def assembled(scene: Scene) -> Model:
         followers=_followers(scene, len(terms)),
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
+        gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
     )
     return with_contact(scene, model)
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
-    varied: list[Any] = [*scene.loads, *scene.inflations, *scene.winds, *scene.varied]
+    varied: list[Any] = [*scene.loads, *_changing(scene), *scene.winds, *scene.varied]
     ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
     motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
     ends = [motion.end for motion in motions if isinstance(motion, Motion)]
@@ -123,9 +124,14 @@ def _duration(scene: Scene) -> float:
 
 
 def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
-    """Who has pressures vary in time; their terms are numbered from the first on."""
-    found = (inflation.follower(first + k) for k, inflation in enumerate(scene.inflations))
+    """Who has pressures and cables vary in time; their terms are numbered from the first on."""
+    found = (each.follower(first + k) for k, each in enumerate(_changing(scene)))
     return tuple(follower for follower in found if follower is not None)
+
+
+def _changing(scene: Scene) -> list[Any]:
+    """What makes a term of its own that may vary in time."""
+    return [*scene.inflations, *scene.cables]
 
 
 def _check(scene: Scene) -> None:
@@ -134,8 +140,13 @@ def _check(scene: Scene) -> None:
             "The scene has no bodies; add one with scene.add_solid(mesh, material) or scene.add_cloth."
         )
     scene.check()
-    named = {body.name: body for body in scene.bodies}
+    named = {part.name: part for body in scene.bodies for part in body.parts}
     for each in scene.varied:
+        if each.body.name not in named:
+            raise SceneError(
+                f"{each.parameter} of {each.body.name!r} is to vary, and none of its tetrahedra is of that "
+                "material, but all are of regions; name one, body.region(...)."
+            )
         check_varied(each, named[each.body.name], _some_times(scene))
 
 
@@ -147,19 +158,21 @@ def _some_times(scene: Scene) -> list[float]:
 def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     """Refuse scenes without a solution: nothing to solve for, or a body that would fall forever."""
     _check(scene)
-    pinned, held, prescribed = _pins(scene)
+    pinned, held, prescribed = pins_of(scene)
     if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError("All vertices are pinned, so there is nothing to solve for; pin fewer vertices.")
     _refuse_contradictions(scene, prescribed)
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
     refuse_inside(scene, pinned)
+    refuse_intersecting(scene)
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
+        refuse_resting(scene)
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
-        force, varying = _forces(scene, mass)
+        force, varying = forces_of(scene, mass)
         for each in (force, *(whole for _, whole in varying)):
             refuse_falling(scene, pinned, held, each)
 
@@ -167,7 +180,7 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
 
 
-def _forces(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
+def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
     """f_i = m_i g + forces + tractions, (n, 3) [N]: those that are constant, and those of each ramp."""
     found: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
 
@@ -196,12 +209,12 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
 def start_of(scene: Scene) -> np.ndarray:
     """(n, 3) [m] where a motion begins: the scene at rest, with pinned vertices where they are at time 0."""
     positions = np.concatenate([body.points for body in scene.bodies])
-    pinned, _, prescribed = _pins(scene)
+    pinned, _, prescribed = pins_of(scene)
     positions[pinned] = prescribed(0.0)
     return positions
 
 
-def _pins(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
+def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[float], np.ndarray]]:
     """Sorted numbers (k,) of the pinned vertices, the directions along which they are held, as in `Model`,
     and t -> their positions (k, 3) [m]."""
     holding = Holding([part_of(pin) for pin in scene.pins])
@@ -243,11 +256,13 @@ def _tets(bodies: list[Body]) -> np.ndarray:
     return np.concatenate([np.empty((0, 4), np.int32), *solid])
 
 
-def elastic_groups(bodies: list[Body]) -> list[list[Body]]:
-    """Bodies of the same kind and the same kind of material, which make one elasticity term each."""
-    groups: dict[Any, list[Body]] = {}
+def elastic_groups(bodies: list[Body]) -> list[list[Any]]:
+    """Bodies, or portions of them, of the same kind and the same kind of material, which make one elasticity
+    term each."""
+    groups: dict[Any, list[Any]] = {}
     for body in bodies:
-        groups.setdefault(body.group, []).append(body)
+        for part in body.parts:
+            groups.setdefault(part.group, []).append(part)
     return list(groups.values())
 
 

@@ -177,6 +177,12 @@ class Hinge(_Bending):
     )
 
 
+class Creased(Hinge):
+    yield_angle: NotNegative = Field(0.2, description="Elastic angle [rad] from which a hinge flows.")
+    creep: NotNegative = Field(10.0, description="Rate of flow [1/s].")
+    max_angle: Annotated[Positive, Field(le=3.15)] = Field(3.0, description="Largest rest angle [rad].")
+
+
 class Isometric(_Bending):
     pass
 
@@ -185,6 +191,9 @@ class BendingChoice(Choice):
     """How cloth resists being folded."""
 
     hinge: Hinge | None = Field(None, description="By the angles between triangles.")
+    creased: Creased | None = Field(
+        None, description="By the angles between triangles, which keep part of their folds in motions."
+    )
     isometric: Isometric | None = Field(
         None, description="Quadratic, for what is flat at rest and hardly stretches."
     )

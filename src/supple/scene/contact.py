@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from supple.barrier_contact import already_crossing, with_barrier_contact
+from supple.contact.crossing import crossings
+from supple.contact.pairs import Surfaces
 from supple.model import Model
 from supple.scene.checks import listed, number, shown
 from supple.scene.errors import SceneError
@@ -16,22 +19,63 @@ if TYPE_CHECKING:
     from supple.scene.scene import Scene
 
 
-Method = Literal["weak", "none"]
+Method = Literal["weak", "barrier", "none"]
+
+
+@dataclass(frozen=True)
+class Rub:
+    """Friction between two bodies by their names, or of one with itself: Coulomb's coefficient μ of what
+    sticks, and of what slides, the same unless given."""
+
+    bodies: tuple[str, str]
+    friction: float
+    kinetic: float | None = None
+
+    def __post_init__(self) -> None:
+        names = (self.bodies,) if isinstance(self.bodies, str) else tuple(self.bodies)
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            raise SceneError(f"bodies of Rub must be two names, got {shown(self.bodies)}.")
+        object.__setattr__(self, "bodies", names)
+        mu, kinetic = coefficients(self.friction, self.kinetic, f"between {names[0]!r} and {names[1]!r}")
+        object.__setattr__(self, "friction", mu)
+        object.__setattr__(self, "kinetic", kinetic)
+
+
+def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]:
+    """μ of what sticks and of what slides."""
+    static = number(friction, f"friction {where}", at_least=0)
+    if kinetic is None:
+        return static, static
+    sliding = number(kinetic, f"kinetic friction {where}", at_least=0)
+    if sliding > static:
+        raise SceneError(
+            f"kinetic friction {where}, {sliding:g}, must not be larger than friction, {static:g}: what "
+            "slides would stick at once."
+        )
+    return static, sliding
 
 
 @dataclass(frozen=True)
 class Contact:
     """Contact of bodies with each other and with themselves.
 
-    method: "none", or "weak": constraints without friction that push apart what is nearer than the thickness
+    method: "none", or "weak": constraints that push apart what is nearer than the thickness
     [m] with a stiffness [N/m] each [PBNG section 4.1]. They give way: reports say how deep bodies went.
     Unless given, the thickness is 1 % of the mean edge of all surfaces, and the stiffness ten times that edge
-    times the largest Young's modulus.
+    times the largest Young's modulus. "barrier": nothing ever passes anything, without friction. What is
+    nearer than the thickness pushes, infinitely where it touches; unless given, it is 5 % of the mean edge,
+    and the stiffness that edge times Young's modulus of the softer body.
+    friction, of weak contact: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
+    ever. kinetic: μ of what slides, that of what sticks unless given. pairs: `Rub`s of bodies that differ
+    from it.
     """
 
     method: Method = "weak"
     thickness: float | None = None
     stiffness: float | None = None
+    friction: float = 0.0
+    kinetic: float | None = None
+    pairs: tuple[Rub, ...] = ()
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -40,6 +84,26 @@ class Contact:
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
                 object.__setattr__(self, name, value)
+        mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
+        object.__setattr__(self, "friction", mu)
+        object.__setattr__(self, "kinetic", kinetic)
+        object.__setattr__(self, "pairs", tuple(self.pairs))
+        if not all(isinstance(pair, Rub) for pair in self.pairs):
+            raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
+        if self.method == "barrier" and (self.friction or any(pair.friction for pair in self.pairs)):
+            raise SceneError('Contact by a "barrier" is without friction; bodies can rub in "weak" contact.')
+
+    def table(self, names: list[str]) -> np.ndarray | None:
+        """(2, bodies, bodies) μ of what sticks and of what slides; None where nothing rubs."""
+        found = np.zeros((2, len(names), len(names)))
+        found[0], found[1] = self.friction, self.kinetic
+        for pair in self.pairs:
+            for name in pair.bodies:
+                if name not in names:
+                    raise SceneError(f"There is no body {name!r} for friction; there are {listed(names)}.")
+            a, b = map(names.index, pair.bodies)
+            found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic
+        return found if found.any() else None
 
 
 def contact_of(given: Any) -> Contact:
@@ -56,12 +120,48 @@ def with_contact(scene: Scene, model: Model) -> Model:
     flat = np.array([body.kind != "solid" for body in scene.bodies])
     _refuse_thick(scene, contact)
     options = contact.thickness, contact.stiffness
-    return with_weak_contact(model, triangles, flat, _young(scene), *options)
+    if contact.method == "barrier":
+        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options)
+    rubs = contact.table([body.name for body in scene.bodies])
+    return with_weak_contact(model, triangles, flat, _young(scene), *options, rubs)
+
+
+def intersections(scene: Scene) -> list[str]:
+    """A sentence for each two bodies that intersect where the scene begins, pinned vertices where they are
+    then, and for each that intersects itself."""
+    x = np.concatenate([body.points for body in scene.bodies])
+    for pin in scene.pins:
+        if pin.motion is not None:
+            x[pin.on.vertices] = pin.motion(pin.on.points, 0.0)
+    found = crossings(_surfaces(scene, x), x)
+    return [each.sentence([body.name for body in scene.bodies]) for each in found]
+
+
+def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
+    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
+    body = np.repeat(np.arange(len(scene.bodies)), [len(body.points) for body in scene.bodies])
+    return Surfaces(triangles, body, x, 0.0, np.array([body.kind != "solid" for body in scene.bodies]))
+
+
+def refuse_intersecting(scene: Scene) -> None:
+    """Refuse a barrier between bodies that intersect when the scene begins."""
+    if contact_of(scene.contact).method == "barrier" and (found := intersections(scene)):
+        raise SceneError(already_crossing(found))
+
+
+def _moduli(scene: Scene) -> np.ndarray:
+    """(bodies,) Young's modulus [Pa] of each, the largest where it varies; that of the softest other one
+    where a material has none."""
+    found = [[getattr(part.material, "young", None) for part in body.parts] for body in scene.bodies]
+    of_bodies = ([float(np.max(young)) for young in moduli if young is not None] for moduli in found)
+    known = [max(moduli, default=np.nan) for moduli in of_bodies]
+    least = np.nanmin(known) if np.isfinite(known).any() else 1.0
+    return np.where(np.isnan(known), least, known)
 
 
 def _young(scene: Scene) -> float:
     """The largest of all bodies [Pa]; 1 where no material has one."""
-    moduli = [getattr(body.material, "young", None) for body in scene.bodies]
+    moduli = [getattr(part.material, "young", None) for body in scene.bodies for part in body.parts]
     return max((float(np.max(young)) for young in moduli if young is not None), default=1.0)
 
 

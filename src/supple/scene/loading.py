@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.scene.bodies import Body, VertexSet
+from supple.scene.cavities import ATMOSPHERE, Cavity, cavity
 from supple.scene.checks import Vector, array, vector
 from supple.scene.errors import SceneError
 from supple.scene.loads import Inflation, Load, Wind, inflation, tractions, wind
@@ -19,7 +20,7 @@ class Loaded(ABC):
 
     bodies: list[Body]
     loads: list[Load]
-    inflations: list[Inflation]
+    inflations: list[Inflation | Cavity]
     winds: list[Wind]
 
     @abstractmethod
@@ -63,6 +64,26 @@ class Loaded(ABC):
         edges; what is outside is told by the order of vertices, counter-clockwise seen from there.
         """
         self.inflations.append(inflation(self._vertices(vertices), pressure, ramp))
+
+    def add_cavity(
+        self,
+        vertices: VertexSet | Body,
+        pressure: float = 0.0,
+        ramp: AnyRamp | None = None,
+        *,
+        sealed: bool = False,
+        ambient: float = ATMOSPHERE,
+        exponent: float = 1.0,
+    ) -> None:
+        """A closed chamber: its walls are all surface triangles whose three vertices are chosen, and air
+        inside pushes them apart, whichever way they turn.
+
+        pressure [Pa] above that outside; ramp as in `add_force`. sealed: what there is of gas stays inside,
+        so that (p + ambient) V^exponent keeps the value that it has with this pressure and the volume at
+        rest: exponent 1 for slow changes, 1.4 for quick ones of air; the ramp pumps it in. ambient: the
+        pressure outside [Pa].
+        """
+        self.inflations.append(cavity(self._vertices(vertices), pressure, ramp, sealed, ambient, exponent))
 
     def add_wind(
         self,

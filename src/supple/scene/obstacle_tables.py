@@ -9,7 +9,8 @@ from pydantic import Field, StrictBool, StrictStr
 
 from supple.meshes import load_surface
 from supple.scene.paths import located
-from supple.scene.shapes import SHAPES, Shape, SurfaceShape
+from supple.scene.shapes import SHAPES, Shape
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.tables import Choice, Count, Length, Number, Point, Table, Vector
 
 INSIDE = "Whether bodies are inside it."
@@ -46,6 +47,12 @@ class SurfaceTable(Table):
     cells: Count = Field(64, description="Cells of the grid of distances along its longest side.")
 
 
+class SequenceTable(Table):
+    files: list[StrictStr] = Field(min_length=2, description="Closed surfaces, one for each time.")
+    times: list[Number] = Field(description="When it is each of them [s], in order.")
+    cells: Count = Field(32, description="Cells of the grid of distances along its longest side.")
+
+
 class ShapeTable(Choice):
     """What an obstacle looks like."""
 
@@ -56,9 +63,14 @@ class ShapeTable(Choice):
     cylinder: RoundTable | None = Field(None, description="A cylinder with flat ends.")
     surface: SurfaceTable | None = Field(None, description="A closed surface from a file.")
 
+    sequence: SequenceTable | None = Field(None, description="A closed surface that deforms, from files.")
+
     def make(self, folder: Path) -> Shape:
         kind, value = self.chosen
         given: dict[str, Any] = value.given()
+        if kind == "sequence":
+            meshes = [load_surface(located(folder, file)) for file in value.files]
+            return SurfaceSequence(meshes, value.times, value.cells)
         if kind == "surface":
             return SurfaceShape(load_surface(located(folder, value.file)), value.cells)
         return SHAPES[kind](**given)

@@ -11,11 +11,14 @@ import numpy as np
 from supple.checks import floats
 from supple.contact import Obstacles, Shapes, distances_to
 from supple.contact import shapes as kinds
+from supple.contact.rigid import Rigid
 from supple.meshes import TriMesh
-from supple.scene.checks import number, shown, sound_name
+from supple.scene.checks import Vector, number, shown, sound_name, vector
+from supple.scene.contact import coefficients
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
-from supple.scene.shapes import Shape, SurfaceShape
+from supple.scene.shapes import Box, Shape, Sphere
+from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene
@@ -25,12 +28,18 @@ AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Obstacle:
-    """A shape that bodies cannot enter. friction: Coulomb's coefficient μ; name: of its force in reports."""
+    """A shape that bodies cannot enter. friction: Coulomb's coefficient μ; name: of its force in reports;
+    kinetic: μ of what slides, the same unless given; mass [kg], velocity [m/s] and spin [rad/s] of one that
+    is moved by what it touches."""
 
     shape: Shape
     motion: AnyMotion | None
     friction: float
     name: str
+    kinetic: float | None = None
+    mass: float | None = None
+    velocity: Vector = (0.0, 0.0, 0.0)
+    spin: Vector = (0.0, 0.0, 0.0)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"motion": picklable(self.motion, f"obstacle {self.name!r}")}
@@ -47,6 +56,10 @@ class WithObstacles:
         motion: AnyMotion | None = None,
         *,
         friction: float = 0.0,
+        kinetic: float | None = None,
+        mass: float | None = None,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        spin: Vector = (0.0, 0.0, 0.0),
         name: str | None = None,
     ) -> Obstacle:
         """Something rigid that bodies cannot enter: a `Plane`, `Box`, `Sphere`, `Capsule` or `Cylinder`, or a
@@ -55,8 +68,10 @@ class WithObstacles:
         It rests where it is, or is moved by a motion such as `Translate(...)`, as pins are; that must not
         deform it. Where it moves further in a step of time, or of the `steps` of an equilibrium, than it is
         thick, it leaves behind what it should push. friction: Coulomb's coefficient μ, 0 for none; what
-        sticks does so for ever. The name is that of its forces in reports; without one it is "obstacle0",
-        "obstacle1", ...
+        sticks does so for ever. kinetic: that of vertices which slid in the step of time before, the same
+        unless given; equilibria know the other only. mass [kg]: a `Sphere` or `Box` that falls, and is moved
+        by the bodies that it touches, not by other obstacles, with a velocity [m/s] and a spin [rad/s] at the
+        start. The name is that of its forces in reports; without one it is "obstacle0", "obstacle1", ...
         """
         if isinstance(shape, TriMesh):
             shape = SurfaceShape(shape)
@@ -67,12 +82,54 @@ class WithObstacles:
             )
         if motion is not None and not callable(motion):
             raise SceneError(f"A motion must be for example Translate((x, y, z)); got {shown(motion)}.")
-        mu = number(friction, "friction of an obstacle", at_least=0)
+        mu, sliding = coefficients(friction, kinetic, "of an obstacle")
         name = f"obstacle{len(self.obstacles)}" if name is None else sound_name(name, "obstacle")
         if name in (obstacle.name for obstacle in self.obstacles):
             raise SceneError(f"There is already an obstacle named {name!r}; names must differ.")
-        self.obstacles.append(Obstacle(shape, motion, mu, name))
+        if isinstance(shape, SurfaceSequence) and mu > 0:
+            raise SceneError(
+                "Friction does not know how a surface deforms; that of a SurfaceSequence must be 0."
+            )
+        weight = None if mass is None else _mass(mass, shape, motion)
+        moving = (
+            vector(velocity, "velocity [m/s] of an obstacle"),
+            vector(spin, "spin [rad/s] of an obstacle"),
+        )
+        self.obstacles.append(Obstacle(shape, motion, mu, name, sliding, weight, *moving))
         return self.obstacles[-1]
+
+
+def _mass(mass: Any, shape: Shape, motion: AnyMotion | None) -> float:
+    if not isinstance(shape, Sphere | Box) or shape.hollow:
+        raise SceneError(
+            f"Only a Sphere or a Box that is not hollow can have a mass [kg]; got {shown(shape)}."
+        )
+    if motion is not None:
+        raise SceneError("An obstacle with a mass is moved by what it touches; it cannot have a motion, too.")
+    return number(mass, "mass [kg] of an obstacle", above=0)
+
+
+def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
+    """What is known of an obstacle with a mass: moments of a ball 2/5 m r², of a box m (b² + c²)/12."""
+    mass, shape = float(obstacle.mass or 0.0), obstacle.shape
+    if isinstance(shape, Sphere):
+        inertia = np.full(3, 0.4 * mass * shape.radius**2)
+    else:
+        assert isinstance(shape, Box)
+        square = np.square(shape.size)
+        inertia = mass / 12 * (square.sum() - square)
+    moving = np.array(obstacle.velocity, float), np.array(obstacle.spin, float)
+    return Rigid(row, mass, inertia, mass * np.array(gravity, float), *moving)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """t -> the distances at the points of all grids at a time [s]."""
+
+    shapes: tuple[Shape, ...]
+
+    def __call__(self, t: float) -> np.ndarray:
+        return np.concatenate([*(shape.values_at(t) for shape in self.shapes), np.zeros(1)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +168,32 @@ def obstacles_of(scene: Scene) -> Obstacles | None:
     for k, obstacle in enumerate(scene.obstacles):
         of_shape = obstacle.shape.rows.copy()
         of_shape[:, kinds.OBSTACLE], of_shape[:, kinds.FRICTION] = k, obstacle.friction
+        of_shape[:, kinds.KINETIC] = obstacle.friction if obstacle.kinetic is None else obstacle.kinetic
         of_shape[:, kinds.FIRST] = first
         rows.append(of_shape)
         values.append(obstacle.shape.values)
         first += len(values[-1])
     numbers = np.concatenate([*values, np.zeros(1)])
     names = tuple(obstacle.name for obstacle in scene.obstacles)
-    return Obstacles(names, np.concatenate(rows), numbers, Poses(tuple(scene.obstacles)))
+    shapes = tuple(obstacle.shape for obstacle in scene.obstacles)
+    deforms = Values(shapes) if any(isinstance(shape, SurfaceSequence) for shape in shapes) else None
+    first_row = np.cumsum([0, *map(len, rows)])
+    rigid = tuple(
+        _rigid(obstacle, int(row), scene.gravity)
+        for obstacle, row in zip(scene.obstacles, first_row, strict=False)
+        if obstacle.mass is not None
+    )
+    return Obstacles(names, np.concatenate(rows), numbers, Poses(tuple(scene.obstacles)), deforms, rigid)
+
+
+def refuse_resting(scene: Scene) -> None:
+    """Refuse rigid bodies where nothing moves in time."""
+    for obstacle in scene.obstacles:
+        if obstacle.mass is not None:
+            raise SceneError(
+                f"Obstacle {obstacle.name!r} has a mass, and falls in time: the scene must not be "
+                "quasistatic (quasistatic = false, and simulate)."
+            )
 
 
 INSIDE = 1e-6

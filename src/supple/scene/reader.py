@@ -15,6 +15,8 @@ from supple.scene.motions import Compose
 from supple.scene.scene import Scene
 from supple.scene.schema import (
     Attach,
+    Cable,
+    Cavity,
     Cloth,
     Force,
     Motion,
@@ -36,11 +38,16 @@ Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""
 
 
+OF_OBSTACLES = {"friction", "kinetic", "name", "mass", "velocity", "spin"}
+"""What obstacles have beside a shape and a motion."""
+
+
 class Reader:
     """Makes what the tables say; what is impossible becomes a mistake of its field.
 
     names: of all bodies in the file, valid or not; one that is wrong is None in `bodies`, and what refers to
-    it is passed over in silence.
+    it is passed over in silence. meshes: those that were made before, of the same tables, for scenes that are
+    read many times.
     """
 
     def __init__(
@@ -50,8 +57,10 @@ class Reader:
         names: list[str],
         folder: Path,
         mistakes: Mistakes,
+        meshes: dict[Any, Any] | None = None,
     ) -> None:
         self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
+        self.meshes = meshes
         self.bodies: dict[str, Body | None] = dict.fromkeys(names)
         self.scene = Scene(
             vector(table.gravity, "gravity"),
@@ -78,6 +87,11 @@ class Reader:
             self._load(field, entry, self.scene.add_traction, entry.traction)
         for _, field, entry in self._entries("pressure"):
             self._load(field, entry, self.scene.add_pressure, entry.pressure)
+        for _, field, entry in self._entries("cavity"):
+            options = entry.model_dump(include={"sealed", "ambient", "exponent"})
+            self._load(field, entry, self.scene.add_cavity, entry.pressure, **options)
+        for _, field, entry in self._entries("cable"):
+            self._cable(field, entry)
         for _, field, entry in self._entries("wind"):
             self._wind(field, entry)
         for _, field, entry in self._entries("attach"):
@@ -96,12 +110,16 @@ class Reader:
 
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
-        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: solid.mesh.make(self.folder))
-        material = self.mistakes.attempt(f"{field}.material", lambda: solid.material.make(mesh))
+        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: _made(solid.mesh, self.folder, self.meshes))
+        material = self.mistakes.attempt(f"{field}.material", lambda: solid.made_of(mesh))
         render = self._render(field, solid)
-        moving = solid.model_dump(include={"velocity", "angular_velocity"})
+        moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)
         if mesh is not None and material is not None:
+            further = self.mistakes.attempt(f"{field}.region", lambda: solid.options(mesh))
+            if further is None:
+                return
+            moving |= further
             self.bodies[name] = self.mistakes.attempt(
                 f"{field}.name",
                 lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
@@ -110,8 +128,9 @@ class Reader:
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
         attempt = self.mistakes.attempt
         name = f"cloth{number}" if cloth.name is None else cloth.name
-        mesh = attempt(f"{field}.mesh", lambda: cloth.mesh.make(self.folder))
-        membrane = attempt(f"{field}.membrane", lambda: cloth.membrane.make(mesh))
+        mesh = attempt(f"{field}.mesh", lambda: _made(cloth.mesh, self.folder, self.meshes))
+        what = "membrane" if cloth.fabric is None else "fabric"
+        membrane = attempt(f"{field}.{what}", lambda: cloth.made_of(self.folder, mesh))
         bending, rest = cloth.bending, cloth.rest
         options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
         self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)
@@ -153,7 +172,7 @@ class Reader:
             motion = Compose(motions) if motions else None
             self.mistakes.attempt(
                 field,
-                lambda: self.scene.add_obstacle(shape, motion, friction=entry.friction, name=entry.name),
+                lambda: self.scene.add_obstacle(shape, motion, **entry.model_dump(include=OF_OBSTACLES)),
             )
 
     def _wind(self, field: str, entry: Wind) -> None:
@@ -165,15 +184,28 @@ class Reader:
             velocity = vector(entry.velocity, "velocity")
             self.mistakes.attempt(field, lambda: self.scene.add_wind(velocity, *bodies, ramp=ramp, **options))
 
+    def _cable(self, field: str, entry: Cable) -> None:
+        vertices, ramp = self._vertices(field, entry), self._ramp(f"{field}.ramp", entry.ramp)
+        options = entry.model_dump(include={"tension", "length", "stiffness"})
+        if vertices is not None:
+            self.mistakes.attempt(
+                field, lambda: self.scene.add_cable(vertices, entry.points, ramp=ramp, **options)
+            )
+
     def _load(
-        self, field: str, entry: Force | Traction | Pressure, add: Callable[..., None], value: Any
+        self,
+        field: str,
+        entry: Force | Traction | Pressure | Cavity,
+        add: Callable[..., None],
+        value: Any,
+        **options: Any,
     ) -> None:
         vertices, ramp = (
             self._vertices(field, entry),
             self._ramp(f"{field}.ramp", entry.ramp),
         )
         if vertices is not None:
-            self.mistakes.attempt(field, lambda: add(vertices, value, ramp))
+            self.mistakes.attempt(field, lambda: add(vertices, value, ramp, **options))
 
     def _ramp(self, field: str, ramp: Ramp | None) -> ramps.Ramp | None:
         return None if ramp is None else self.mistakes.attempt(field, ramp.make)
@@ -216,7 +248,11 @@ class Reader:
     def _vary(self, field: str, entry: Vary) -> None:
         body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
         if body is not None and ramp is not None:
-            self.mistakes.attempt(field, lambda: self.scene.vary(body, entry.parameter, ramp))
+
+            def part() -> Any:
+                return body if entry.region is None else body.region(entry.region)
+
+            self.mistakes.attempt(field, lambda: self.scene.vary(part(), entry.parameter, ramp))
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:
@@ -243,3 +279,13 @@ class Reader:
             known = listed(self.bodies) or "none"
             self.mistakes.add(f"{field}.{key}", f"there is no {key} {name!r}; the scene has {known}.")
         return self.bodies.get(name)
+
+
+def _made(mesh: Any, folder: Any, known: dict[str, Any] | None) -> Any:
+    """The mesh of a table; the one of an earlier reading where that is known."""
+    if known is None:
+        return mesh.make(folder)
+    key = mesh.model_dump_json()
+    if key not in known:
+        known[key] = mesh.make(folder)
+    return known[key]

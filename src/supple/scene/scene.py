@@ -14,6 +14,8 @@ from supple.meshes import TetMesh, TriMesh
 from supple.scene import adding
 from supple.scene.attachments import Attachment
 from supple.scene.bodies import Body, VertexSet
+from supple.scene.cables import Tendon
+from supple.scene.cavities import Cavity
 from supple.scene.checks import Vector, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.contact import Contact, Method, contact_of
@@ -25,10 +27,12 @@ from supple.scene.obstacles import Obstacle, WithObstacles
 from supple.scene.pickling import picklable
 from supple.scene.pins import AnyMotion, Pin
 from supple.scene.ramps import AnyRamp, check_ramp
+from supple.scene.regions import Portion, Region
 from supple.scene.springs import SpringSet
 from supple.scene.terms import TermMaker
 from supple.scene.ties import WithTies
 from supple.scene.varying import Varied, varied
+from supple.scene.viscosity import Viscosity
 
 
 @dataclass(eq=False)
@@ -39,7 +43,8 @@ class Scene(Loaded, WithObstacles, WithTies):
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
-    contact: how bodies see each other and themselves, "none", "weak" or a `Contact` with its options.
+    contact: how bodies see each other and themselves, "none", "weak", "barrier" or a `Contact` with its
+    options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -56,8 +61,9 @@ class Scene(Loaded, WithObstacles, WithTies):
     attachments: list[Attachment] = field(default_factory=list, init=False)
     obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
+    cables: list[Tendon] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
-    inflations: list[Inflation] = field(default_factory=list, init=False)
+    inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
     further: list[TermMaker] = field(default_factory=list, init=False)
 
@@ -91,16 +97,31 @@ class Scene(Loaded, WithObstacles, WithTies):
         *,
         velocity: Vector = (0.0, 0.0, 0.0),
         angular_velocity: Vector = (0.0, 0.0, 0.0),
+        regions: Sequence[Region] = (),
+        viscosity: Viscosity | Sequence[Viscosity] = (),
     ) -> Body:
         """A body of a material, e.g. `Corotated(young=1e5, poisson=0.3)`, with a density [kg/m³].
 
         Names are for messages and output; without one it is "solid0", "solid1", ... render: a detailed
         surface, such as `load_surface("armadillo.obj")`, that follows the mesh in pictures and exports.
         A dynamic scene starts with the velocity [m/s] of its centre of mass and the angular_velocity [rad/s]
-        about it, right-handed about the direction of that vector.
+        about it, right-handed about the direction of that vector. regions: tetrahedra that are of other
+        materials, such as `Region("bone", {"region": 3}, StVK(...))`. viscosity: what resists its rate of
+        strain as steps of time pass, `KelvinVoigt(...)`, `Maxwell(...)`, `Rayleigh(...)` or a list of them.
         """
-        motion = velocity, angular_velocity
-        self.bodies.append(adding.solid(self.bodies, mesh, material, density, name, render, *motion))
+        made = adding.solid(
+            self.bodies,
+            mesh,
+            material,
+            density,
+            name,
+            render,
+            velocity,
+            angular_velocity,
+            regions=regions,
+            viscosity=viscosity,
+        )
+        self.bodies.append(made)
         return self.bodies[-1]
 
     def add_cloth(
@@ -173,15 +194,17 @@ class Scene(Loaded, WithObstacles, WithTies):
             raise SceneError(f"There is already a pin named {name!r}; names must differ.")
         self.pins.append(Pin(chosen, motion, directions, name))
 
-    def vary(self, body: Body, parameter: str, ramp: AnyRamp) -> None:
-        """Let a parameter of a body's material vary in time: a ramp says what part it has of the value that
-        the material has, e.g. `Ramp(times=(0, 1), fractions=(0.5, 1))`.
+    def vary(self, body: Body | Portion, parameter: str, ramp: AnyRamp) -> None:
+        """Let a parameter of the material of a body, or of `body.region(name)`, vary in time: a ramp says
+        what part it has of the value that the material has, e.g. `Ramp(times=(0, 1), fractions=(0.5, 1))`.
 
         Any number that a material declares may vary, for the body or for each element; directions and tensors
         stay. An equilibrium has what it is in the end.
         """
-        body = self._vertices(body).body
-        if any(each.body is body and each.parameter == parameter for each in self.varied):
+        if not isinstance(body, Portion):
+            body = self._vertices(body).body
+        self._vertices(body.body if isinstance(body, Portion) else body)
+        if any(each.body.name == body.name and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
         self.varied.append(varied(body, parameter, ramp))
 

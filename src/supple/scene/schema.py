@@ -30,15 +30,24 @@ from supple.memory import refuse_too_many
 from supple.meshes.generators import SIZES
 from supple.model import Model
 from supple.scene import contact, motions, ramps, selections
+from supple.scene.cavities import ATMOSPHERE
 from supple.scene.cloth_tables import BendingChoice, Rest, Surface
 from supple.scene.directions import held_directions
 from supple.scene.errors import SceneError
 from supple.scene.material_tables import MaterialChoice, material_choice
 from supple.scene.obstacle_tables import ShapeTable
 from supple.scene.paths import located
+from supple.scene.solid_tables import (
+    Box,
+    RegionTable,
+    RestShape,
+    Sphere,
+    Swelling,
+    ViscosityChoice,
+    as_grown,
+)
 from supple.scene.tables import (
     FILE,
-    Bound,
     Choice,
     Coordinate,
     Count,
@@ -54,6 +63,7 @@ from supple.scene.tables import (
     Vector,
 )
 from supple.solvers import DEFAULT_SOLVER, SOLVERS
+from supple.terms import load_fabric
 from supple.words import counted
 
 
@@ -81,7 +91,7 @@ class Torus(Table):
 class Mesh(Choice):
     """The rest shape of a solid: a generated one, or a file."""
 
-    further = ("edge_length", "scale", "translate", "repair")
+    further = ("edge_length", "without", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
     bar: Block | None = Field(None, description="A box that is long in x.")
     ball: Ball | None = Field(None, description="A ball about the origin.")
@@ -95,6 +105,9 @@ class Mesh(Choice):
         None,
         description="For a surface file: edges of the tetrahedra [m], about, after scaling; a twentieth of "
         "the surface's diagonal unless given.",
+    )
+    without: list[Box] = Field(
+        [], description="Boxes [m] that are cut out: tetrahedra whose centres are inside, after moving."
     )
     scale: Factors = Field(
         [1.0, 1.0, 1.0], description="Scales the mesh: one positive factor, or one per axis."
@@ -123,7 +136,19 @@ class Mesh(Choice):
             mesh = getattr(meshes, kind)(**value.given())
             if "scale" in self.model_fields_set:
                 mesh = mesh.scaled(self.scale)
-        return mesh.translated(self.translate) if any(self.translate) else mesh
+        return self._cut(mesh.translated(self.translate) if any(self.translate) else mesh)
+
+    def _cut(self, mesh: meshes.TetMesh) -> meshes.TetMesh:
+        """Without what is cut out."""
+        if not self.without:
+            return mesh
+        centres = mesh.points[mesh.tets].mean(axis=1)
+        left = np.ones(mesh.n_tets, bool)
+        for hole in self.without:
+            left &= ~selections.box(**hole.given())(centres)
+        if not left.any():
+            raise meshes.MeshError("without: nothing is left of the mesh.")
+        return meshes.select_tets(mesh, left)
 
 
 class Render(Table):
@@ -161,17 +186,52 @@ class Solid(_Body):
         description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
     density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
+    region: list[RegionTable] = Field(
+        [], description="Tetrahedra of other materials, each under [[solid.region]]."
+    )
+    viscosity: list[ViscosityChoice] = Field(
+        [], description="What resists the rate of strain, each under [[solid.viscosity]]."
+    )
+    swelling: Swelling | None = Field(
+        None, description="By what part every length at rest is larger than in the mesh; may [[vary]]."
+    )
+    rest_shape: RestShape | None = Field(
+        None, description="The deformation gradient at which there is no stress, three rows; I unless given."
+    )
+
+    def made_of(self, mesh: meshes.TetMesh | None) -> Material | None:
+        """The material, with its rest shape; None where it needs a mesh that could not be read."""
+        material = self.material.make(mesh)
+        if material is None or mesh is None:
+            return material
+        return as_grown(material, self.swelling, self.rest_shape, mesh)
+
+    def options(self, mesh: meshes.TetMesh) -> dict[str, Any]:
+        """Further arguments of `Scene.add_solid`."""
+        return {
+            "regions": [region.make(mesh) for region in self.region],
+            "viscosity": [each.make() for each in self.viscosity],
+        }
 
 
 class Cloth(_Body):
     mesh: Surface = Field(description="Where it starts, e.g. { sheet = { cells = 32, size = [1, 1] } }.")
-    membrane: MaterialChoice = Field(
-        description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    membrane: MaterialChoice | None = Field(
+        None, description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+    )
+    fabric: StrictStr | None = Field(
+        None,
+        description="In place of a membrane and bending: the file of a fabric (HYLC), or its name, such as "
+        f"basket1, in the folder $SUPPLE_DATA. Computed in float64. {FILE}",
     )
     bending: BendingChoice | None = Field(
         None, description="What resists folds, e.g. { hinge = { stiffness = 1e-5 } }; nothing unless given."
     )
-    density: Positive = Field(0.2, description="Mass density [kg/m²] where nothing is stretched, positive.")
+    density: Positive | None = Field(
+        None,
+        description="Mass density [kg/m²] where nothing is stretched, positive; 0.2, or that of the fabric, "
+        "unless given.",
+    )
     thickness: Length = Field(
         1e-3, description="Thickness [m], by which the energy of the material is multiplied."
     )
@@ -179,19 +239,22 @@ class Cloth(_Body):
         None, description="Where nothing is stretched, e.g. { uv = {} }; where it starts unless given."
     )
 
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.membrane is None) == (self.fabric is None):
+            found = "neither" if self.fabric is None else "both"
+            raise ValueError(
+                f"must have either a membrane, such as {{ stvk = {{ young = 1e5, poisson = 0.3 }} }}, or a "
+                f"fabric, such as 'basket1'; it has {found}."
+            )
+        return self
 
-class Box(Table):
-    min: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
-        description="The lowest corner [m]; -inf leaves a side open."
-    )
-    max: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
-        description="The highest corner [m]; inf leaves a side open."
-    )
-
-
-class Sphere(Table):
-    centre: Point = Field(description="Its centre [m].")
-    radius: Length = Field(description="Its radius [m], positive.")
+    def made_of(self, folder: Path, mesh: meshes.TriMesh | None) -> Any:
+        """What `Scene.add_cloth` takes as membrane."""
+        if self.fabric is None:
+            assert self.membrane is not None
+            return self.membrane.make(mesh)
+        return load_fabric(located(folder, self.fabric) if Path(self.fabric).suffix else self.fabric)
 
 
 class Where(Choice):
@@ -398,6 +461,30 @@ class Pressure(_Load):
     pressure: Number = Field(description="Outwards on the surface [Pa], wherever it turns.")
 
 
+class Cavity(_Load):
+    """A closed chamber with air inside."""
+
+    pressure: Number = Field(0.0, description="Of the air inside above that outside [Pa].")
+    sealed: StrictBool = Field(
+        False, description="The gas stays inside: (pressure + ambient) V^exponent is constant."
+    )
+    ambient: NotNegative = Field(ATMOSPHERE, description="The pressure outside [Pa].")
+    exponent: Positive = Field(1.0, description="1 for slow changes, 1.4 for quick ones of air.")
+
+
+class Cable(_Load):
+    """A cable through points of a body, at a tension or of a length."""
+
+    points: Annotated[list[Point], Field(min_length=2)] = Field(
+        description="Where it leads [m]: through the nearest vertices, in this order."
+    )
+    tension: NotNegative | None = Field(None, description="[N], or length.")
+    length: Annotated[Coordinate, Field(ge=0)] | None = Field(
+        None, description="As long as it may be [m], with a stiffness."
+    )
+    stiffness: Positive | None = Field(None, description="Of a cable of a given length [N/m].")
+
+
 class Wind(Table):
     """Air that moves past bodies of a dynamic scene."""
 
@@ -445,19 +532,38 @@ class Attach(_OnBody):
     )
 
 
+class RubTable(Table):
+    """Friction between two bodies that differs from that of all others."""
+
+    bodies: list[StrictStr] = Field(min_length=2, max_length=2, description="Their names.")
+    friction: NotNegative = Field(description="Coulomb's coefficient of what sticks.")
+    kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
+
+
 class Contact(Table):
     """How solids see each other and themselves."""
 
-    method: Literal["weak", "none"] = Field("weak", description="How contact is treated.")
+    method: Literal["weak", "barrier", "none"] = Field(
+        "weak", description="How contact is treated; with a barrier nothing ever passes anything."
+    )
     thickness: Length | None = Field(
-        None, description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given."
+        None,
+        description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given, barrier 5 %.",
     )
     stiffness: Positive | None = Field(
-        None, description="Of each contact [N/m]; ten times Young's modulus times the edge unless given."
+        None,
+        description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times.",
     )
 
+    friction: NotNegative = Field(0.0, description="Coulomb's coefficient between bodies that stick.")
+    kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
+    pair: list[RubTable] = Field([], description="Bodies with a friction of their own.")
+
     def make(self) -> contact.Contact:
-        return contact.Contact(**self.given())
+        given = self.given()
+        pairs = tuple(contact.Rub(**pair.given()) for pair in self.pair)
+        given.pop("pair", None)
+        return contact.Contact(**given, pairs=pairs)
 
 
 class Obstacle(Table):
@@ -465,10 +571,16 @@ class Obstacle(Table):
 
     shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
+    kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
     name: StrictStr | None = Field(
         None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
     )
     motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+    mass: Positive | None = Field(
+        None, description="Of a sphere or box that falls, and is moved by what it touches [kg]."
+    )
+    velocity: Vector = Field([0.0, 0.0, 0.0], description="Of one with a mass at the start [m/s].")
+    spin: Vector = Field([0.0, 0.0, 0.0], description="Of one with a mass at the start [rad/s].")
 
 
 class SpringEnd(_Naming, Choice):
@@ -497,6 +609,7 @@ class Vary(_OfBody):
     """A parameter of a body's material that varies in time."""
 
     parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
+    region: StrictStr | None = Field(None, description="The region of a solid whose material it is.")
     ramp: Ramp = Field(
         description="What part it has of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."
     )
@@ -690,6 +803,8 @@ class SceneTable(Table):
     force: list[Force] = Field([], description="Forces, each under [[force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
+    cavity: list[Cavity] = Field([], description="Closed chambers with air, each under [[cavity]].")
+    cable: list[Cable] = Field([], description="Cables, each under [[cable]].")
     wind: list[Wind] = Field([], description="Winds, each under [[wind]].")
     attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
     obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
@@ -727,7 +842,9 @@ Materials = tuple[tuple[str, type[Material]], ...]
 
 @cache
 def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]:
+    region: Any = _with_materials(RegionTable, "material", materials)
     solid: Any = _with_materials(Solid, "material", materials)
+    solid = create_model("Solid", __base__=solid, region=(list[region], Solid.model_fields["region"]))
     cloth: Any = _with_materials(Cloth, "membrane", membranes)
     known = SceneTable.model_fields
     return create_model(
@@ -741,7 +858,9 @@ def _scene_table(materials: Materials, membranes: Materials) -> type[SceneTable]
 
 def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
     """The table of a body with a key for each material that it may be made of."""
-    fields: Any = {key: (material_choice(materials, key.capitalize()), table.model_fields[key])}
+    choice: Any = material_choice(materials, key.capitalize())
+    known = table.model_fields[key]
+    fields: Any = {key: (choice if known.is_required() else choice | None, known)}
     return create_model(table.__name__, __base__=table, **fields)
 
 

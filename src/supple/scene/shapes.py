@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from supple.contact import shapes as kinds
-from supple.meshes import MeshError, TriMesh
-from supple.scene.checks import Vector, count, direction, number, shown, vector
+from supple.scene.checks import Vector, direction, number, shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.motions import Rotate
 
@@ -29,6 +27,10 @@ class Shape(ABC):
         """Distances [m] at the points of its grid, if it has one."""
         return np.empty(0)
 
+    def values_at(self, t: float) -> np.ndarray:
+        """The same at a time [s], of one that deforms."""
+        return self.values
+
 
 def _frame(z: Any) -> np.ndarray:
     """Three orthonormal rows, the last of which is along z."""
@@ -39,7 +41,7 @@ def _frame(z: Any) -> np.ndarray:
     return np.stack([x, np.cross(z, x), z])
 
 
-def _row(
+def row_of(
     kind: int, axes: np.ndarray, origin: Any, size: tuple[float, ...] = (), side: float = 1
 ) -> np.ndarray:
     row = np.zeros(kinds.FIELDS)
@@ -84,7 +86,7 @@ class Plane(_Declared):
 
     @property
     def rows(self) -> np.ndarray:
-        return _row(kinds.PLANE, _frame(self.normal), self.point)[None]
+        return row_of(kinds.PLANE, _frame(self.normal), self.point)[None]
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Sphere(_Declared):
     @property
     def rows(self) -> np.ndarray:
         side = -1 if self.hollow else 1
-        return _row(kinds.CAPSULE, np.eye(3), self.centre, (0.0, self.radius), side)[None]
+        return row_of(kinds.CAPSULE, np.eye(3), self.centre, (0.0, self.radius), side)[None]
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class _Round(_Declared):
     def _row_of(self, kind: int) -> np.ndarray:
         a, b = np.array(self.start), np.array(self.end)
         half, side = float(np.linalg.norm(b - a)) / 2, -1 if self.hollow else 1
-        return _row(kind, _frame(b - a), (a + b) / 2, (half, self.radius), side)[None]
+        return row_of(kind, _frame(b - a), (a + b) / 2, (half, self.radius), side)[None]
 
 
 @dataclass(frozen=True)
@@ -176,10 +178,10 @@ class Box(_Declared):
         turn = Rotate(axis=self.axis, centre=(0, 0, 0), angle=self.angle)
         axes, half = turn.part(np.eye(3), 1.0), np.array(self.size) / 2
         if not self.hollow:
-            return _row(kinds.BOX, axes, self.centre, tuple(half))[None]
+            return row_of(kinds.BOX, axes, self.centre, tuple(half))[None]
         centre, sides = np.array(self.centre), [(a, s) for a in range(3) for s in (-1, 1)]
         return np.stack(
-            [_row(kinds.PLANE, _frame(-s * axes[a]), centre + s * half[a] * axes[a]) for a, s in sides]
+            [row_of(kinds.PLANE, _frame(-s * axes[a]), centre + s * half[a] * axes[a]) for a, s in sides]
         )
 
 
@@ -191,66 +193,3 @@ SHAPES: dict[str, type[_Declared]] = {
     "cylinder": Cylinder,
 }
 """Shapes by their names in scene files."""
-
-
-MARGIN = 3
-"""Cells of a grid of distances beyond the surface on every side."""
-
-
-class SurfaceShape(Shape):
-    """The inside of a closed surface, as distances at the points of a grid with so many `cells` along its
-    longest side, linear in between: features smaller than a cell are rounded."""
-
-    def __init__(self, mesh: TriMesh, cells: int = 64) -> None:
-        if not isinstance(mesh, TriMesh):
-            raise SceneError(
-                "SurfaceShape needs a TriMesh, for example supple.load_surface('body.obj'); "
-                f"got {shown(mesh)}."
-            )
-        try:
-            mesh.refuse_open()
-        except MeshError as error:
-            raise SceneError(
-                f"An obstacle must be closed, or nobody knows where its inside is. {error}"
-            ) from None
-        if mesh.enclosed_volume <= 0:
-            raise SceneError(
-                "The surface of an obstacle is inside out: the corners of its triangles must be "
-                "counter-clockwise seen from outside. Turn them round, for example with Blender's "
-                "'Recalculate Outside'."
-            )
-        self.mesh, self.cells = mesh, count(cells, "cells of SurfaceShape")
-
-    @property
-    def _spacing(self) -> float:
-        return float(self.mesh.size.max()) / self.cells
-
-    @property
-    def _numbers(self) -> np.ndarray:
-        """Of the points along x, y and z."""
-        return np.ceil(self.mesh.size / self._spacing).astype(int) + 1 + 2 * MARGIN
-
-    @property
-    def _origin(self) -> np.ndarray:
-        return self.mesh.points.min(axis=0) - MARGIN * self._spacing
-
-    @property
-    def rows(self) -> np.ndarray:
-        row = _row(kinds.GRID, np.eye(3), self._origin, tuple(self._numbers))
-        row[kinds.SPACING] = self._spacing
-        return row[None]
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        axes = [self._spacing * np.arange(number) for number in self._numbers]
-        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3) + self._origin
-        return signed_distance(self.mesh, points)
-
-
-def signed_distance(mesh: TriMesh, points: np.ndarray) -> np.ndarray:
-    """Of points (n, 3) [m] from a closed surface, negative inside; by VTK, for set-up only."""
-    from pyvista import PolyData
-
-    surface = PolyData.from_regular_faces(np.array(mesh.points), np.array(mesh.triangles))
-    found = PolyData(points).compute_implicit_distance(surface)
-    return np.asarray(found["implicit_distance"], float)

@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 
 from supple.scene.attachments import Attachment, attachment, attachment_at
 from supple.scene.bodies import Body, VertexSet
+from supple.scene.cables import Tendon, tendon
 from supple.scene.checks import shown
 from supple.scene.errors import SceneError
+from supple.scene.ramps import AnyRamp
 from supple.scene.springs import SpringSet, spring_set
 from supple.scene.terms import TermMaker
 
@@ -19,6 +21,7 @@ class WithTies(ABC):
 
     attachments: list[Attachment]
     springs: list[SpringSet]
+    cables: list[Tendon]
     further: list[TermMaker]
 
     def attach(
@@ -72,6 +75,26 @@ class WithTies(ABC):
         if isinstance(b, VertexSet | Body):
             b = self._vertices(b)
         self.springs.append(spring_set(self._vertices(a), b, stiffness, rest_length))
+
+    def add_cable(
+        self,
+        vertices: VertexSet | Body,
+        points: ArrayLike,
+        *,
+        tension: float | None = None,
+        length: float | None = None,
+        stiffness: float | None = None,
+        ramp: AnyRamp | None = None,
+    ) -> None:
+        """A cable, or tendon, through points (k, 3) [m] of a body: the nearest of these vertices at rest, in
+        the order of the points. It slides through them without friction, and only pulls.
+
+        tension [N]: the energy T Σ ℓ of all segments; ramp: what part of it acts when. Or length [m]: the
+        energy ½ k (Σ ℓ - L)² where it is taut, with stiffness k [N/m]; ramp: how much of the way from its
+        length at rest to this one is gone when.
+        """
+        chosen = self._vertices(vertices)
+        self.cables.append(tendon(chosen, points, tension, length, stiffness, ramp))
 
     def add_term(self, make: TermMaker) -> None:
         """A term of one's own, of stencils between vertices of the scene: make(rest) -> the term, given the

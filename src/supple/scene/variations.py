@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.checks import finite_rows
-from supple.model import Conditions, Model
+from supple.holding import Holding
+from supple.model import Always, Conditions, Gravity, Model
 from supple.scene.adding import check_parameters
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.build import elastic_groups
+from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
 from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
+from supple.scene.regions import Portion
 from supple.scene.scene import Scene
 from supple.scene.support import refuse_falling
 from supple.scene.varying import merged_material, varying_materials
@@ -32,14 +34,14 @@ class Variation:
     time: when to take the scene's own motions and loads [s], at their end unless given. pins: vertices that
     the scene pins, with a motion, taken at that time, or positions (k, 3) [m]. forces: forces [N] in addition
     to the scene's, (3,) in total or (k, 3). gravity (3,) [m/s²]. materials: other parameters of the same kind
-    of material for a body. start: positions (n, 3) [m] to begin from.
+    of material for a body or one of its regions. start: positions (n, 3) [m] to begin from.
     """
 
     time: float = np.inf
     pins: Mapping[Vertices, Any] = field(default_factory=dict)
     forces: Mapping[Vertices, ArrayLike] = field(default_factory=dict)
     gravity: ArrayLike | None = None
-    materials: Mapping[Body, Any] = field(default_factory=dict)
+    materials: Mapping[Body | Portion, Any] = field(default_factory=dict)
     start: ArrayLike | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,10 +67,28 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
-        _materials(scene, variation),
+        _materials(scene, model, variation),
         _start(model, variation),
         float(variation.time),
+        _gravity(scene, variation),
     )
+
+
+def conditions_in(scene: Scene, holding: Holding | None = None) -> Conditions:
+    """What is different from one scene to another of the same bodies that are held at the same vertices:
+    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, if that is
+    known."""
+    mass = np.concatenate([body.masses for body in scene.bodies])
+    prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
+    force, varying = forces_of(scene, mass)
+    for fraction, whole in varying:
+        force = force + fraction(np.inf) * whole
+    groups = elastic_groups(scene.bodies)
+    changing = varying_materials(groups, scene.varied)
+    materials = tuple(
+        changing[k](np.inf) if k in changing else merged_material(group) for k, group in enumerate(groups)
+    )
+    return Conditions(prescribed(np.inf), force, materials, None, np.inf)
 
 
 def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: float) -> np.ndarray:
@@ -113,27 +133,38 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
     return force
 
 
-def _materials(scene: Scene, variation: Variation) -> tuple[Any, ...] | None:
+def _gravity(scene: Scene, variation: Variation) -> Gravity:
+    given = scene.gravity if variation.gravity is None else variation.gravity
+    acting = Always(fraction_at(scene.gravity_ramp, variation.time))
+    return Gravity(np.array(vector(given, "gravity")), acting)
+
+
+def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:
+    """One for each term that has one: those of bodies, then those of creases, which stay as they are."""
     if not variation.materials and not scene.varied:
         return None
+    parts = [part for body in scene.bodies for part in (body, *body.parts)]
     for body, material in variation.materials.items():
-        if body not in scene.bodies:
+        if body not in parts:
             raise SceneError(f"materials of a variation: {shown(body)} is not a body of the scene.")
         if type(material) is not type(body.material):
             raise SceneError(
                 f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
                 f"which is {type(body.material).__name__}; got {shown(material)}."
             )
-        check_parameters(material, body.mesh)
+        check_parameters(material, body)
+    changed = {body.name: material for body, material in variation.materials.items()}
     groups = [
-        [replace(body, material=variation.materials.get(body, body.material)) for body in group]
+        [replace(part, material=changed.get(part.name, part.material)) for part in group]
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)
-    return tuple(
+    of_bodies = [
         varying[k](variation.time) if k in varying else merged_material(group)
         for k, group in enumerate(groups)
-    )
+    ]
+    others = [term.material for term in model.terms if term.material is not None][len(groups) :]
+    return *of_bodies, *others
 
 
 def _start(model: Model, variation: Variation) -> np.ndarray | None:

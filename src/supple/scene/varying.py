@@ -14,13 +14,17 @@ from supple.scene.checks import shown
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, Ramp, check_ramp, fraction_at
+from supple.scene.regions import Portion
+
+Part = Body | Portion
+"""What has one material."""
 
 
 @dataclass(frozen=True, eq=False)
 class Varied:
     """A parameter of a body's material, of whose value a ramp says what part it has at a time."""
 
-    body: Body
+    body: Part
     parameter: str
     ramp: AnyRamp
 
@@ -44,7 +48,7 @@ class Varied:
             ) from None
 
 
-def varied(body: Body, parameter: Any, ramp: Any) -> Varied:
+def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
     """What `Scene.vary` describes."""
     material, kind = body.material, type(body.material).__name__
     declared = {p.name: p for p in material.parameters}
@@ -69,7 +73,7 @@ def varied(body: Body, parameter: Any, ramp: Any) -> Varied:
     return Varied(body, parameter, ramp)
 
 
-def check_varied(each: Varied, body: Body, times: list[float]) -> None:
+def check_varied(each: Varied, body: Part, times: list[float]) -> None:
     """Refuse a ramp that leads a parameter of a body out of its bounds: where the ramp has times of its own
     there, else at these [s]."""
     for t in each.ramp.times if isinstance(each.ramp, Ramp) else times:
@@ -80,7 +84,7 @@ def check_varied(each: Varied, body: Body, times: list[float]) -> None:
 class VaryingMaterial:
     """t -> the one material of several bodies at a time [s]."""
 
-    bodies: tuple[Body, ...]
+    bodies: tuple[Part, ...]
     varied: tuple[Varied, ...]
 
     def fractions(self, t: float) -> tuple[float, ...]:
@@ -90,7 +94,7 @@ class VaryingMaterial:
     def __call__(self, t: float) -> Material:
         return merged_material([self._at(body, t) for body in self.bodies], apart=True)
 
-    def _at(self, body: Body, t: float) -> Body:
+    def _at(self, body: Part, t: float) -> Part:
         material = body.material
         for each in self.varied:
             if each.body.name == body.name:
@@ -98,10 +102,10 @@ class VaryingMaterial:
         return replace(body, material=material)
 
 
-def merged_material(bodies: list[Body], apart: bool = False) -> Any:
+def merged_material(bodies: list[Part], apart: bool = False) -> Any:
     """One material for several bodies: a parameter is uniform where all bodies have the same, else it has one
     value for each cell; apart: also where they have the same, as what varies may differ later."""
-    materials = [by_element(body.material, body.mesh.n_cells) for body in bodies]
+    materials = [by_element(body.material, body.n_cells) for body in bodies]
     if len(bodies) == 1:
         return materials[0]
 
@@ -109,14 +113,14 @@ def merged_material(bodies: list[Body], apart: bool = False) -> Any:
         alike = not any(map(is_per_element, values)) and all(value == values[0] for value in values)
         if alike and not apart:
             return values[0]
-        rows = [table_of(v, b.mesh.n_cells) for v, b in zip(values, bodies, strict=True)]
+        rows = [table_of(v, b.n_cells) for v, b in zip(values, bodies, strict=True)]
         table = np.concatenate(rows)
         return table[:, 0].copy() if table.shape[1] == 1 else table
 
     return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
 
 
-def varying_materials(groups: list[list[Body]], varied: list[Varied]) -> dict[int, VaryingMaterial]:
+def varying_materials(groups: list[list[Part]], varied: list[Varied]) -> dict[int, VaryingMaterial]:
     """For each group of bodies that make one term, in which a parameter varies, its material in time."""
     found = {}
     for number, group in enumerate(groups):

@@ -4,6 +4,8 @@ from supple.checks import shown
 from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev, PaperChebyshev, PaperSOR
 from supple.solvers.descent import Descent
 from supple.solvers.gpbd import GPBD
+from supple.solvers.gpbd_fabric import FabricProjection as FabricProjection  # which gpbd then knows
+from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
 from supple.solvers.pbng import PBNG
@@ -12,7 +14,8 @@ from supple.solvers.solver import Run, Solver
 from supple.solvers.xpbd import XPBD, BlockXPBD
 
 SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (PBNG, Descent, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
+    solver.name: solver
+    for solver in (PBNG, MPBNG, Descent, Newton, XPBD, BlockXPBD, BPXPBD, FPXPBD, GPBD, PBD)
 }
 """Every solver by the name it has in scene files and on the command line."""
 
@@ -43,6 +46,7 @@ __all__ = [
     "DEFAULT_SOLVER",
     "FPXPBD",
     "GPBD",
+    "MPBNG",
     "PBD",
     "PBNG",
     "SOLVERS",

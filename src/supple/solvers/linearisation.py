@@ -10,6 +10,7 @@ from supple.linear import Assembly, Multilevel, NotPositive, Preconditioner, cur
 from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
 from supple.problem import Problem
+from supple.terms import Term
 
 LINEAR_ITERATIONS = 1000
 """Allowed to one linear solve."""
@@ -35,6 +36,12 @@ class Direction(NamedTuple):
     curvature: float | None
 
 
+def _constant(term: Term) -> bool:
+    """Whether the Hessian of a term without a material stays as it is, as that of ties does; contacts, which
+    come and go, only push."""
+    return term.ties and term.capacity is None
+
+
 class Linearisation:
     """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of."""
 
@@ -44,7 +51,7 @@ class Linearisation:
         self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
         self.free = self.assembly.free
         terms = problem.model.terms
-        self.quadratic = all(t.ties if t.material is None else t.material.quadratic for t in terms)
+        self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
         """Whether H is the same everywhere, so that one step is all there is to do."""
         self.iterations = self.filtered = 0
         self._known: tuple[tuple, float, Direction] | None = None

@@ -20,4 +20,9 @@ def present(problem: Problem) -> np.ndarray:
 def line(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
     """The straight path from the problem's u along records d (n + 1, 4) [m]."""
     start, nothing = present(problem), problem.zeros(problem.u.shape)
-    return lambda t: problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
+
+    def go(t: float) -> None:
+        problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
+        problem.following.keep_apart(start)
+
+    return go

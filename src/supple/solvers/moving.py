@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from supple.algebra.matrix3 import dot
 from supple.kernels import all_lanes, leads, load, physics, scatter, select, store
+from supple.problem.balls import in_ball
 from supple.problem.held import put_back
 
 FARTHEST = 1e30
@@ -18,8 +19,9 @@ def chosen(where, a, b):
 
 @physics
 def move(vertices, batch, u, before, after, rejected):
-    """Displacements of the vertices of a batch: after, and before where that is not finite, which is counted
-    in rejected (copies, batches, 1, lanes). Coordinates that are held stay."""
+    """Displacements of the vertices of a batch: after, as far as their balls allow, and before where that is
+    not finite, which is counted in rejected (copies, batches, 1, lanes). Coordinates that are held stay."""
+    after = in_ball(vertices.balls, vertices.own, batch, after)
     finite = dot(after, after) < FARTHEST
     kept = chosen(finite, after, before)
     if leads(batch):

@@ -13,6 +13,7 @@ from supple.linear import Assembly, NotPositive
 from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, best_linear_solver
 from supple.model import Model
 from supple.problem import Problem
+from supple.solvers.beside_obstacles import step_beside_obstacles
 from supple.solvers.line_search import Start, backtrack
 from supple.solvers.moves import line
 from supple.solvers.solver import Run, Solver
@@ -93,7 +94,13 @@ class NewtonRun(Run):
 
     def __init__(self, options: Newton, problem: Problem) -> None:
         options.refuse_unable(problem.device.name, str(problem.dtype))
-        problem.contacts.refuse(options.name, "descent", "pbng", "xpbd")
+        if problem.device.name != "cpu":
+            problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
+        if problem.following.rough:
+            raise ValueError(
+                f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
+                "energy; descent, pbng, xpbd can"
+            )
         self.options, self.problem = options, problem
         self._indefinite = self._uphill = 0
         self._see_stencils()
@@ -129,7 +136,10 @@ class NewtonRun(Run):
         if self.problem.layout.version != self._version:
             self._see_stencils()
         for _ in range(iterations):
-            self._step()
+            if self.problem.contacts:
+                step_beside_obstacles(self.problem, lambda twin: NewtonRun(self.options, twin)._step)
+            else:
+                self._step()
 
     def _step(self) -> None:
         """Solve H Δu = f for the net force f, then u += t Δu."""
@@ -140,26 +150,29 @@ class NewtonRun(Run):
         accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
         if self.options.linear_iterations is not None:
             accuracy = 0.0
-        step, slope = self._descent(self.options.hessian, accuracy)
-        if step is None:
-            return
+        kind: HessianKind | None = self.options.hessian
+        while kind is not None and not self._go(kind, accuracy, residual) and self.options.rescue:
+            self._indefinite += kind == "exact"
+            kind = WEAKER.get(kind)
+
+    def _go(self, kind: HessianKind, accuracy: float, residual: float) -> bool:
+        """Along Δu with f · Δu > 0, or along any without a rescue; False where this Hessian does not give it,
+        or it is too far to be any good, as across the plane of a sheet that is slack and flat, where only the
+        bound has stiffness."""
+        step = self._direction(kind, accuracy)
+        slope = 0.0 if step is None else self._slope(step)
+        uphill = not slope > 0
+        self._uphill += uphill and not self.options.rescue
+        if step is None or (uphill and self.options.rescue):
+            return False
         begin, move = Start.of(self.problem, residual), line(self.problem, step)
         if not self.options.line_search:
             move(1.0)
-        elif backtrack(self.problem, move, begin, slope) is None:
+            return True
+        if backtrack(self.problem, move, begin, slope) is None:
             move(0.0)
-
-    def _descent(self, kind: HessianKind, accuracy: float) -> tuple[np.ndarray | None, float]:
-        """Δu and f · Δu > 0, from a weaker Hessian where one does not give it; no step where none does."""
-        step = self._direction(kind, accuracy)
-        slope = 0.0 if step is None else self._slope(step)
-        if not self.options.rescue:
-            self._uphill += slope <= 0
-            return step, slope
-        if slope > 0 or kind not in WEAKER:
-            return step, slope
-        self._indefinite += kind == "exact"
-        return self._descent(WEAKER[kind], accuracy)
+            return False
+        return True
 
     def _direction(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
         """The solution of H Δu = f, records (n + 1, 4); None where there is none."""

@@ -33,9 +33,10 @@ from supple.solvers.corners import (
 )
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.geometric import DistanceProjection, ShapeProjection
-from supple.solvers.projection import Places, Projection, project, projects, require_isotropic
+from supple.solvers.projection import Places, Projection, project, projects
 from supple.solvers.weak_projection import HardWeak
 from supple.terms import Term
+from supple.terms.cable import TensionRows
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 from supple.terms.tet import TetRows
@@ -105,8 +106,11 @@ class PBD(ElementOptions):
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, places: Places) -> list:
+    if term.material.dissipates:
+        raise ValueError(
+            "pbd has no viscosity: it would bring every change of shape to nothing; pbng and newton have it"
+        )
     if method.constraints == "energy":
-        require_isotropic(method.name, term.material)
         return [EnergyProjection(places, options=(method.stiffness,))]
     if not isinstance(places.rows, TetRows):
         raise ValueError(
@@ -120,6 +124,13 @@ def _elastic(method: PBD, term: Term, places: Places) -> list:
 @projects(PBD, ConstraintRows)
 def _single(method: PBD, term: Term, places: Places) -> list:
     return [HardProjection(places, options=(method.stiffness,))]
+
+
+@projects(PBD, TensionRows)
+def _tension(method: PBD, term: Term, places: Places) -> list:
+    raise ValueError(
+        "pbd has no forces: a cable under tension would shrink to nothing; give it a length, or take xpbd"
+    )
 
 
 @projects(PBD, WeakRows)

@@ -68,7 +68,7 @@ def _visit(visit, place):
 
 class Sweep(NamedTuple):
     """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
-    all, so many records, out of obstacles. bounds: of the first colour."""
+    all, so many records, out of obstacles and back into their balls. bounds: of the first colour."""
 
     visit: Any
     colours: Any
@@ -141,7 +141,7 @@ class PBNGRun(Run):
     def _see_stencils(self) -> None:
         """Prepare what depends on the stencils that there are."""
         p = self.problem
-        self._version = p.layout.version
+        self._version, self._moves = p.layout.version, p.contacts.moves
         acceleration = acceleration_of(self.options.acceleration)
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
         self.acceleration = begin_acceleration(acceleration, p)
@@ -169,13 +169,19 @@ class PBNGRun(Run):
         return self.acceleration.notes(copy)
 
     def advance(self, count: int) -> None:
-        """Sweep that many times. Where stencils were exchanged, what is known of earlier sweeps is no guide
-        to the next."""
-        if self.problem.layout.version != self._version:
+        """Sweep that many times. Where stencils were exchanged, or rigid bodies moved, what is known of
+        earlier sweeps is no guide to the next."""
+        if (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves):
             self._see_stencils()
-        if not self.problem.contacts:
+        if self.problem.room:
+            self._sweep_in_balls(count)
+        elif self.problem.contacts:
+            self._sweep_and_touch(count)
+        else:
             self._sweep(count)
-            return
+
+    def _sweep_and_touch(self, count: int) -> None:
+        """Find anew what obstacles vertices may touch, now and then."""
         while count > 0:
             some = min(count, DETECTION - self._since)
             self._sweep(some)
@@ -183,10 +189,20 @@ class PBNGRun(Run):
             if self._since == DETECTION:
                 self._find_planes()
 
+    def _sweep_in_balls(self, count: int) -> None:
+        """Balls move along with the vertices, so that surfaces that touch can go far together."""
+        for _ in range(count):
+            self.problem.following.make_room()
+            if self.problem.contacts:
+                self._sweep_and_touch(1)
+            else:
+                self._sweep(1)
+
     def _find_planes(self) -> None:
         """Of obstacles, anew, which may move u."""
         p, self._since = self.problem, 0
         p.contacts.detect()
+        p.room.put_back()
         for records in self.acceleration.follows:
             p.device.assign(records, p.u)
 
@@ -195,11 +211,14 @@ class PBNGRun(Run):
         colours, acceleration = p.layout.batch_colours, self.acceleration.ahead(count)
         terms = p.layout.terms if self.options.blocks == "bound" else exact_blocks(p.layout.terms)
         visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        bounds, clamps = colour_bounds(colours, 0), p.contacts.clamp(*self.acceleration.follows)
+        follows = self.acceleration.follows
+        bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
         sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
-        phases = count * (self.colours + acceleration.phases + p.contacts.phases)
+        phases = count * (self.colours + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
-        return self.acceleration.observe(balance, copy)
+        moved = self.acceleration.observe(balance, copy)
+        self.problem.room.stale |= moved
+        return moved

@@ -134,15 +134,6 @@ def require(method: str, material: Any, *functions: Any) -> None:
         )
 
 
-def require_isotropic(method: str, material: Any) -> None:
-    """Refuse a material that is not the same in all directions."""
-    if not material.isotropic:
-        raise ValueError(
-            f"{method} is for materials that are the same in all directions, and "
-            f"{type(material).__name__} is not; pbng and newton take any material"
-        )
-
-
 def _maker(method: type, rows: type) -> Maker | None:
     pairs = ((m, r) for m in method.__mro__ for r in rows.__mro__)
     return next((_makers[pair] for pair in pairs if pair in _makers), None)

@@ -45,7 +45,7 @@ class Righting:
         self.problem = problem
         self._barred = [material for material in materials_of(problem.model) if material.barrier]
         self.notes: list[str] = []
-        self.open = bool(self._barred)
+        self.open = bool(self._barred) and not problem.room and not problem.contacts
         """Whether it may be of use, and was not tried yet."""
 
     def right(self, stepping: Stepping) -> None:

@@ -144,6 +144,7 @@ class Path:
         straight = not t * self.most > STRAIGHT
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
         problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
+        problem.following.keep_apart(self.start)
 
 
 def _mean_stiffness(term: Elastic) -> np.ndarray:

@@ -97,6 +97,13 @@ class Run(ABC):
         """Whether the method must observe the residual to stay stable."""
         return False
 
+    finished_alone: bool = False
+    """Whether copies of the state that do not arrive together are to be solved one by one."""
+
+    def leaves(self, copy: int) -> bool:
+        """Whether a copy of the state will sooner arrive alone."""
+        return False
+
     def rejected(self) -> list[int]:
         """Moves that were not finite and therefore not made, of every copy of the state, since this was last
         asked of a run on the same problem."""

@@ -21,8 +21,8 @@ def touching_twin(problem: Problem) -> Problem:
     N = np.zeros((model.vertices, 3, 3))
     N[..., *SYMMETRIC] = normals_of(model)[:-1]
     N[..., *SYMMETRIC[::-1]] = N[..., *SYMMETRIC]
-    normals, _, forces, which = problem.contacts.found(0)
-    mu = problem.contacts.friction_of(which)
+    normals, _, forces, _ = problem.contacts.found(0)
+    mu = problem.contacts.coefficients(0)
     push = np.einsum("pni,pni->pn", normals, forces)
     rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
     for n, λ, t, limit in zip(normals, push, rub, mu * push, strict=True):

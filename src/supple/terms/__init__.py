@@ -1,14 +1,17 @@
 """Energy terms: one file per kind of stencil."""
 
+from supple.terms.barrier import Barriers
 from supple.terms.bending import (
     BENDINGS,
     Bending,
+    CreasedBending,
     HingeBending,
     IsometricBending,
     bending_terms,
     hinges_of,
     plate_stiffness,
 )
+from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
@@ -16,6 +19,7 @@ from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.pattern import PatternElasticity
 from supple.terms.pressure import Pressure
+from supple.terms.rubbing import RubbingContacts
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
     Elements,
@@ -33,7 +37,11 @@ from supple.terms.weak import WeakConstraints
 
 __all__ = [
     "BENDINGS",
+    "Barriers",
     "Bending",
+    "Cable",
+    "CableSegments",
+    "CreasedBending",
     "Elements",
     "Fabric",
     "FabricElasticity",
@@ -46,6 +54,7 @@ __all__ = [
     "PointSprings",
     "Pressure",
     "Relations",
+    "RubbingContacts",
     "Springs",
     "Term",
     "TetElasticity",

@@ -10,6 +10,7 @@ import numpy as np
 from supple.checks import flag, shown
 from supple.materials import Parameter
 from supple.materials.isotropic import YOUNG
+from supple.terms.crease import Crease, Creases
 from supple.terms.dihedral import angles
 from supple.terms.hinge import Hinges
 from supple.terms.isometric import IsometricHinges
@@ -100,6 +101,33 @@ class HingeBending(Bending):
 
 
 @dataclass(frozen=True, eq=False)
+class CreasedBending(HingeBending):
+    """Hinges that keep part of their folds: after each step of Δt, where θ - θ₀ is larger than yield_angle
+    [rad], Δt · creep of it, at most all, goes into θ₀, which stays below max_angle [rad]. creep [1/s]. Since
+    it takes time, equilibria have the rest angles of their start."""
+
+    name: ClassVar[str] = "creased"
+    parameters: ClassVar[tuple[Parameter, ...]] = (STIFFNESS, *Crease.parameters[:3])
+
+    yield_angle: float = 0.2
+    creep: float = 10.0
+    max_angle: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._crease(0.0)
+
+    def _crease(self, rest: Any) -> Crease:
+        given = {"yield_angle": self.yield_angle, "creep": self.creep, "max_angle": self.max_angle}
+        return Crease(**given, rest_angle=rest)
+
+    def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
+        plain, rest = super().term(hinges, positions), self._angles(hinges)
+        assert isinstance(plain, Hinges)
+        return Creases(plain.vertices, plain.stiffness, plain.rest, positions, material=self._crease(rest))
+
+
+@dataclass(frozen=True, eq=False)
 class IsometricBending(Bending):
     """½ B/(A + A') |Σ Kᵢ xᵢ|² over the edges, quadratic in positions: for sheets that are flat at rest and
     hardly stretch [PBCM section 4.3, with B/3 in front]."""
@@ -119,7 +147,9 @@ class IsometricBending(Bending):
 FLAT = 1e-4
 """Angles [rad] below which a sheet is flat: rounding of positions in files."""
 
-BENDINGS: dict[str, type[Bending]] = {"hinge": HingeBending, "isometric": IsometricBending}
+BENDINGS: dict[str, type[Bending]] = {
+    kind.name: kind for kind in (HingeBending, CreasedBending, IsometricBending)
+}
 """By their names in scene files."""
 
 

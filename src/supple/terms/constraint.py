@@ -26,13 +26,15 @@ class ConstraintRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
     offsets (rows, 3 (k - 1 + f), lanes): where they, and then f fixed points, lie at zero displacement, from
     the visiting one [m]; stiffness (rows, 1, lanes): k [N/m for lengths]; rest (rows, fields, lanes): what C
-    needs. Subclasses say how many `corners` there are, and how many `fixed` points, if any."""
+    needs; material: what of it evolves, see `Crease`, or (). Subclasses say how many `corners` there are, and
+    how many `fixed` points, if any."""
 
     start: Any
     others: Any
     offsets: Any
     stiffness: Any
     rest: Any
+    material: Any = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Constraint(Elemental):
     kind: ClassVar[type[ConstraintRows]]
     """What kernels get."""
 
-    material: ClassVar[None] = None
+    material: ClassVar[Any] = None
 
     @property
     def translatable(self) -> np.ndarray:

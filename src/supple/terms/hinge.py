@@ -52,16 +52,28 @@ class Hinges(Constraint):
 
 @constraint.of(HingeRows)
 def _constraint(rows, row, r):
-    """θ - θ₀ as the angle between the two directions, which has no jump where θ has one. Its curvature at an
-    apex is 1/h², as a polar angle's; at an end of the edge at most Σ ((1 - t)/h)² + 3/l²."""
+    """θ - θ₀ as the angle between the two directions, which has no jump where θ has one."""
     cosine, sine, end = load(rows.rest, row, 0), load(rows.rest, row, 1), load(rows.rest, row, 2) > 0.5
-    zero = 0.0 * cosine
+    hinge = seen_opening(end, r)
+    y = hinge.sine * cosine - hinge.cosine * sine
+    angle = angle_of(y, hinge.cosine * cosine + hinge.sine * sine)
+    return as_constraint(angle, hinge, end)
+
+
+@physics
+def seen_opening(end, r):
+    """The hinge whose other corners lie at r from the visiting one, an end of the edge or an apex."""
+    zero = 0.0 * r[0][0]
     a = _chosen(end, (zero, zero, zero), r[0])
     b = _chosen(end, r[0], r[1])
     o = _chosen(end, r[1], (zero, zero, zero))
-    hinge = opening(sub(b, a), sub(o, a), sub(r[2], a))
-    y = hinge.sine * cosine - hinge.cosine * sine
-    angle = angle_of(y, hinge.cosine * cosine + hinge.sine * sine)
+    return opening(sub(b, a), sub(o, a), sub(r[2], a))
+
+
+@physics
+def as_constraint(angle, hinge, end):
+    """(C, ∇, κ) with C = angle. Its curvature at an apex is 1/h², as a polar angle's; at an end of the edge
+    at most Σ ((1 - t)/h)² + 3/l²."""
     at_a = minus_sum((hinge.b, hinge.o, hinge.p))
     gradients = _chosen(end, hinge.b, at_a), _chosen(end, hinge.o, hinge.b), hinge.p
     (s, t), (g, h) = hinge.along, hinge.inverse

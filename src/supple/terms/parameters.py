@@ -35,6 +35,11 @@ def _by_rows(table: np.ndarray, elements: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(table[..., np.maximum(elements, 0), :], -1, -2))
 
 
+def of_elements(material: Material, elements: np.ndarray) -> Material:
+    """The material that some elements (k,) have, in that order."""
+    return type(material)._make(value[elements] if is_per_element(value) else value for value in material)
+
+
 def same_kind(old: Material, new: Material) -> bool:
     """Whether the same parameters are numbers and the same are arrays, so that the same kernels serve."""
     return type(old) is type(new) and [*map(is_per_element, old)] == [*map(is_per_element, new)]

@@ -11,8 +11,9 @@ from supple.algebra.matrix3 import add, sub
 from supple.kernels import physics, stream
 from supple.terms.elastic import ElasticRows
 from supple.terms.frames import flattened, pattern_frames, pattern_gradients
+from supple.terms.parameters import of_elements
 from supple.terms.straining import from_rest, from_start
-from supple.terms.term import Visits, others_first
+from supple.terms.term import Term, Visits, others_first
 from supple.terms.triangle import TriangleElasticity, TriangleRows, in_plane, refuse_unsuited
 
 
@@ -64,6 +65,16 @@ class PatternElasticity(TriangleElasticity):
         further = visits.place(apart.reshape(len(element), 6))
         together = np.concatenate([plain.rest, further, plain.rest[:, -1:]], axis=1)
         return plain._replace(rest=together)
+
+    def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
+        """Undeformed as those are in which the other triangles lie."""
+        start = np.diff(points[self.vertices], axis=1)
+        undeformed = start - np.diff(self.offsets, axis=1)
+        back = np.einsum("eai,eaj->eij", undeformed, np.linalg.pinv(start).transpose(0, 2, 1))[origin]
+        corners = points[triangles]
+        rest = np.einsum("eij,eaj->eai", back, corners - corners[:, :1])
+        made_of, thickness = of_elements(self.material, origin), self.volume / self._areas
+        return PatternElasticity.from_pattern(points, triangles, made_of, thickness[origin], rest)
 
     def displaced(self, u: np.ndarray) -> np.ndarray:
         return super().displaced(u) + self.offsets

@@ -18,8 +18,9 @@ from supple.kernels import physics
 from supple.materials import suits_sheets, table_of
 from supple.terms.constraint import positive_part
 from supple.terms.elastic import Elastic, ElasticRows, measure
+from supple.terms.parameters import of_elements
 from supple.terms.straining import rest_gradient
-from supple.terms.term import Elements
+from supple.terms.term import Elements, Term
 
 
 class TriangleRows(ElasticRows):
@@ -45,6 +46,18 @@ class TriangleElasticity(Elastic):
         gradients = np.concatenate([-gradients.sum(1, keepdims=True), gradients], axis=1)
         area = 0.5 * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
         return cls(np.asarray(triangles, np.int32), gradients, area * np.asarray(thickness, float), material)
+
+    def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
+        """The same sheet of other triangles (t, 3) of points (n, 3) [m], where these are at zero
+        displacement; origin (t,): the triangle here in which each lies."""
+        thickness = self.volume / self._areas
+        made_of = of_elements(self.material, origin)
+        return TriangleElasticity.from_mesh(points, triangles, made_of, thickness[origin])
+
+    @property
+    def _areas(self) -> np.ndarray:
+        """(m,) undeformed [m²]."""
+        return 0.5 / np.linalg.norm(np.cross(self.gradients[:, 1], self.gradients[:, 2]), axis=1)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ, with ∂n included; its positive semi-definite part;

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from supple.contact.outlines import obstacle_triangles
 from supple.model import Model, Step
 from supple.view.camera import Camera
+from supple.view.contacts import contact_points
 from supple.view.fields import Field
 from supple.view.ground import Shadow, shadow_of
 from supple.view.light import shade
-from supple.view.obstacles import obstacle_triangles
 from supple.view.surface import Surface, surface_of
+from supple.weak_contact import WeakContact
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class Drawing:
     """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
     (p, 3) [m], and rollers (q, 3) [m], which are pinned along some directions only; links (l, 2, 3) [m], the
     two ends of each attachment; the shadow on the ground, None without one; obstacles: points (o, 3) [m]
-    and triangles (t, 3)."""
+    and triangles (t, 3); contacts (c, 3) [m] with these and between bodies."""
 
     surface: Surface
     points: np.ndarray
@@ -68,6 +70,7 @@ class Drawing:
     links: np.ndarray
     shadow: Shadow | None
     obstacles: tuple[np.ndarray, np.ndarray]
+    contacts: np.ndarray
 
 
 def drawing(
@@ -99,9 +102,13 @@ def drawing(
         links=links_of(model, positions),
         shadow=None if ground is None else shadow_of(points, surface.triangles, ground),
         obstacles=obstacle_triangles(model.obstacles, time, points),
+        contacts=contact_points(model, positions, time),
     )
 
 
 def links_of(model: Model, positions: np.ndarray) -> np.ndarray:
-    """(l, 2, 3) ends of the attachments: the vertex that is held, and the point that it is held by."""
-    return np.concatenate([np.empty((0, 2, 3)), *(term.ends(positions) for term in model.terms)])
+    """(l, 2, 3) ends of the attachments: the vertex that is held, and the point that it is held by. Contacts
+    that come and go are none."""
+    contacts = {k for k, follower in model.followers if isinstance(follower, WeakContact)}
+    ends = [term.ends(positions) for k, term in enumerate(model.terms) if k not in contacts]
+    return np.concatenate([np.empty((0, 2, 3)), *ends])

@@ -75,6 +75,31 @@ def frames_plot(
     save(axes, path)
 
 
+def histogram_plot(
+    path: str | os.PathLike[str],
+    values: np.ndarray,
+    label: str,
+    *,
+    title: str = "",
+    logarithmic: bool = False,
+    size: tuple[int, int] = (1600, 1000),
+    theme: Theme = LIGHT,
+) -> None:
+    """Draw how many of the values (k,) lie where into a PNG file; label: what they are, with the unit."""
+    axes = plot_axes(size, title, theme=theme)
+    low, high = float(values.min()), float(values.max())
+    if logarithmic:
+        bins = np.geomspace(low, max(high, low * 1.001), 41)
+        axes.set_xscale("log")
+    else:
+        margin = 1e-9 * max(abs(low), abs(high), 1e-300)
+        bins = np.linspace(low - margin, high + margin, 41)
+    axes.hist(values, bins=bins.tolist(), color=theme.accent)
+    axes.set_xlabel(label)
+    axes.set_ylabel("samples")
+    save(axes, path)
+
+
 def plot_axes(size: tuple[int, int], title: str, subtitle: str = "", theme: Theme = LIGHT) -> Any:
     """Empty axes in the house style, on a figure of so many dots across and up."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -17,6 +17,7 @@ class Theme:
     pins: str
     rim: str
     links: str
+    contacts: str
     shadow: float
     accent: str
     curves: tuple[str, ...]
@@ -38,6 +39,7 @@ LIGHT = Theme(
     pins="#15181c",
     rim="#ffffff",
     links="#e0661f",
+    contacts="#c2314b",
     shadow=0.42,
     accent="#2a6f97",
     curves=(
@@ -64,6 +66,7 @@ DARK = Theme(
     pins="#f4f4f1",
     rim="#0b0e12",
     links="#ff9a4d",
+    contacts="#f06a80",
     shadow=0.75,
     accent="#62b0d9",
     curves=(

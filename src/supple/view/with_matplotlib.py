@@ -96,9 +96,11 @@ class Renderer:
         axes.scatter(*places[::2].T, s=1.2, color=self.theme.links, linewidths=0, zorder=3)
 
     def _add_pins(self, axes: Any, drawing: Drawing, camera: Camera, seen: np.ndarray) -> None:
-        """Those that are not behind the surface, or hardly: the nearest of its corners is seen."""
-        tones = self.theme.pins, self.theme.rim
-        for points, (colour, rim) in ((drawing.pins, tones), (drawing.rollers, tones[::-1])):
+        """And contacts. Those that are not behind the surface, or hardly: the nearest of its corners is
+        seen."""
+        tones, touching = (self.theme.pins, self.theme.rim), (self.theme.contacts, self.theme.rim)
+        dots = (drawing.pins, tones), (drawing.rollers, tones[::-1]), (drawing.contacts, touching)
+        for points, (colour, rim) in dots:
             if not len(points):
                 continue
             gap, _ = cKDTree(seen).query(points)

@@ -44,6 +44,7 @@ class Renderer:
         self._show_links(drawing.links, camera)
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
         self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
+        self._show_dots("contact", drawing.contacts, camera, 5.5, self.theme.contacts, self.theme.rim)
         self._place(camera)
         self._plotter.render()
         return np.asarray(self._plotter.screenshot(return_img=True))
@@ -126,6 +127,9 @@ class Renderer:
         import pyvista
 
         if not len(points):
+            for part in ("rim", "dot"):
+                if self._meshes.pop(f"{name} {part}", None) is not None:
+                    self._plotter.remove_actor(f"{name} {part}", render=False)
             return
         dots = width * self.size[1] / 1200
         for part, tone, across, nearer in (

@@ -44,7 +44,8 @@ clean exit, and files that it replaces stay when there is none."""
 class Format:
     """path: the file or folder that is written, relative to the folder for exports. package: what the writer
     imports, from this extra of supple. files: patterns of what it writes into a folder, in which there may be
-    other files, too. fields: whether it can hold those of frames."""
+    other files, too. fields: whether it can hold those of frames; obstacles: whether it shows them beside
+    bodies."""
 
     name: str
     description: str
@@ -54,6 +55,7 @@ class Format:
     extra: str = ""
     files: tuple[str, ...] = ()
     fields: bool = False
+    obstacles: bool = True
 
     @property
     def patterns(self) -> tuple[str, ...]:

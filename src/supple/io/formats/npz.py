@@ -72,4 +72,4 @@ def _pack(path: Path, columns: dict[str, _Column], arrays: dict[str, Any]) -> No
                 np.lib.format.write_array(member, np.asarray(values), allow_pickle=False)
 
 
-NPZ = Format("npz", "NumPy archive of all positions", "positions.npz", write, fields=True)
+NPZ = Format("npz", "NumPy archive of all positions", "positions.npz", write, fields=True, obstacles=False)

@@ -48,4 +48,13 @@ def write(path: Path, shot: Shot) -> Iterator[AddFrame]:
         yield add
 
 
-ZARR = Format("zarr", "Zarr group of all positions", "positions.zarr", write, "zarr", "zarr", fields=True)
+ZARR = Format(
+    "zarr",
+    "Zarr group of all positions",
+    "positions.zarr",
+    write,
+    "zarr",
+    "zarr",
+    fields=True,
+    obstacles=False,
+)

@@ -147,8 +147,8 @@ def write_shear_modulus(cls: Any) -> Callable:
 
 
 def write_step_limit(cls: Any) -> Callable:
-    """How far a vertex may go; for stretches that is as far as J stays positive. Nearly all steps may be
-    taken whole, which is looked at first."""
+    """How far a vertex may go; for stretches that is as far as J stays positive, and where ψ is finite
+    everywhere it is the whole step. Nearly all steps may be taken whole, which is looked at first."""
     trace = trace_of(cls)
     graph = trace.psi.graph
     F = _inputs(trace, "F", 9)
@@ -157,6 +157,8 @@ def write_step_limit(cls: Any) -> Callable:
         numbers = [graph.det(F)]
     along = AlongVertex(F, _inputs(trace, "g", 3))
     step, arguments = _inputs(trace, "step", 3), "material, F, g, step"
+    if not numbers:
+        return _defined("step_limit", arguments, "return 0.0 * F[0] + 1.0", cls)
     body = (
         "room = whole(material, F, g, step)\n"
         "    one = 0.0 * room + 1.0\n"

@@ -92,7 +92,7 @@ class AndersonRun(AccelerationRun):
         if not self.restarts[copy]:
             return []
         times = counted(int(self.restarts[copy]), "time")
-        why = "residual" if self.problem.contacts.rough else "energy"
+        why = "residual" if self.problem.following.rough else "energy"
         return [f"Anderson acceleration started over {times} because the {why} rose"]
 
     @property
@@ -104,7 +104,7 @@ class AndersonRun(AccelerationRun):
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
-        if self.problem.contacts.rough:
+        if self.problem.following.rough:
             return self._observe_friction(balance, copy)
         energy = self.problem.measures.energy_of(copy)
         window = self._memory.window

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.strains import seen, strain_derivatives, strains
-from supple.terms.parameters import packed, placed
+from supple.terms.parameters import of_elements, packed, placed
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 OTHERS = np.array(
@@ -30,13 +30,7 @@ LEAST = 1e-3
 """Part of its stiffness that a vertex feels in all directions at least."""
 
 
-class FabricRows(NamedTuple):
-    """start (batches + 1,): first row of each batch; others (rows, 5, lanes): ids of the other corners;
-    offsets (rows, 15, lanes): where they lie at zero displacement, from the visiting one [m]; rest (rows, 9,
-    lanes): shape gradients of two corners [1/m], 1 for each edge with a neighbour, the rest area [m²], and 1
-    where the visiting corner is one of the triangle, 0 where it is an apex; resting (1,): ψ at rest [J/m²];
-    fabric; material: how stiff it is."""
-
+class _Rows(NamedTuple):
     start: Any
     others: Any
     offsets: Any
@@ -44,6 +38,17 @@ class FabricRows(NamedTuple):
     resting: Any
     fabric: Any
     material: Any
+
+
+class FabricRows(_Rows):
+    """start (batches + 1,): first row of each batch; others (rows, 5, lanes): ids of the other corners;
+    offsets (rows, 15, lanes): where they lie at zero displacement, from the visiting one [m]; rest (rows, 9,
+    lanes): shape gradients of two corners [1/m], 1 for each edge with a neighbour, the rest area [m²], and 1
+    where the visiting corner is one of the triangle, 0 where it is an apex; resting (1,): ψ at rest [J/m²];
+    fabric; material: how stiff it is."""
+
+    __slots__ = ()
+    corners: ClassVar[int] = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,18 +78,29 @@ class FabricElasticity(Elemental):
     ) -> Self:
         """uv (m, 3, 2) [m]: where the corners of the triangles lie in the fabric, u along its first threads;
         triangles (m, 3) of vertices at positions (n, 3) [m] at zero displacement."""
-        edges = uv[:, 1:] - uv[:, :1]
-        twice = np.linalg.det(edges)
-        if not (twice > 0).all():
-            raise ValueError(
-                f"{int((~(twice > 0)).sum())} triangles are flat or upside down in the fabric, for example "
-                f"{int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates must be counter-clockwise [m]"
-            )
-        others = np.linalg.inv(edges).transpose(0, 2, 1)
-        gradients = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
+        gradients, area = _shapes(uv)
         apexes, exists = _neighbours(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
-        return cls(vertices, gradients, exists, 0.5 * twice, positions, fabric, material or FabricMembrane())
+        return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
+
+    def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Self:
+        """Without what it costs to bend, which the finer one has."""
+        threads = np.einsum("eai,eaj->eij", points[self.vertices[:, :3]], self.gradients)[origin]
+        corners = points[triangles]
+        uv = np.einsum("eji,eai->eaj", np.linalg.pinv(threads), corners - corners[:, :1])
+        gradients, area = _shapes(uv)
+        vertices = np.concatenate([triangles, triangles[:, [2, 0, 1]]], axis=1).astype(np.int32)
+        alone = np.zeros(triangles.shape, bool)
+        made_of: Any = of_elements(self.material, origin)
+        return replace(
+            self,
+            vertices=vertices,
+            gradients=gradients,
+            exists=alone,
+            area=area,
+            positions=points,
+            material=made_of,
+        )
 
     def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
         if visits.dtype != np.float64:
@@ -142,6 +158,19 @@ class FabricElasticity(Elemental):
         return blocks
 
 
+def _shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shape gradients (m, 3, 2) [1/m] and areas (m,) [m²] of triangles (m, 3, 2) in the fabric [m]."""
+    edges = uv[:, 1:] - uv[:, :1]
+    twice = np.linalg.det(edges)
+    if not (twice > 0).all():
+        raise ValueError(
+            f"{int((~(twice > 0)).sum())} triangles are flat or upside down in the fabric, for example "
+            f"{int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates must be counter-clockwise [m]"
+        )
+    others = np.linalg.inv(edges).transpose(0, 2, 1)
+    return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1), 0.5 * twice
+
+
 def _neighbours(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Apexes (m, 3) across the edges 01, 12 and 20, and whether there are any; the opposite corner where
     not."""
@@ -167,7 +196,7 @@ def _point(rows, row, u, ui, k):
 
 
 @physics
-def _chosen(condition, a, b):
+def chosen(condition, a, b):
     return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
 
 
@@ -180,14 +209,14 @@ def _seen(rows, row, u, ui):
     own = load(rest, row, 8) > 0.5
     zero = 0.0 * a[0]
     here = (zero, zero, zero)
-    x = (_chosen(own, here, a), _chosen(own, a, b), _chosen(own, b, c), _chosen(own, c, here), d, e)
+    x = (chosen(own, here, a), chosen(own, a, b), chosen(own, b, c), chosen(own, c, here), d, e)
     g, h = (load(rest, row, 0), load(rest, row, 1)), (load(rest, row, 2), load(rest, row, 3))
     G = ((-(g[0] + h[0]), -(g[1] + h[1])), g, h)
     return seen(x, G, (load(rest, row, 4), load(rest, row, 5), load(rest, row, 6))), own
 
 
 @physics
-def _stiff_area(rows, row):
+def stiff_area(rows, row):
     """The rest area [m²], times how stiff the fabric is."""
     area = load(rows.rest, row, 7)
     return area * packed(rows.material, row, area).stiffness
@@ -222,7 +251,7 @@ def _vertex_force(rows, row, u, ui):
     second derivatives of the strains."""
     sight, own = _seen(rows, row, u, ui)
     found = density(rows.fabric, sight.strain)
-    area = _stiff_area(rows, row)
+    area = stiff_area(rows, row)
     p, H = found.first, found.second
     zero = 0.0 * area
     there = select(own, zero, zero + 1.0)
@@ -274,4 +303,4 @@ def _curved(sight, p):
 @energy.of(FabricRows)
 def _energy(rows, row, u, ui):
     sight, _ = _seen(rows, row, u, ui)
-    return _stiff_area(rows, row) * (density(rows.fabric, sight.strain).value - rows.resting[0])
+    return stiff_area(rows, row) * (density(rows.fabric, sight.strain).value - rows.resting[0])

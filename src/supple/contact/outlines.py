@@ -1,11 +1,13 @@
-"""What obstacles look like in pictures: triangles of every shape, where it is at a time."""
+"""What obstacles look like in pictures and files: triangles of every shape, where it is at a time."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from supple.contact import Obstacles
 from supple.contact import shapes as kinds
+from supple.contact.obstacles import Obstacles
 
 ROUND = 32
 """Sides of what is round."""
@@ -14,21 +16,45 @@ BEYOND = 1.0
 """How far planes are drawn beyond what is seen, in parts of its size."""
 
 
+class Outline(NamedTuple):
+    """What one shape looks like in its own frame: its row, and that frame's points (p, 3) [m] and triangles
+    (t, 3), counter-clockwise seen from outside."""
+
+    row: int
+    points: np.ndarray
+    triangles: np.ndarray
+
+    def placed(self, rows: np.ndarray) -> np.ndarray:
+        """(p, 3) its points where the rows of all shapes have it."""
+        pose = rows[self.row, kinds.POSE : kinds.POSE + 12]
+        return self.points @ pose[:9].reshape(3, 3) + pose[9:]
+
+
+def outlines(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[Outline]:
+    """Of all shapes that are to be shown; planes reach a little beyond points (k, 3) that are seen at a time
+    [s]. Walls that bodies are inside of are left out where they would hide them."""
+    found = []
+    for k, row in enumerate(obstacles.shapes(time).rows):
+        if row[kinds.SIDE] < 0 or (row[kinds.KIND] == kinds.PLANE and row[kinds.POSE + 7] < 0.5):
+            continue
+        points, triangles = _local(row, obstacles.values, seen)
+        a, b, c = np.moveaxis(points[triangles], 1, 0)
+        area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+        found.append(Outline(k, points, triangles[area > 1e-12 * area.max(initial=0.0)]))
+    return found
+
+
 def obstacle_triangles(
     obstacles: Obstacles | None, time: float, seen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (p, 3) [m] and triangles (t, 3) of all obstacles at a time [s]; planes reach a little beyond
-    points (k, 3) that are seen. Walls that bodies are inside of are left out where they would hide them."""
+    """Points (p, 3) [m] and triangles (t, 3) of all obstacles at a time [s], as `outlines` has them."""
     points, triangles, first = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
-    for row in () if obstacles is None else obstacles.shapes(time).rows:
-        if row[kinds.SIDE] < 0 or (row[kinds.KIND] == kinds.PLANE and row[kinds.POSE + 7] < 0.5):
-            continue
-        assert obstacles is not None
-        local, of_shape = _local(row, obstacles.values, seen)
-        axes, origin = row[kinds.POSE : kinds.POSE + 9].reshape(3, 3), row[kinds.POSE + 9 : kinds.POSE + 12]
-        points.append(local @ axes + origin)
-        triangles.append(of_shape + first)
-        first += len(local)
+    if obstacles is not None:
+        rows = obstacles.shapes(time).rows
+        for outline in outlines(obstacles, seen, time):
+            points.append(outline.placed(rows))
+            triangles.append(outline.triangles + first)
+            first += len(outline.points)
     return np.concatenate(points), np.concatenate(triangles)
 
 

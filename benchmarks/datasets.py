@@ -1,0 +1,199 @@
+"""Data sets on this machine: samples per second against a plain loop over `supple.equilibrium`, what warm
+starts save, and how fast a store opens and streams. Figures of one run, one after the other, so that
+ratios hold on a busy machine too; writes benchmarks/results/datasets.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import supple
+from supple.datasets.making import make_store
+from supple.datasets.running import Share, run_store
+from supple.datasets.spec import load_spec
+from supple.datasets.status import status
+from supple.io.machine import machine, versions
+
+SCENE = """
+gravity = [0, -9.8, 0]
+[[solid]]
+name = "bar"
+mesh = { bar = { cells = [19, 6, 6], size = [1, 0.3, 0.3] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+density = 100
+[[pin]]
+where = { side = "x-" }
+[[pin]]
+name = "end"
+where = { side = "x+" }
+motion = [
+  { rotate = { axis = [1, 0, 0], centre = [1, 0.15, 0.15], angle = 0.5 } },
+  { translate = { offset = [0.1, 0, 0] } },
+]
+"""
+VARY = [
+    {"name": "g", "path": "gravity.y", "range": [-12, 0]},
+    {"name": "young", "path": "solid.bar.material.young", "range": [5e3, 5e4], "scale": "log"},
+    {"name": "poisson", "path": "solid.bar.material.poisson", "range": [0.2, 0.45]},
+    {"name": "angle", "path": "pin.end.motion.rotate.angle", "range": [-1, 1]},
+    {"name": "stretch", "path": "pin.end.motion.translate.offset.x", "range": [0, 0.3]},
+    {"name": "lift", "path": "pin.end.motion.translate.offset.y", "range": [-0.2, 0.2]},
+]
+SWEEPS = '[solver]\nmethod = "pbng"\n'
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=10_000)
+    parser.add_argument("--plain", type=int, default=200, help="samples of the plain loop")
+    parser.add_argument("--warm", type=int, default=256, help="samples for what warm starts save")
+    parser.add_argument("--stored", type=int, default=10_000, help="samples of the store that is streamed")
+    parser.add_argument("--shard", type=int, default=64)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        figures = {
+            "machine": machine(),
+            "versions": versions(),
+            "rate": rate(folder, asked.samples, asked.plain, asked.shard),
+            "warm_starts": warm_starts(folder, asked.warm),
+            "reading": reading(folder, asked.stored),
+        }
+    path = Path(__file__).parent / "results" / "datasets.json"
+    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(figures, indent=2))
+
+
+def spec_of(folder: Path, count: int, shard: int, text: str = "", **changes: Any) -> dict[str, Any]:
+    scene = folder / f"bar{len(text)}.toml"
+    scene.write_text(SCENE + text, encoding="utf-8")
+    return {"scene": str(scene), "count": count, "vary": VARY, "store": {"shard": shard}} | changes
+
+
+def rate(folder: Path, samples: int, plain: int, shard: int) -> dict[str, Any]:
+    """Of a set from spec to finished store, workers' start included, and of a loop over its samples: half
+    of the loop before the set and half after it."""
+    spec = load_spec(spec_of(folder, samples, shard))
+    store = make_store(spec, folder / "rate.zarr")
+    chosen = np.linspace(0, samples - 1, plain).astype(int)
+    supple.equilibrium(_scene(store.inputs, 0))  # compiles
+    before = _plain(store.inputs, chosen[::2])
+    began = perf_counter()
+    run_store(store, Share())
+    seconds = perf_counter() - began
+    after = _plain(store.inputs, chosen[1::2])
+    each = (before + after) / plain
+    found = status(store)
+    return {
+        "vertices": int(store.facts["vertices"]),
+        "samples": samples,
+        "samples_per_second": samples / seconds,
+        "outcomes": found["outcomes"],
+        "plain_loop_samples": plain,
+        "plain_loop_per_second": 1 / each,
+        "times_the_plain_loop": samples / seconds * each,
+        "warm_starts": found["warm_starts"],
+    }
+
+
+def _plain(inputs: dict[str, np.ndarray], chosen: np.ndarray) -> float:
+    began = perf_counter()
+    for sample in chosen:
+        supple.equilibrium(_scene(inputs, int(sample)), tolerance=1e-4)
+    return perf_counter() - began
+
+
+def _scene(inputs: dict[str, np.ndarray], sample: int) -> supple.Scene:
+    """As somebody writes it who has no data sets."""
+    v = {name: float(column[sample]) for name, column in inputs.items()}
+    scene = supple.Scene(gravity=(0, v["g"], 0))
+    mesh = supple.bar(cells=(19, 6, 6), size=(1, 0.3, 0.3))
+    body = scene.add_solid(mesh, supple.Corotated(young=v["young"], poisson=v["poisson"]), density=100)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.15, 0.15), angle=v["angle"])
+    scene.pin(body.where(lambda X: X[:, 0] >= 1), turn + supple.Translate((v["stretch"], v["lift"], 0)))
+    return scene
+
+
+def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
+    """Sweeps of PBNG, which are the same in every column, on designs of one quantity, along which samples
+    are a path, and of six at random."""
+    designs = {"path": VARY[3:4], "random": VARY}
+    found: dict[str, Any] = {}
+    for name, vary in designs.items():
+        sweeps = {}
+        for start in ("cold", "neighbour", "predicted"):
+            solve = {"start": start, "check": 0.0}
+            spec = spec_of(folder, samples, 128, SWEEPS, vary=vary, design="random", solve=solve)
+            store = make_store(load_spec(spec), folder / f"{name}_{start}.zarr")
+            run_store(store, Share())
+            sweeps[start] = status(store)["iterations"] / samples
+        found[name] = {
+            "varied": len(vary),
+            "sweeps": sweeps,
+            "neighbour_saves": sweeps["cold"] / sweeps["neighbour"],
+            "predicted_saves": sweeps["cold"] / sweeps["predicted"],
+        }
+    return found | {"samples": samples}
+
+
+def reading(folder: Path, samples: int) -> dict[str, Any]:
+    """Of a store of which no sample was solved, but all are there: opening it, one sample after the other at
+    random, and batches as a network gets them."""
+    store = make_store(load_spec(spec_of(folder, samples, 64)), folder / "reading.zarr")
+    rng, n = np.random.default_rng(0), store.facts["vertices"]
+    report = {name: [1] * 64 for name in ("outcome", "warm", "stable", "iterations", "inverted", "retries")}
+    report |= {name: [0.5] * 64 for name in ("imbalance", "distance", "energy", "seconds")}
+    for shard in range(store.shards):
+        k = len(store.ids(shard))
+        columns = {name: values[:k] for name, values in report.items()}
+        store.publish(
+            shard, {"positions": list(rng.random((k, n, 3)))}, columns, {"failures": {}, "checks": []}
+        )
+    run_store(store, Share())
+    began = perf_counter()
+    data = supple.data.open(store.path)
+    ids = data.ids
+    opening = perf_counter() - began
+    bytes_each, positions = 12 * n, data["positions"]
+    order = rng.permutation(ids)
+    began = perf_counter()
+    total = sum(float(positions[int(i)][0, 0]) for i in order)
+    one = perf_counter() - began
+    pairs = data.pairs(output="positions")
+    began = perf_counter()
+    for first in range(0, len(pairs), 64):
+        x, y = pairs.batch(np.arange(first, min(first + 64, len(pairs))))
+        total += float(y[0, 0, 0]) + float(x[0, 0])
+    batches = perf_counter() - began
+    return {
+        "samples": samples,
+        "megabytes": samples * bytes_each / 1e6,
+        "opening_seconds": opening,
+        "random_samples_per_second": samples / one,
+        "normalised_batches_megabytes_per_second": samples * bytes_each / batches / 1e6,
+        **_streamed(data, samples * bytes_each),
+    }
+
+
+def _streamed(data: Any, size: int) -> dict[str, float]:
+    """Through the loader of PyTorch, where that is installed."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    stream = data.stream(output="positions", normalise=False)
+    began = perf_counter()
+    for _x, y in torch.utils.data.DataLoader(stream, batch_size=None):
+        float(y[0, 0, 0])
+    return {"torch_loader_megabytes_per_second": size / (perf_counter() - began) / 1e6}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""What gradients cost beside one Newton direction, and how exact they are for how exact the forward solve is.
+
+python benchmarks/gradients.py [--cells 31] [--out benchmarks/results/gradients.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+import supple
+from supple.compute import Compute
+from supple.gradients.gradient import gradient_at
+from supple.gradients.polishing import Polished, polished, problem_of
+from supple.io.machine import machine
+from supple.solvers.linearisation import Linearisation
+
+REPEATS = 5
+
+
+def scene_of(cells: int) -> tuple[supple.Scene, supple.Body]:
+    """The twisted and stretched block of the other benchmarks, of a neo-Hookean material, under gravity."""
+    scene = supple.Scene(gravity=(0, -9.81, 0))
+    body = scene.add_solid(supple.block(cells), supple.NeoHookean(young=1e5, poisson=0.4), density=100)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.5, 0.5), angle=0.6)
+    scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn + supple.Translate((0.2, 0, 0)), name="hand")
+    return scene, body
+
+
+def fastest(do: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of several runs; the first one compiles and does not count."""
+    do()
+    times = []
+    for _ in range(repeats):
+        began = perf_counter()
+        do()
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def costs(cells: int) -> dict[str, float]:
+    """Seconds of a Newton direction to 1e-2 and 1e-10, of an adjoint and of what follows from it."""
+    scene, body = scene_of(cells)
+    result = supple.equilibrium(scene)
+    problem = problem_of(result, Compute())
+    state: Polished = polished(problem)  # which moves the problem
+    direct = np.random.default_rng(0).normal(size=result.positions.shape)
+    problem.loads.set(problem.loads.force + direct)  # a Newton direction for as rough a right-hand side
+    found: dict[str, float] = {"vertices": len(direct), "tetrahedra": body.mesh.n_cells}
+    for accuracy in (1e-2, 1e-10):
+        linear = Linearisation(problem)
+
+        def newton(linear: Linearisation = linear, accuracy: float = accuracy) -> None:
+            problem.balance()
+            linear.direction(accuracy, 0.0)
+
+        found[f"newton direction to {accuracy:g} [s]"] = fastest(newton)
+    problem.loads.set(problem.loads.force - direct)
+    found["adjoint [s]"] = fastest(lambda: gradient_at(state, result, direct))
+    gradient = gradient_at(state, result, direct)
+    found["adjoint iterations"] = gradient.report.iterations
+
+    def all_but_parameters() -> None:
+        again = gradient_at(state, result, direct)
+        _ = again.gravity, again.pins, again.rest, again.of(body).density
+
+    found["adjoint, gravity, pins, density and rest shape [s]"] = fastest(all_but_parameters)
+    found["one parameter of the material of every element [s]"] = fastest(
+        lambda: gradient.of(body).each("young")
+    )
+    found["adjoint over newton direction to 1e-10"] = (
+        found["adjoint [s]"] / found["newton direction to 1e-10 [s]"]
+    )
+    return found
+
+
+def accuracies(cells: int) -> list[dict[str, float]]:
+    """How far gradients are off at states that are balanced so far, without polishing."""
+    scene, body = scene_of(cells)
+
+    def loss(x: np.ndarray) -> np.ndarray:
+        return np.sin(7 * x)
+
+    result = supple.equilibrium(scene, solver="newton", tolerance=1e-11, distance=None)
+    best = supple.gradient(result, loss)
+    rows = []
+    for tolerance in (1e-3, 1e-4, 1e-6, 1e-8, 1e-10):
+        rough = supple.equilibrium(scene, supple.PBNG(), tolerance=tolerance, distance=None)
+        problem = problem_of(rough, Compute())
+        balance = problem.balance().imbalance
+        raw = gradient_at(Polished(problem, balance, balance, 0, 0.0), rough, loss)
+        mended = supple.gradient(rough, loss)
+        row = {"tolerance": tolerance, "newton steps": mended.report.steps, "mended": mended.report.imbalance}
+        for name, a in (("raw", raw), ("polished", mended)):
+            off = a.of(body).young / best.of(body).young - 1
+            pins = np.linalg.norm(a.pins["hand"] - best.pins["hand"]) / np.linalg.norm(best.pins["hand"])
+            row |= {f"{name}: young": abs(off), f"{name}: pins": float(pins)}
+        rows.append(row)
+        print({name: f"{value:.2g}" for name, value in row.items()})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cells", type=int, nargs="*", default=[9, 31])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gradients.json")
+    options = parser.parse_args()
+    found = {"machine": machine(), "costs": [], "accuracies": accuracies(8)}
+    for cells in options.cells:
+        found["costs"].append(costs(cells))
+        print(json.dumps(found["costs"][-1], indent=2))
+    options.out.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""supple dataset: many equilibria of one scene, in a store that survives whatever happens to those who
+write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from supple.cli.speech import DONE, NOT_CONVERGED, Json, answer, errors, folder, note, refusing, say
+
+
+class _RunsByDefault(TyperGroup):
+    """`supple dataset SPEC` is `supple dataset run SPEC`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+dataset = typer.Typer(
+    cls=_RunsByDefault,
+    help="Make data sets of equilibria, look after them and export them.",
+    no_args_is_help=True,
+)
+
+Spec = Annotated[Path, typer.Argument(help="A spec of a data set, TOML.", show_default=False)]
+StorePath = Annotated[Path, typer.Argument(help="The folder of a data set.", show_default=False)]
+Workers = Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless given.")]
+Ray = Annotated[
+    str | None,
+    typer.Option(help="Solve on a Ray cluster: its address, or 'local' for one that is started here."),
+]
+ShardsOption = Annotated[
+    str | None,
+    typer.Option("--shards", help="i/N: every N-th shard from the i-th on, i from 0 to N-1, for job arrays."),
+]
+Output = Annotated[Path | None, typer.Option(parser=folder, help="The folder of the store.")]
+
+
+@dataset.command()
+def run(
+    spec: Spec,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=folder, help="The folder of the store; results/SPEC.zarr unless given."),
+    ] = None,
+    shards: ShardsOption = None,
+    workers: Workers = None,
+    ray: Ray = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete a data set that is there.")] = False,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Solve all samples of a spec that are not solved yet. To be called as often as one likes, also by
+    several machines at once, each with its --shards."""
+    with refusing(json):
+        from supple.datasets.making import make_store
+        from supple.datasets.running import parse_share, store_path
+        from supple.datasets.spec import load_spec
+
+        share, described = parse_share(shards), load_spec(spec)
+        store = make_store(described, store_path(output, described.name), overwrite)
+        _solve(store, share, workers, ray, json, quiet)
+
+
+@dataset.command()
+def resume(
+    store: StorePath,
+    shards: ShardsOption = None,
+    workers: Workers = None,
+    ray: Ray = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Go on with a data set from what its store says: no spec is needed."""
+    with refusing(json):
+        from supple.datasets.running import parse_share
+        from supple.datasets.store import Store
+
+        _solve(Store(store), parse_share(shards), workers, ray, json, quiet)
+
+
+def _solve(store: Any, share: Any, workers: int | None, ray: str | None, json: bool, quiet: bool) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from supple.datasets.running import run_store
+    from supple.datasets.status import status as figures_of
+
+    columns = TextColumn("sample"), MofNCompleteColumn(), BarColumn(bar_width=28), TimeRemainingColumn()
+    silent = quiet or json or not errors.is_terminal
+    with Progress(*columns, console=errors, transient=True, disable=silent) as bar:
+        task = bar.add_task("solving")
+
+        def watch(done: int, samples: int) -> None:
+            bar.update(task, completed=done, total=samples)
+
+        run_store(store, share, workers, True if ray == "local" else ray, watch)
+    figures = figures_of(store)
+    bad = figures["samples"] - figures["good"] - figures["outcomes"].get("missing", 0)
+    code = NOT_CONVERGED if bad else DONE
+    if json:
+        answer(figures | {"exit_code": code})
+    elif not quiet:
+        _say(figures)
+    if code:
+        raise typer.Exit(code)
+
+
+@dataset.command()
+def status(store: StorePath, json: Json = False) -> None:
+    """How many samples are solved, what became of them, and which shards are left."""
+    with refusing(json):
+        from supple.datasets.status import status as figures_of
+        from supple.datasets.store import Store
+
+        figures = figures_of(Store(store))
+        answer(figures) if json else _say(figures)
+
+
+def _say(figures: dict[str, Any]) -> None:
+    from supple.words import counted, say_seconds
+
+    outcomes = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in figures["outcomes"].items())
+    say(f"{figures['path']}: {counted(figures['samples'], 'sample')}: {outcomes}")
+    say(
+        f"{figures['finished_shards']:,} of {counted(figures['shards'], 'shard')} finished, "
+        f"{say_seconds(figures['worker_seconds'])} of work"
+    )
+    if figures["warm_starts"]:
+        warm = figures["warm_starts"]
+        say(
+            f"warm starts: {warm['fewer_iterations']:.1f} times fewer iterations, {warm['faster']:.1f} "
+            f"times as fast, on "
+            f"{counted(warm['compared'], 'sample')} solved both ways; {warm['lower_from_cold']} of them "
+            f"had a lower energy "
+            "from the scene's own start, which was taken"
+        )
+    for sample, sentence in list(figures["failures"].items())[:5]:
+        note(f"sample {sample}: {sentence}")
+    if len(figures["failures"]) > 5:
+        note(f"and {len(figures['failures']) - 5} more that did not converge: --json has them all")
+
+
+@dataset.command()
+def verify(
+    store: StorePath,
+    again: Annotated[int, typer.Option(help="How many random samples to solve again.", min=0)] = 5,
+    seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Let damaged shards count as not finished, for resume.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Check every checksum of a store, and solve a random few of its samples again."""
+    with refusing(json):
+        from supple.datasets.store import Store
+        from supple.datasets.verifying import discard as let_go
+        from supple.datasets.verifying import said
+        from supple.datasets.verifying import verify as checked
+
+        opened = Store(store)
+        verdict = checked(opened, again, seed)
+        if discard:
+            let_go(opened, verdict.damaged)
+        if json:
+            answer(
+                vars(verdict) | {"good": verdict.good, "exit_code": DONE if verdict.good else NOT_CONVERGED}
+            )
+        else:
+            for sentence in verdict.problems:
+                note(sentence)
+            say(said(verdict))
+        if not verdict.good:
+            raise typer.Exit(NOT_CONVERGED)
+
+
+@dataset.command()
+def merge(
+    target: Annotated[Path, typer.Argument(help="The store to put everything into.", show_default=False)],
+    sources: Annotated[list[Path], typer.Argument(help="Stores of the same spec.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Put the finished shards of several stores of one spec into one, which is made where it is not there."""
+    with refusing(json):
+        from supple.datasets.merging import merge as merged
+        from supple.datasets.status import status as figures_of
+
+        figures = figures_of(merged(target, sources))
+        answer(figures) if json else _say(figures)
+
+
+@dataset.command()
+def export(
+    store: StorePath,
+    to: Annotated[str, typer.Option(help="lance, hdf5, webdataset or plaid.", show_default=False)],
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Write the samples that converged in another format, with a data card."""
+    with refusing(json):
+        from supple.datasets.exports import export_dataset
+        from supple.datasets.opened import open_dataset
+
+        path = export_dataset(open_dataset(store), to, output)
+        answer({"folder": str(path)}) if json else say(path)
+
+
+@dataset.command()
+def report(
+    store: StorePath,
+    output: Annotated[Path | None, typer.Option(help="The HTML file; beside the store unless given.")] = None,
+    json: Json = False,
+) -> None:
+    """Write one page with pictures of extreme samples, histograms, what varies, the scene and the machine."""
+    with refusing(json):
+        from supple.datasets.pages import write_page
+
+        path, page = write_page(store, output)
+        if json:
+            answer({"file": str(path), "bytes": path.stat().st_size, "remarks": page.remarks})
+            return
+        say(path)

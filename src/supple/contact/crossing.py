@@ -1,0 +1,52 @@
+"""Edges that cross triangles: surfaces that have passed each other already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from supple.contact.grid import near
+from supple.contact.pairs import Surfaces
+from supple.words import counted
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What is wrong between two bodies, or one and itself: how many edges cross triangles; where one does
+    (3,) [m]; depth: how deep a vertex is inside the other [m], 0 where none is or nobody can tell."""
+
+    bodies: tuple[int, int]
+    count: int
+    place: tuple[float, float, float]
+    depth: float
+
+    def sentence(self, names: list[str]) -> str:
+        one, other = (names[k] for k in self.bodies)
+        who = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
+        deep = f", up to {self.depth:.3g} m deep" if self.depth > 0 else ""
+        at = ", ".join(f"{value:.4g}" for value in self.place)
+        return f"{who}: {counted(self.count, 'edge')} through triangles{deep}, for example at ({at})"
+
+
+def crossings(surfaces: Surfaces, x: np.ndarray, threads: int = 1) -> list[Crossing]:
+    """By pairs of bodies, with vertices at x (n, 3)."""
+    x = np.ascontiguousarray(x, float)
+    size = float(np.ptp(x, axis=0).max())
+    start, triangle = near(x, surfaces.edges, surfaces.triangles, 1e-9 * size, threads)
+    edge = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    if len(edge) == 0:
+        return []
+    one, other = surfaces.body[surfaces.edges[edge, 0]], surfaces.body[surfaces.triangles[triangle, 0]]
+    pairs = np.sort(np.stack([one, other], axis=1), axis=1)
+    meetings = surfaces.meetings(x, 0.0, size / 4, threads)
+    met = np.sort(surfaces.body[meetings.vertices[:, [0, -1]]], axis=1)
+    found = []
+    for pair in np.unique(pairs, axis=0):
+        chosen = np.flatnonzero((pairs == pair).all(axis=1))
+        at = x[surfaces.edges[edge[chosen[0]]]].mean(axis=0)
+        deep = meetings.distance[(met == pair).all(axis=1)]
+        a, b = map(int, pair)
+        place = float(at[0]), float(at[1]), float(at[2])
+        found.append(Crossing((a, b), len(chosen), place, float(max(0.0, -deep.min(initial=0.0)))))
+    return found

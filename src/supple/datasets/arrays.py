@@ -1,0 +1,177 @@
+"""Zarr version 3, as far as data sets need it: arrays that are one chunk, and arrays of samples in shards
+whose chunks, one for each sample, are as they are in memory. Written and read without zarr, which reads
+them too."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.errors import DatasetError
+from supple.io.replacing import replacing
+
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+MISSING = 2**64 - 1
+"""Offset and length, in the index of a shard, of a chunk that is not there."""
+
+
+AGAIN = "`supple dataset verify --discard` and `supple dataset resume` have its shard solved again."
+
+
+def group(attributes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The metadata of a group."""
+    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes or {})}
+
+
+def array(
+    shape: Sequence[int],
+    dtype: np.dtype,
+    axes: Sequence[str],
+    shard: int | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The metadata of an array: one chunk, or shards of so many samples along its first axis with a chunk for
+    each. What is missing is NaN, or 0 for whole numbers."""
+    inner = list(shape)
+    codecs: list[dict[str, Any]] = [_bytes(dtype)]
+    if shard is not None:
+        inner = [shard, *shape[1:]]
+        configuration = {
+            "chunk_shape": [1, *shape[1:]],
+            "codecs": [_bytes(dtype)],
+            "index_codecs": [LITTLE, {"name": "crc32c"}],
+            "index_location": "end",
+        }
+        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [max(1, n) for n in inner]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": "NaN" if dtype.kind == "f" else False if dtype.kind == "b" else 0,
+        "codecs": codecs,
+        "attributes": dict(attributes or {}),
+        "dimension_names": list(axes),
+    }
+
+
+def _bytes(dtype: np.dtype) -> dict[str, Any]:
+    return LITTLE if dtype.itemsize > 1 else {"name": "bytes"}
+
+
+def chunk_file(dimensions: int, shard: int = 0) -> str:
+    """The file of a shard, or of the only chunk, within the folder of an array."""
+    return "/".join(["c", str(shard), *["0"] * (dimensions - 1)]) if dimensions else "c"
+
+
+def write_json(path: Path, values: Any) -> None:
+    """A small file that is there as a whole or not at all, also after a failure of power."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        json.dump(values, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_array(folder: Path, values: np.ndarray, axes: Sequence[str], **attributes: Any) -> dict[str, Any]:
+    """An array as one chunk; returns its metadata."""
+    values = np.ascontiguousarray(values)
+    path = folder / chunk_file(values.ndim)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(values.tobytes())
+    metadata = array(values.shape, values.dtype, axes, attributes=attributes)
+    write_json(folder / "zarr.json", metadata)
+    return metadata
+
+
+def read_array(folder: Path) -> np.ndarray:
+    """An array of one chunk."""
+    metadata = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
+    shape, dtype = tuple(metadata["shape"]), np.dtype(metadata["data_type"])
+    path = folder / chunk_file(len(shape))
+    content = path.read_bytes()
+    if len(content) != dtype.itemsize * int(np.prod(shape)):
+        raise DatasetError(f"{path} is damaged: it has {len(content):,} bytes for an array of shape {shape}.")
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def write_shard(path: Path, chunks: Sequence[np.ndarray | None], size: int) -> None:
+    """A shard of so many chunks, of which those that are None or beyond the given ones are missing; it is
+    there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    index = np.full((size, 2), MISSING, "<u8")
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        offset = 0
+        for number, chunk in enumerate(chunks):
+            if chunk is not None:
+                file.write(np.ascontiguousarray(chunk).data)
+                index[number] = offset, chunk.nbytes
+                offset += chunk.nbytes
+        written = index.tobytes()
+        file.write(written + struct.pack("<I", crc32c(written)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+class Shard:
+    """A shard in memory, of which the system reads what is asked for."""
+
+    def __init__(self, path: Path, shape: tuple[int, ...], dtype: np.dtype, size: int) -> None:
+        self.path, self.shape, self.dtype = path, shape, dtype
+        self._each = dtype.itemsize * int(np.prod(shape))
+        tail = 16 * size + 4
+        if path.stat().st_size < tail:
+            raise DatasetError(f"{path} is damaged: it has no index. {AGAIN}")
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        written = self._map[-tail:-4]
+        if struct.unpack("<I", self._map[-4:])[0] != crc32c(written):
+            raise DatasetError(f"{path} is damaged: the checksum of its index is wrong. {AGAIN}")
+        self._index = np.frombuffer(written, "<u8").reshape(size, 2)
+        whole = self._index[:, 0] != MISSING
+        if (self._index[whole, 1] != self._each).any() or (
+            whole.any() and int(self._index[whole].sum(axis=1).max()) > len(self._map) - tail
+        ):
+            raise DatasetError(f"{path} is damaged: its index points beyond its end. {AGAIN}")
+
+    def __contains__(self, number: int) -> bool:
+        return bool(self._index[number, 0] != MISSING)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        """The chunk of a number, without a copy and read-only; NaN or 0 where it is missing."""
+        if number not in self:
+            return np.full(self.shape, np.nan if self.dtype.kind == "f" else 0, self.dtype)
+        offset = int(self._index[number, 0])
+        return np.frombuffer(self._map, self.dtype, self._each // self.dtype.itemsize, offset).reshape(
+            self.shape
+        )
+
+
+@cache
+def _table() -> list[int]:
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+def crc32c(content: bytes) -> int:
+    """The checksum of Castagnoli, which zarr has behind the index of a shard, a kilobyte or so."""
+    table, value = _table(), 0xFFFFFFFF
+    for byte in content:
+        value = (value >> 8) ^ table[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF

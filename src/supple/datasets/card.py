@@ -1,0 +1,91 @@
+"""The data card of a store: what it is, how it was made, how to read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from supple.datasets.store import Store
+from supple.words import counted
+
+CARD = """---
+license: {licence}
+task_categories: [other]
+tags: [physics, simulation, elasticity, supple]
+size_categories: [{size}]
+---
+
+# {title}
+
+{description}
+
+{count} of {vertices:,} vertices each, found by supple {version} from one scene; each was solved until its
+forces balance, and has a report that says how well. A sample that was not is recorded as that, and has no
+positions.
+
+| varied quantity | in the scene | from | to |
+|---|---|---|---|
+{varied}
+
+| quantity | shape of a sample | |
+|---|---|---|
+{quantities}
+
+Units are SI. `scene.toml` is the scene, `design.csv` all values, `zarr.json` the spec and the circumstances.
+
+```python
+import supple
+
+data = supple.data.open("{name}")
+data["positions"][0], data.inputs, data.report["imbalance"], data.split("train")
+```
+
+It is a Zarr v3 hierarchy, which `zarr` opens too: `samples/` has a chunk for each sample in shards of
+{shard}, `inputs/` what varied, `report/` outcome, imbalance, distance to the equilibrium, energy,
+iterations and seconds of every sample, `rest/` points, cells, edges and masses, `splits/` ids of samples
+for training, validation and test, `stats/` means and deviations.
+"""
+
+
+def card(store: Store) -> str:
+    facts, spec = store.facts, store.spec
+    varied = "\n".join(
+        f"| {v['label']} | {', '.join(v['paths'])} | {_ends(store.inputs[v['label']], 'min')} | "
+        f"{_ends(store.inputs[v['label']], 'max')} |"
+        for v in facts["varied"]
+    )
+    quantities = "\n".join(f"| {k.name} | {k.shape} {store.dtype} | {k.text} |" for k in store.kinds)
+    return CARD.format(
+        licence=spec.get("licence") or "unknown",
+        size=_size_category(store.count),
+        title=store.facts["title"],
+        description=spec.get("description") or "Equilibria of soft bodies.",
+        count=counted(store.count, "equilibrium", "equilibria"),
+        vertices=facts["vertices"],
+        version=facts["versions"]["supple"],
+        varied=varied,
+        quantities=quantities,
+        name=store.path.name,
+        shard=store.shard,
+    )
+
+
+def _ends(values: Any, which: str) -> str:
+    ends = getattr(values, which)(axis=0)
+    return f"{ends:.6g}" if ends.ndim == 0 else ", ".join(f"{v:.6g}" for v in ends)
+
+
+def _size_category(count: int) -> str:
+    """As Hugging Face has them."""
+    for limit, name in (
+        (1_000, "n<1K"),
+        (10_000, "1K<n<10K"),
+        (100_000, "10K<n<100K"),
+        (1_000_000, "100K<n<1M"),
+    ):
+        if count < limit:
+            return name
+    return "n>1M"
+
+
+def write_card(store: Store) -> None:
+    (store.path / "README.md").write_text(card(store), encoding="utf-8")

@@ -1,0 +1,163 @@
+"""Empty stores: all that is known before anything is solved, written at once or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.arrays import array, group, write_array, write_json
+from supple.datasets.errors import DatasetError
+from supple.datasets.quantities import Kind
+from supple.datasets.store import OUTCOMES, RECORDS, SCHEMA, Store
+from supple.datasets.tables import WORDS
+from supple.io.machine import machine, versions
+from supple.naming import naming
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a store is of."""
+
+    identity: str
+    spec: dict[str, Any]
+    title: str
+    scene: str
+    folder: str
+    columns: dict[str, np.ndarray]
+    drawn: np.ndarray
+    paths: dict[str, list[str]]
+    logarithmic: set[str]
+    kinds: list[Kind]
+    dtype: np.dtype
+    shard: int
+    constants: dict[str, tuple[np.ndarray, tuple[str, ...]]]
+    bodies: list[str]
+    pins: list[str]
+
+
+def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> Store:
+    """Make an empty store with its whole design, at once or not at all; where one of the same identity is
+    there already, that is it."""
+    if path.exists():
+        return same(path, facts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".unfinished_{os.getpid()}_{path.name}")
+    try:
+        with naming(path, temporary):
+            _write(temporary, facts, command)
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                if not path.exists():  # else another process was faster
+                    raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return same(path, facts)
+
+
+def same(path: Path, facts: Facts) -> Store:
+    """The store at a path, which must be that of the same spec, scene and design."""
+    if path.is_dir() and not any(path.iterdir()):
+        path.rmdir()
+        return create(path, facts)
+    store = Store(path)
+    if store.facts["identity"] != facts.identity:
+        raise DatasetError(
+            f"{path} is a data set of another spec, scene or design ({store.facts['title']!r}, "
+            f"{store.count:,} samples, made {store.facts['created'][:10]}): "
+            f"{_difference(store, facts)}. Name "
+            "another folder with --output, or replace it with --overwrite."
+        )
+    return store
+
+
+def _difference(store: Store, facts: Facts) -> str:
+    """What of a spec differs, as far as that can be said in a few words."""
+    old, new = store.spec, facts.spec
+    keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
+    if keys:
+        return "different are " + ", ".join(keys)
+    same_scene = (store.path / "scene.toml").read_text(encoding="utf-8") == facts.scene
+    return (
+        "its design or a file that its scene names is different" if same_scene else "its scene is different"
+    )
+
+
+def _write(path: Path, facts: Facts, command: Sequence[str] | None) -> None:
+    count = len(facts.drawn)
+    nodes: dict[str, Any] = {}
+    shutil.rmtree(path, ignore_errors=True)
+    (path / RECORDS).mkdir(parents=True)
+    for name in ("rest", "inputs", "samples"):
+        nodes[name] = group()
+        write_json(path / name / "zarr.json", nodes[name])
+    for name, (values, axes) in facts.constants.items():
+        nodes[f"rest/{name}"] = write_array(path / "rest" / name, values, axes)
+    for label, values in facts.columns.items():
+        flat = values[:, 0] if values.shape[1] == 1 else values
+        axes = ("sample", "component")[: flat.ndim]
+        nodes[f"inputs/{label}"] = write_array(path / "inputs" / label, flat, axes, paths=facts.paths[label])
+    for kind in facts.kinds:
+        metadata = array(
+            (count, *kind.shape), facts.dtype, ("sample", *kind.axes), facts.shard, {"meaning": kind.text}
+        )
+        write_json(path / "samples" / kind.name / "zarr.json", metadata)
+        nodes[f"samples/{kind.name}"] = metadata
+    _write_design(path / "design.csv", facts)
+    (path / "scene.toml").write_text(facts.scene, encoding="utf-8")
+    write_json(path / "zarr.json", _root(facts, command, nodes))
+
+
+def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
+    said = {
+        "schema": SCHEMA,
+        "identity": facts.identity,
+        "title": facts.title,
+        "count": len(facts.drawn),
+        "shard": facts.shard,
+        "precision": facts.dtype.name,
+        "quantities": [{"name": k.name, "shape": k.shape, "axes": k.axes} for k in facts.kinds],
+        "varied": [
+            {
+                "label": label,
+                "paths": facts.paths[label],
+                "size": values.shape[1],
+                "scale": "log" if label in facts.logarithmic else "linear",
+            }
+            for label, values in facts.columns.items()
+        ],
+        "bodies": facts.bodies,
+        "pins": facts.pins,
+        "vertices": len(facts.constants["points"][0]),
+        "outcomes": OUTCOMES,
+        "spec": facts.spec,
+        "folder": facts.folder,
+        "units": "SI",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "command": list(sys.argv if command is None else command),
+    }
+    root = group({"supple": said})
+    root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
+    return root
+
+
+def _write_design(path: Path, facts: Facts) -> None:
+    """All values as a table to look at: id, the number in which it was drawn, then every quantity."""
+    names = ["id", "drawn"]
+    for label, values in facts.columns.items():
+        names += [label] if values.shape[1] == 1 else [f"{label}.{k}" for k in range(values.shape[1])]
+    rows = np.concatenate([*facts.columns.values()], axis=1)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(names) + "\n")
+        for number, (drawn, row) in enumerate(zip(facts.drawn, rows, strict=True)):
+            file.write(f"{number},{drawn}," + ",".join(map(repr, row.tolist())) + "\n")

@@ -1,0 +1,150 @@
+"""Designs: which values every sample has. The whole design is drawn before anything is solved."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from supple.checks import listed, shown
+from supple.datasets.columns import read_columns
+from supple.datasets.errors import DatasetError
+from supple.datasets.spec import Function, Spec
+from supple.datasets.tables import VaryTable
+from supple.scene.paths import located
+
+Columns = dict[str, np.ndarray]
+"""(count, size) float64 values of each quantity by its label."""
+
+
+def draw(spec: Spec) -> Columns:
+    """The design of a spec; refuses values that are not finite."""
+    table = spec.table
+    if table.design == "grid":
+        columns = _grid(table.vary)
+    elif table.design == "table":
+        assert table.table is not None
+        path = located(spec.folder, table.table)
+        columns = _of_user(read_columns(path, spec.sizes), spec.sizes, f"{path}", None)
+    elif table.design == "function":
+        assert table.count is not None
+        function = spec.function or _function(table.function or "", spec)
+        found = function(table.count, np.random.default_rng(table.seed))
+        columns = _of_user(found, spec.sizes, "the design's function", table.count)
+    else:
+        assert table.count is not None
+        unit = _unit(table.design, table.count, sum(spec.sizes.values()), table.seed)
+        columns = _scaled(table.vary, spec.sizes, unit)
+    _check(columns)
+    return columns
+
+
+def _unit(design: str, count: int, size: int, seed: int) -> np.ndarray:
+    """(count, size) points in the unit cube."""
+    from scipy.stats import qmc
+
+    rng = np.random.default_rng(seed)
+    if design == "random":
+        return rng.random((count, size))
+    if design == "latin_hypercube":
+        return np.asarray(qmc.LatinHypercube(size, rng=rng).random(count))
+    power = int(np.ceil(np.log2(max(count, 1))))  # of which the first ones are as even as they can be
+    return np.asarray(qmc.Sobol(size, rng=rng).random_base2(power))[:count]
+
+
+def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:
+    """Points of the unit cube in the ranges of quantities, or among their values."""
+    columns, first = {}, 0
+    for vary in varied:
+        size = sizes[vary.label]
+        t = unit[:, first : first + size]
+        first += size
+        if vary.values is not None:
+            values = np.array(vary.values, float).reshape(len(vary.values), size)
+            columns[vary.label] = values[np.minimum((t[:, 0] * len(values)).astype(int), len(values) - 1)]
+        else:
+            columns[vary.label] = _between(vary, t)
+    return columns
+
+
+def _between(vary: VaryTable, t: np.ndarray) -> np.ndarray:
+    assert vary.range is not None
+    low, high = (np.atleast_1d(np.array(end, float)) for end in vary.range)
+    if vary.scale == "log":
+        values = np.exp(np.log(low) + t * (np.log(high) - np.log(low)))
+    else:
+        values = low + t * (high - low)
+    return np.clip(values, low, high)
+
+
+def _grid(varied: list[VaryTable]) -> Columns:
+    """All combinations; the last quantity changes fastest."""
+    axes = [_axis(vary) for vary in varied]
+    rows = list(product(*(range(len(axis)) for axis in axes)))
+    numbers = np.array(rows, int).reshape(len(rows), len(axes))
+    return {vary.label: axis[numbers[:, k]] for k, (vary, axis) in enumerate(zip(varied, axes, strict=True))}
+
+
+def _axis(vary: VaryTable) -> np.ndarray:
+    if vary.values is not None:
+        return np.array(vary.values, float).reshape(len(vary.values), -1)
+    assert vary.steps is not None
+    t = np.linspace(0, 1, vary.steps) if vary.steps > 1 else np.array([0.5])
+    return _between(vary, t[:, None])
+
+
+def _function(text: str, spec: Spec) -> Function:
+    """module:name, where the module may stand beside the spec."""
+    module, _, name = text.partition(":")
+    folder = str(spec.folder.resolve())
+    sys.path.insert(0, folder)
+    try:
+        found = getattr(import_module(module), name or "design")
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DatasetError(
+            f"{spec.path}: function: {text!r} is no function that can be imported ({error}); write "
+            "'module:name' of a module that is installed or stands beside the spec."
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    if not callable(found):
+        raise DatasetError(f"{spec.path}: function: {text!r} is {shown(found)}, which cannot be called.")
+    return found
+
+
+def _of_user(found: Any, sizes: Mapping[str, int], whose: str, count: int | None) -> Columns:
+    """Columns that a user gives, checked."""
+    if not isinstance(found, Mapping):
+        raise DatasetError(
+            f"{whose} must give a dictionary with an array for each of {listed(sizes)}; got {shown(found)}."
+        )
+    missing = [label for label in sizes if label not in found]
+    if missing:
+        raise DatasetError(f"{whose} has no column for {listed(missing)}; it has {listed(map(str, found))}.")
+    columns = {}
+    for label, size in sizes.items():
+        values = np.asarray(found[label], float)
+        columns[label] = values.reshape(len(values), -1) if values.ndim else values.reshape(1, 1)
+        if columns[label].shape[1] != size:
+            raise DatasetError(f"{label!r} takes {size} numbers; {whose} has {columns[label].shape[1]}.")
+    lengths = {label: len(values) for label, values in columns.items()}
+    if len(set(lengths.values())) != 1 or (count is not None and count not in lengths.values()):
+        wanted = "as many" if count is None else f"{count:,}"
+        raise DatasetError(f"{whose} must have {wanted} values for every quantity; it has {lengths}.")
+    return columns
+
+
+def _check(columns: Columns) -> None:
+    for label, values in columns.items():
+        if len(values) == 0:
+            raise DatasetError(f"the design has no samples: there are no values for {label!r}.")
+        wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if len(wrong):
+            raise DatasetError(
+                f"sample {wrong[0]} of the design has {values[wrong[0]].tolist()} for {label!r}; values "
+                f"must be finite."
+            )

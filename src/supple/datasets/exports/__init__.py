@@ -1,0 +1,68 @@
+"""Data sets in other formats, for those who read these: one file for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from supple.checks import closest
+from supple.datasets.errors import DatasetError
+from supple.datasets.opened import Dataset
+from supple.io.replacing import replacing_folder
+
+
+@dataclass(frozen=True)
+class Export:
+    """What a format is called, the module of `exports` that writes it, and the package that it needs."""
+
+    name: str
+    module: str
+    package: str | None = None
+    install: str | None = None
+    """What pip calls the package."""
+
+
+EXPORTS = {
+    export.name: export
+    for export in (
+        Export("lance", "to_lance", "lance", "pylance"),
+        Export("hdf5", "to_hdf5", "h5py", "h5py"),
+        Export("webdataset", "to_webdataset"),
+        Export("plaid", "to_plaid"),
+    )
+}
+
+
+def export_dataset(
+    data: Dataset, to: str, output: Path | None = None, watch: Callable[[int, int], None] | None = None
+) -> Path:
+    """Write the samples that converged, with their inputs, reports and parts, into a folder of another format
+    that takes the place of what was there; returns it. It has a data card."""
+    if to not in EXPORTS:
+        raise DatasetError(f"there is no format {to!r} for data sets; {closest(to, EXPORTS)}")
+    export = EXPORTS[to]
+    if export.package is not None and find_spec(export.package) is None:
+        raise DatasetError(
+            f"{to} needs {export.install}: pip install {export.install}, or 'supple[datasets]'."
+        )
+    if not len(data.ids):
+        raise DatasetError(f"{data.path} has no sample that converged, so there is nothing to export.")
+    folder = data.path.with_name(f"{data.path.stem}_{to}") if output is None else output
+    if folder.resolve() == data.path.resolve():
+        raise DatasetError(f"{folder} is the data set itself; name another folder.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    module: Any = import_module(f"supple.datasets.exports.{export.module}")
+    with replacing_folder(folder) as unfinished:
+        unfinished.mkdir()
+        (unfinished / "README.md").write_text(
+            (data.path / "README.md").read_text(encoding="utf-8"), encoding="utf-8"
+        )
+        (unfinished / "scene.toml").write_text(
+            (data.path / "scene.toml").read_text(encoding="utf-8"), encoding="utf-8"
+        )
+        module.write(unfinished, data, watch or (lambda done, samples: None))
+    return folder

@@ -1,0 +1,65 @@
+"""Lance: a table with a row for each sample, which Hugging Face `datasets` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+
+from supple.datasets.exports.rows import part_of
+from supple.datasets.opened import Dataset
+
+
+def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
+    """samples.lance; quantities are flat lists of a fixed size, whose shapes the metadata of the schema has;
+    rest.npz has what all samples share."""
+    schema = _schema(data)
+    parts = part_of(data)
+
+    def batches() -> Iterator[Any]:
+        for first in range(0, len(data.ids), data.store.shard):
+            ids = data.ids[first : first + data.store.shard]
+            yield pa.RecordBatch.from_arrays(_columns(data, ids, parts, schema), schema=schema)
+            watch(min(first + len(ids), len(data.ids)), len(data.ids))
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    lance.write_dataset(reader, str(folder / "samples.lance"), schema=schema)
+    np.savez(folder / "rest.npz", **data.rest)  # type: ignore[arg-type]
+
+
+def _schema(data: Dataset) -> Any:
+    number = pa.from_numpy_dtype(data.store.dtype)
+    fields = [pa.field("id", pa.int64()), pa.field("split", pa.string())]
+    for name, column in data.inputs.items():
+        kind = pa.float64() if column.ndim == 1 else pa.list_(pa.float64(), column.shape[1])
+        fields.append(pa.field(_flat(name), kind))
+    fields += [pa.field(name, pa.from_numpy_dtype(column.dtype)) for name, column in data.report.items()]
+    shapes = {}
+    for kind in data.store.kinds:
+        fields.append(pa.field(kind.name, pa.list_(number, int(np.prod(kind.shape)))))
+        shapes[f"shape:{kind.name}"] = ",".join(map(str, kind.shape))
+    return pa.schema(fields, metadata=shapes | {"title": data.title})
+
+
+def _flat(name: str) -> str:
+    """Dots in names of columns mean fields of structures."""
+    return name.replace(".", "_")
+
+
+def _columns(data: Dataset, ids: np.ndarray, parts: dict[int, str], schema: Any) -> list[Any]:
+    columns: list[Any] = [pa.array(ids, pa.int64()), pa.array([parts[int(i)] for i in ids], pa.string())]
+    for column in (*data.inputs.values(), *data.report.values()):
+        columns.append(_array(column[ids]))
+    for kind in data.store.kinds:
+        columns.append(_array(data[kind.name][ids].reshape(len(ids), -1)))
+    return columns
+
+
+def _array(values: np.ndarray) -> Any:
+    if values.ndim == 1:
+        return pa.array(values)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])

@@ -1,0 +1,43 @@
+"""WebDataset: tar files in which every sample is a few files of the same name, read one after the other."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from supple.datasets.exports.rows import PARTS, figures, quantities
+from supple.datasets.opened import Dataset
+
+
+def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
+    """train-000000.tar and so on, of a shard each; rest.npz has what all samples share."""
+    done = 0
+    for part in PARTS:
+        ids = data.split(part)
+        for number, first in enumerate(range(0, len(ids), data.store.shard)):
+            with tarfile.open(folder / f"{part}-{number:06d}.tar", "w") as tar:
+                for sample in ids[first : first + data.store.shard]:
+                    key = f"{int(sample):08d}"
+                    for name, values in quantities(data, int(sample)).items():
+                        _add(tar, f"{key}.{name}.npy", _npy(values))
+                    _add(tar, f"{key}.json", json.dumps(figures(data, int(sample))).encode())
+                    done += 1
+                    watch(done, len(data.ids))
+    np.savez(folder / "rest.npz", **data.rest)  # type: ignore[arg-type]
+
+
+def _npy(values: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, values)
+    return stream.getvalue()
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    tar.addfile(entry, io.BytesIO(content))

@@ -1,0 +1,102 @@
+"""What a worker has done of a shard that it has not finished: a file to which every sample is added, so that
+whoever takes the shard up after the worker's end goes on where it was."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.store import plain
+
+HEAD = struct.Struct("<II")
+"""Length and checksum of what follows."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample. figures: of its report; quantities: as they are stored, None where it did not converge;
+    positions (n, 3) float64: where the next ones may begin; sentence: why it has none; check: what came of
+    solving it twice."""
+
+    figures: dict[str, Any]
+    quantities: dict[str, np.ndarray] | None
+    positions: np.ndarray | None
+    sentence: str = ""
+    check: dict[str, Any] | None = None
+
+
+class Journal:
+    """The journal of a shard. What cannot be written is left away: it would only have saved time."""
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self._path, self._identity = path, identity
+
+    def read(self) -> dict[int, Row]:
+        """The samples that are there as a whole."""
+        found: dict[int, Row] = {}
+        try:
+            content = self._path.read_bytes()
+        except OSError:
+            return found
+        at = 0
+        while at + HEAD.size <= len(content):
+            length, checksum = HEAD.unpack_from(content, at)
+            record = content[at + HEAD.size : at + HEAD.size + length]
+            if len(record) != length or zlib.crc32(record) != checksum:
+                break
+            sample, row = _row(record, self._identity)
+            if row is None:
+                break
+            found[sample] = row
+            at += HEAD.size + length
+        if at < len(content):  # the end of who wrote it cut it short
+            with suppress(OSError):
+                os.truncate(self._path, at)
+        return found
+
+    def add(self, sample: int, row: Row) -> None:
+        record = _record(sample, row, self._identity)
+        with suppress(OSError), self._path.open("ab", buffering=0) as file:
+            file.write(HEAD.pack(len(record), zlib.crc32(record)) + record)
+
+    def close(self) -> None:
+        """The shard is finished."""
+        with suppress(OSError):
+            self._path.unlink()
+
+
+def _record(sample: int, row: Row, identity: str) -> bytes:
+    said = {
+        "identity": identity,
+        "sample": sample,
+        "figures": {name: plain(value) for name, value in row.figures.items()},
+        "sentence": row.sentence,
+        "check": row.check,
+    }
+    arrays: Mapping[str, np.ndarray] = {f"q_{name}": v for name, v in (row.quantities or {}).items()}
+    positions = {} if row.positions is None else {"positions": row.positions}
+    stream = io.BytesIO()
+    np.savez(stream, said=np.array(json.dumps(said)), **arrays, **positions)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def _row(record: bytes, identity: str) -> tuple[int, Row | None]:
+    with np.load(io.BytesIO(record), allow_pickle=False) as file:
+        said = json.loads(str(file["said"]))
+        if said["identity"] != identity:
+            return 0, None
+        quantities = {name[2:]: file[name] for name in file.files if name.startswith("q_")}
+        positions = file["positions"] if "positions" in file.files else None
+    figures = {name: float(v) if isinstance(v, str) else v for name, v in said["figures"].items()}
+    row = Row(figures, quantities or None, positions, said["sentence"], said["check"])
+    return int(said["sample"]), row

@@ -1,0 +1,107 @@
+"""From a spec to an empty store: the design is drawn and stored as a whole before anything is solved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from supple.datasets.card import write_card
+from supple.datasets.creating import Facts, create
+from supple.datasets.designs import draw
+from supple.datasets.errors import DatasetError
+from supple.datasets.ordering import coordinates, path_through
+from supple.datasets.quantities import kinds_of
+from supple.datasets.spec import Spec
+from supple.datasets.store import Store
+from supple.model import Model
+
+SHARD = {"cpu": 64, "cuda": 1024}
+"""Samples in a shard, unless the spec says."""
+
+
+def make_store(
+    spec: Spec, path: Path, overwrite: bool = False, command: Sequence[str] | None = None
+) -> Store:
+    """The store of a spec at a path, made where there is none. overwrite: delete a data set that is there."""
+    facts = facts_of(spec)
+    if overwrite and path.exists():
+        if any(path.iterdir()) and not (path / "zarr.json").exists():
+            raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
+        shutil.rmtree(path)
+    new = not path.exists()
+    store = create(path, facts, command)
+    if new:
+        write_card(store)
+    return store
+
+
+def facts_of(spec: Spec) -> Facts:
+    """What a store of a spec is of, its design included."""
+    table, source, model = spec.table, spec.source, spec.source.model
+    columns = draw(spec)
+    logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
+    drawn = path_through(coordinates(columns, logarithmic))
+    columns = {label: values[drawn] for label, values in columns.items()}
+    said = table.model_dump(mode="json")
+    return Facts(
+        identity=_identity(table.identity(), source.text, model, columns),
+        spec=said,
+        title=spec.title,
+        scene=source.text,
+        folder=str(source.file.folder.resolve()),
+        columns={_folder_name(label): values for label, values in columns.items()},
+        drawn=drawn,
+        paths={_folder_name(vary.label): vary.paths for vary in table.vary},
+        logarithmic={_folder_name(label) for label in logarithmic},
+        kinds=kinds_of(table.store.quantities, model),
+        dtype=np.dtype(table.store.precision),
+        shard=table.store.shard or SHARD[table.solve.device],
+        constants=_constants(model),
+        bodies=[body.name for body in model.bodies],
+        pins=[name for name, *_ in model.supports],
+    )
+
+
+def _folder_name(label: str) -> str:
+    return label.replace("[", "_").replace("]", "")
+
+
+def _constants(model: Model) -> dict[str, tuple[np.ndarray, tuple[str, ...]]]:
+    """What all samples share: points at rest, cells, the surface, edges, masses, and what is pinned."""
+    cells = model.cells.astype(np.int32)
+    body = np.concatenate(
+        [np.full(b.vertices.stop - b.vertices.start, k, np.int32) for k, b in enumerate(model.bodies)]
+    )
+    pinned = np.zeros(model.vertices, np.uint8)
+    pinned[model.pinned] = 1
+    surface = np.concatenate([b.mesh.surface + b.vertices.start for b in model.bodies]).astype(np.int32)
+    return {
+        "points": (model.rest, ("vertex", "xyz")),
+        "cells": (cells, ("cell", "corner")),
+        "surface": (surface, ("triangle", "corner")),
+        "edges": (_edges(cells), ("edge", "end")),
+        "mass": (model.mass, ("vertex",)),
+        "body": (body, ("vertex",)),
+        "pinned": (pinned, ("vertex",)),
+    }
+
+
+def _edges(cells: np.ndarray) -> np.ndarray:
+    """(k, 2) every edge of the cells once; a corner of -1 is none."""
+    corners = cells.shape[1]
+    pairs = [cells[:, [a, b]] for a in range(corners) for b in range(a + 1, corners)]
+    every = np.sort(np.concatenate(pairs), axis=1)
+    return np.unique(every[every[:, 0] >= 0], axis=0).astype(np.int32)
+
+
+def _identity(said: dict[str, object], scene: str, model: Model, columns: dict[str, np.ndarray]) -> str:
+    found = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    found.update(scene.encode())
+    for values in (model.rest, model.cells.astype(np.int64), *columns.values()):
+        found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()

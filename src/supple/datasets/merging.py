@@ -1,0 +1,56 @@
+"""One store from several of the same spec, whose shards were solved in different places."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import finish
+from supple.datasets.store import RECORDS, Store
+from supple.datasets.verifying import Verdict, wrong_in_shard
+from supple.io.replacing import replacing, replacing_folder
+
+
+def merge(target: Path, sources: list[Path]) -> Store:
+    """Put the finished shards of all sources into the target, which is made where it is not there. Shards
+    that it has already stay; those that are damaged are refused."""
+    opened = [Store(source) for source in sources]
+    if not target.exists():
+        _copy_empty(opened[0], target)
+    store = Store(target)
+    for source in opened:
+        if source.facts["identity"] != store.facts["identity"]:
+            raise DatasetError(
+                f"{source.path} is of another spec, scene or design than {target}; they cannot be merged."
+            )
+    for source in opened:
+        for shard in source.finished():
+            if not store.record_file(shard).exists():
+                _copy_shard(source, store, shard)
+    finish(store)
+    return store
+
+
+def _copy_empty(source: Store, target: Path) -> None:
+    """All of a store but its samples."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ignore = shutil.ignore_patterns(".unfinished_*", "c")
+    with replacing_folder(target) as unfinished:
+        shutil.copytree(source.path / "samples", unfinished / "samples", ignore=ignore)
+        for name in ("rest", "inputs"):
+            shutil.copytree(source.path / name, unfinished / name)
+        for name in ("zarr.json", "scene.toml", "design.csv", "README.md"):
+            shutil.copy2(source.path / name, unfinished / name)
+        (unfinished / RECORDS).mkdir()
+
+
+def _copy_shard(source: Store, store: Store, shard: int) -> None:
+    problems = list(wrong_in_shard(source, shard, Verdict()))
+    if problems:
+        raise DatasetError(f"{problems[0]} It was not merged; what was merged before it is kept.")
+    paths = [(source.file(kind.name, shard), store.file(kind.name, shard)) for kind in store.kinds]
+    for old, new in [*paths, (source.record_file(shard), store.record_file(shard))]:
+        new.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(new) as unfinished:
+            shutil.copyfile(old, unfinished)

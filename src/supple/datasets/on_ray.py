@@ -1,0 +1,85 @@
+"""Shards as tasks of a Ray cluster, which replaces workers that die."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from supple.datasets.errors import DatasetError
+from supple.datasets.pool import SINGLE, TRIES
+from supple.datasets.store import Store
+
+Watch = Callable[[int, int], None]
+_SHARDS: dict[str, Any] = {}
+"""What a worker keeps from one task to the next: problems are built once."""
+
+
+def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch, store: Store) -> None:
+    """Have shards of a store solved by a cluster: one that is there, at an address, or one that is started
+    here. Its machines must see the store under the same path."""
+    try:
+        import ray
+    except ImportError:
+        raise DatasetError(
+            "Ray is not installed: pip install 'supple[ray]', or leave --ray away and take --workers or "
+            "--shards."
+        ) from None
+    begun = not ray.is_initialized()
+    if begun:
+        ray.init(address=address, log_to_driver=False, runtime_env={"env_vars": _environment()})
+    try:
+        _run(ray, path.resolve(), shards, watch, store)
+    finally:
+        if begun:
+            ray.shutdown()
+
+
+def _environment() -> dict[str, str]:
+    """What workers need of this process's environment."""
+    own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return SINGLE | own
+
+
+def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store) -> None:
+    cuda = store.spec["solve"]["device"] == "cuda"
+    resources = {"num_cpus": 1, "num_gpus": 1 if cuda else 0}
+    solve = ray.remote(max_retries=TRIES, **resources)(solve_shard)
+    waiting = {solve.remote(str(path), shard): shard for shard in shards}
+    try:
+        while waiting:
+            done, _ = ray.wait(list(waiting), num_returns=1)
+            for task in done:
+                shard = waiting.pop(task)
+                _result(ray, task, shard, path)
+                for sample in store.ids(shard):
+                    watch(shard, sample)
+    finally:
+        for task in waiting:
+            ray.cancel(task, force=True)
+
+
+def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
+    try:
+        ray.get(task)
+    except ray.exceptions.WorkerCrashedError:
+        raise DatasetError(
+            f"{path}: shard {shard} has ended its worker {TRIES + 1} times. All finished shards are kept."
+        ) from None
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        raise cause if isinstance(cause, ValueError | OSError) else error from None
+
+
+def solve_shard(path: str, shard: int) -> int:
+    """What a task does: nothing where another one has finished it."""
+    from supple.datasets.shards import Shards
+
+    if path not in _SHARDS:
+        _SHARDS.clear()
+        _SHARDS[path] = Shards(Store(Path(path)))
+    shards = _SHARDS[path]
+    if not shards.store.record_file(shard).exists():
+        shards.run(shard)
+    return shard

@@ -1,0 +1,157 @@
+"""Where numbers stand in a scene file: `gravity.y`, `solid.bar.material.young`,
+`pin.end.motion.rotate.angle`."""
+
+from __future__ import annotations
+
+import re
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from supple.checks import closest, shown
+from supple.scene.tables import Choice
+
+Key = str | int
+AXES = ("x", "y", "z")
+
+VARYING = (
+    "gravity",
+    "solid",
+    "cloth",
+    "pin",
+    "force",
+    "traction",
+    "pressure",
+    "attach",
+    "obstacle",
+    "spring",
+)
+"""Tables of a scene that may differ from sample to sample; the others say how it is solved and shown."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """keys lead from the top of a scene file to a number or a list of numbers; now: what stands there;
+    around: the list that it is in, where it is one of its numbers."""
+
+    text: str
+    keys: tuple[Key, ...]
+    now: Any
+    around: list[Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many numbers it takes."""
+        return len(self.now) if isinstance(self.now, list) else 1
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether another value needs the model of the scene to be built anew, rather than other pins, forces
+        and materials of the same one."""
+        table, *_, last = self.keys if len(self.keys) > 1 else (*self.keys, "")
+        inner = {str(key) for key in self.keys[2:]}
+        if table in ("gravity", "force", "traction"):
+            return table != "gravity" and str(self.keys[2]) not in ("force", "traction")
+        if table in ("solid", "cloth"):
+            of_fabric = table == "cloth" and "hylc" in inner
+            return last != "density" and (str(self.keys[2]) not in ("material", "membrane") or of_fabric)
+        return not (table == "pin" and str(self.keys[2]) == "motion")
+
+    def put(self, tables: dict[str, Any], value: Any) -> dict[str, Any]:
+        """The tables of a scene with this value here; what is not on the way is shared with those given."""
+        return self._put(tables, self.keys, value)
+
+    def _put(self, here: Any, keys: tuple[Key, ...], value: Any) -> Any:
+        if not keys:
+            return value
+        key, *rest = keys
+        if isinstance(key, int) and not isinstance(here, list):
+            here = self.around
+        new: Any = copy(here)
+        below = here.get(key) if isinstance(here, dict) else here[key]
+        if below is None and rest and not isinstance(rest[0], int):
+            below = {}
+        new[key] = self._put(below, tuple(rest), value)
+        return new
+
+
+def find(table: BaseModel, text: str) -> Place:
+    """The place of a name in the valid tables of a scene; a ValueError says what there is instead."""
+    parts = re.findall(r"[^.\[\]]+", text)
+    if not parts or parts[0] not in VARYING:
+        first = parts[0] if parts else ""
+        raise ValueError(f"the scene has nothing to vary at {text!r}; {closest(first, VARYING)}")
+    keys: list[Key] = []
+    here: Any = table
+    around: list[Any] | None = None
+    for k, part in enumerate(parts):
+        way = _step(here, part, parts[0] if k == 1 else "")
+        if way is None:
+            raise ValueError(_nothing(text, parts[:k], part, here, parts[0] if k == 1 else ""))
+        for key in way:
+            around = here if isinstance(here, list) and isinstance(key, int) else None
+            here = getattr(here, str(key)) if isinstance(here, BaseModel) else here[key]
+            keys.append(key)
+    return Place(text, tuple(keys), _numbers(here, text), around)
+
+
+def _numbers(found: Any, text: str) -> Any:
+    """What stands somewhere, if it is a number or a list of numbers."""
+    several = found if isinstance(found, list) else [found]
+    if several and all(isinstance(v, float) for v in several):
+        return found
+    if several and all(isinstance(v, int) and not isinstance(v, bool) for v in several):
+        raise ValueError(f"{text!r} is a count, which stays: all samples of a set have the same mesh")
+    if isinstance(found, BaseModel):
+        inside = ", ".join(_known(found))
+        raise ValueError(f"{text!r} is a table of the scene; name a number in it, one of {inside}")
+    what = "not given in the scene, so that it has no value to replace" if found is None else shown(found)
+    raise ValueError(f"only numbers can vary, and {text!r} is {what}")
+
+
+def _step(here: Any, part: str, entries: str) -> tuple[Key, ...] | None:
+    """The keys that a part of a name stands for; None where there is nothing of that name. entries: what the
+    list is called whose entries have names."""
+    if isinstance(here, BaseModel):
+        if part in type(here).model_fields and getattr(here, part) is not None:
+            return (part,)
+        if isinstance(here, Choice):
+            kind, inner = here.chosen
+            below = _step(inner, part, "")
+            return None if below is None else (kind, *below)
+        return None
+    if not isinstance(here, list):
+        return None
+    if part.isdigit():
+        return (int(part),) if int(part) < len(here) else None
+    if part in AXES and len(here) == 3 and not isinstance(here[0], BaseModel):
+        return (AXES.index(part),)
+    for number, entry in enumerate(here):
+        if entries and part in (getattr(entry, "name", None), f"{entries}{number}"):
+            return (number,)
+    having = [(n, way) for n, entry in enumerate(here) if (way := _step(entry, part, "")) is not None]
+    return (having[0][0], *having[0][1]) if len(having) == 1 else None
+
+
+def _known(here: Any, entries: str = "") -> list[str]:
+    """The names that there are at a place."""
+    if isinstance(here, Choice):
+        kind, inner = here.chosen
+        return [kind, *_known(inner)]
+    if isinstance(here, BaseModel):
+        return [name for name in type(here).model_fields if getattr(here, name) is not None]
+    if isinstance(here, list):
+        if here and isinstance(here[0], BaseModel):
+            names = [getattr(entry, "name", None) or f"{entries}{n}" for n, entry in enumerate(here)]
+            return names if entries else [f"{n}" for n in range(len(here))]
+        return list(AXES) if len(here) == 3 else [f"{n}" for n in range(len(here))]
+    return []
+
+
+def _nothing(text: str, before: list[str], part: str, here: Any, entries: str) -> str:
+    where = ".".join(before) or "the scene"
+    known = _known(here, entries)
+    hint = closest(part, known) if known else "there is nothing inside it."
+    return f"the scene has no {text!r}: {where} has no {part!r}; {hint}"

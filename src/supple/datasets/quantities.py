@@ -1,0 +1,99 @@
+"""What can be stored of a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.evaluation import OF_VERTICES, QUANTITIES
+from supple.model import Model, Step
+
+OWN = {
+    "positions": "of all vertices [m]",
+    "displacements": "positions less those at rest [m]",
+    "body_energies": "what is stored in each body [J]",
+    "reactions": "force and moment of each pin [N, N m]",
+}
+SHORT = {
+    "forces": "reaction_force",
+    "energies": "body_energies",
+    "stresses": "cauchy",
+    "F": "deformation_gradient",
+}
+"""Short names of some."""
+
+KNOWN = {**OWN, **QUANTITIES, **{short: f"the same as {name}" for short, name in SHORT.items()}}
+
+MATRICES = ("deformation_gradient", "piola", "cauchy")
+TRIPLES = ("principal_stresses", "principal_stretches")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The shape of a quantity of one sample, and what its axes are."""
+
+    name: str
+    shape: tuple[int, ...]
+    axes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return KNOWN[self.name]
+
+
+def kinds_of(names: list[str], model: Model) -> list[Kind]:
+    """The quantities of these names for a model, each once."""
+    return [_kind(name, model) for name in dict.fromkeys(SHORT.get(name, name) for name in names)]
+
+
+def _kind(name: str, model: Model) -> Kind:
+    vertices, cells = model.vertices, len(model.cells)
+    if name in ("positions", "displacements") or name in OF_VERTICES:
+        return Kind(name, (vertices, 3), ("vertex", "xyz"))
+    if name == "body_energies":
+        return Kind(name, (len(model.bodies),), ("body",))
+    if name == "reactions":
+        return Kind(name, (len(model.supports), 6), ("pin", "force_and_moment"))
+    if name in MATRICES:
+        return Kind(name, (cells, 3, 3), ("cell", "row", "column"))
+    if name in TRIPLES:
+        return Kind(name, (cells, 3), ("cell", "principal"))
+    return Kind(name, (cells,), ("cell",))
+
+
+class Measured:
+    """The quantities of one sample: positions (n, 3) [m] of a model under forces (n, 3) [N], with other
+    materials where these vary. What needs an evaluation has it made once."""
+
+    def __init__(
+        self, model: Model, positions: np.ndarray, force: np.ndarray, materials: tuple[Any, ...] | None
+    ) -> None:
+        self.model, self.positions, self.force, self.materials = model, positions, force, materials
+        self._evaluation: Any = None
+
+    @property
+    def evaluation(self) -> Any:
+        if self._evaluation is None:
+            from supple.evaluating import evaluation_of
+
+            numbers = [k for k, term in enumerate(self.model.terms) if term.material is not None]
+            own = None if self.materials is None else dict(zip(numbers, self.materials, strict=True))
+            step = Step(np.inf, self.positions, self.force, own)
+            self._evaluation = evaluation_of(self.model, self.positions, step)
+        return self._evaluation
+
+    def value(self, name: str) -> np.ndarray:
+        if name == "positions":
+            return self.positions
+        if name == "displacements":
+            return self.positions - self.model.rest
+        if name == "body_energies":
+            return np.array([*self.evaluation.body_energies.values()])
+        if name == "reactions":
+            found = self.evaluation.reactions
+            return np.stack(
+                [np.concatenate([found[pin].force, found[pin].moment]) for pin, *_ in self.model.supports]
+            )
+        return np.asarray(getattr(self.evaluation, name))

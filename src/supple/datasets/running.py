@@ -1,0 +1,91 @@
+"""Solving what is left of a data set: in this process, in several, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from supple.checks import shown, whole_number
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import finish
+from supple.datasets.pool import run_pool
+from supple.datasets.store import Store
+from supple.kernels import default_threads
+
+SMALL = 20_000
+"""Vertices up to which one thread for each sample is faster than several."""
+
+Watch = Callable[[int, int], None]
+"""Called with the number of samples that are done of those that this call solves."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Every which of how many shards a process does: those whose number modulo `of` is `index`."""
+
+    index: int = 0
+    of: int = 1
+
+    def chosen(self, shards: Sequence[int]) -> list[int]:
+        return [shard for shard in shards if shard % self.of == self.index]
+
+
+def parse_share(text: Any) -> Share:
+    """0/16 to 15/16, or a `Share` itself; None is all."""
+    if text is None or isinstance(text, Share):
+        return text or Share()
+    match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", str(text))
+    index, of = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not match or not index < of:
+        raise DatasetError(f"shards are i/N with i from 0 to N-1, such as 0/16; got {shown(text)}.")
+    return Share(index, of)
+
+
+def run_store(
+    store: Store,
+    share: Share,
+    workers: int | None = None,
+    ray: str | bool | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Solve those shards of a store that are not finished, and bring reports, splits and statistics up to
+    date."""
+    done = set(store.finished())
+    left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
+    total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
+
+    def seen(_shard: int, sample: int) -> None:
+        solved.update([sample] if sample >= 0 else [])
+        if watch is not None:
+            watch(len(solved), total)
+
+    try:
+        if left and ray:
+            from supple.datasets.on_ray import run_ray
+
+            run_ray(store.path, left, None if ray is True else str(ray), seen, store)
+        elif left:
+            workers, threads = _workers(store, workers)
+            run_pool(store.path, left, min(workers, len(left)), threads, seen)
+    finally:
+        if len(store.finished()) > len(done) or not (store.path / "report").exists():
+            finish(store)
+
+
+def _workers(store: Store, asked: int | None) -> tuple[int, int]:
+    """How many processes, and how many threads each: on a CUDA device one, and on the CPU as many of one
+    thread as there are cores, where samples are small."""
+    cores = default_threads()
+    if store.spec["solve"]["device"] == "cuda":
+        return 1 if asked is None else whole_number("workers", asked), cores
+    if asked is None:
+        asked = cores if store.facts["vertices"] <= SMALL else 1
+    workers = whole_number("workers", asked, at_most=1024)
+    return workers, max(1, cores // workers)
+
+
+def store_path(path: Any, name: str) -> Path:
+    return Path("results") / f"{name}.zarr" if path is None else Path(path)

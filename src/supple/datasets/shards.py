@@ -1,0 +1,131 @@
+"""One shard: its samples solved in a fixed order, and published together."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.journal import Journal, Row
+from supple.datasets.ordering import CHECK, coordinates, drawn_share
+from supple.datasets.solving import Sampler, Solved
+from supple.datasets.starting import Neighbours
+from supple.datasets.store import COLUMNS, Store
+
+SAME_ENERGY = 1e-3
+"""Part by which energies of the same equilibrium may differ from one start to another."""
+
+Progress = Callable[[int], None]
+"""Called with the id of every sample that is done."""
+
+
+class Shards:
+    """Solves whole shards of a store. A sample depends on those before it in its shard, and on nothing else:
+    what a worker did before makes no difference."""
+
+    def __init__(self, store: Store, threads: int | None = 1) -> None:
+        self.store, self.sampler = store, Sampler(store, threads)
+        spec = store.spec
+        self._start, self._check, self._seed = spec["solve"]["start"], spec["solve"]["check"], spec["seed"]
+        logarithmic = {v["label"] for v in store.facts["varied"] if v["scale"] == "log"}
+        columns = {name: v.reshape(len(v), -1) for name, v in store.inputs.items()}
+        self._points = coordinates(columns, logarithmic)
+
+    def values(self, sample: int) -> dict[str, Any]:
+        """What a sample has for each varied quantity."""
+        return {label: column[sample].tolist() for label, column in self.store.inputs.items()}
+
+    def run(self, shard: int, progress: Progress | None = None) -> None:
+        """Solve and publish a shard; what a journal has of it is not solved again."""
+        began = perf_counter()
+        ids = self.store.ids(shard)
+        journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
+        rows = []
+        solved = self._together(ids) if self.sampler.together else self._one_by_one(ids, journal)
+        for sample, row in zip(ids, solved, strict=True):
+            rows.append(row)
+            if progress is not None:
+                progress(sample)
+        self._publish(shard, rows, perf_counter() - began)
+        journal.close()
+
+    def _publish(self, shard: int, rows: list[Row], seconds: float) -> None:
+        samples = {
+            kind.name: [None if row.quantities is None else row.quantities[kind.name] for row in rows]
+            for kind in self.store.kinds
+        }
+        report = {name: [row.figures[name] for row in rows] for name in COLUMNS}
+        numbered = list(zip(self.store.ids(shard), rows, strict=True))
+        further = {
+            "shard": shard,
+            "failures": {str(sample): row.sentence for sample, row in numbered if row.quantities is None},
+            "checks": [row.check for row in rows if row.check is not None],
+            "seconds": seconds,
+            "host": platform.node(),
+            "process": os.getpid(),
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        self.store.publish(shard, samples, report, further)
+
+    def _row(self, solved: Solved, check: dict[str, Any] | None = None) -> Row:
+        """What is kept of a sample."""
+        if not solved.ok or solved.measured is None:
+            return Row(solved.figures(), None, None, solved.sentence, check)
+        dtype = self.store.dtype
+        kept = {kind.name: solved.measured.value(kind.name).astype(dtype) for kind in self.store.kinds}
+        return Row(solved.figures(), kept, solved.measured.positions, "", check)
+
+    def _together(self, ids: range) -> Iterator[Row]:
+        return map(self._row, self.sampler.solve_all([self.values(sample) for sample in ids]))
+
+    def _one_by_one(self, ids: range, journal: Journal) -> Iterator[Row]:
+        neighbours, known = Neighbours(), journal.read()
+        twice = drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
+        for sample, checked in zip(ids, twice, strict=True):
+            if (row := known.get(sample)) is None:
+                row = self._solved(sample, neighbours, bool(checked))
+                journal.add(sample, row)
+            if row.positions is not None:
+                neighbours.add(self._points[sample], row.positions)
+            yield row
+
+    def _solved(self, sample: int, neighbours: Neighbours, checked: bool) -> Row:
+        starts = self._starts(neighbours, self._points[sample])
+        found, check = self.sampler.solve(self.values(sample), starts), None
+        if checked and found.ok and found.warm:
+            found, check = self._compared(sample, found)
+        return self._row(found, check)
+
+    def _starts(self, neighbours: Neighbours, point: np.ndarray) -> list[np.ndarray | None]:
+        """Where to begin, the best first and the scene's own start last."""
+        if self._start == "cold":
+            return [None]
+        nearest = neighbours.nearest(point)
+        guess = neighbours.predicted(point) if self._start == "predicted" else None
+        return [*(start for start in (guess, nearest) if start is not None), None]
+
+    def _compared(self, sample: int, found: Solved) -> tuple[Solved, dict[str, Any] | None]:
+        """What was found, or what is found from the scene's own start where the energy is lower there; and
+        what each of them took."""
+        cold = self.sampler.solve(self.values(sample), [None])
+        warm, other = found.report, cold.report
+        if not cold.ok or warm is None or other is None:
+            return found, None
+        scale = max(abs(other.energy), abs(warm.energy))
+        lower = bool(other.energy < warm.energy - SAME_ENERGY * scale)
+        check = {
+            "sample": sample,
+            "warm_iterations": warm.iterations,
+            "cold_iterations": other.iterations,
+            "warm_seconds": warm.seconds,
+            "cold_seconds": other.seconds,
+            "warm_energy": warm.energy,
+            "cold_energy": other.energy,
+            "cold_is_lower": lower,
+        }
+        return (cold if lower else found), check

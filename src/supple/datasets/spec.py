@@ -1,0 +1,190 @@
+"""Specs: what a data set consists of, from TOML or a dictionary, with all mistakes at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from supple.checks import a_path, closest, shown
+from supple.datasets.errors import SpecError
+from supple.datasets.places import Place
+from supple.datasets.quantities import KNOWN
+from supple.datasets.source import Source
+from supple.datasets.tables import SpecTable, VaryTable
+from supple.scene.errors import SceneError
+from supple.scene.mistakes import Mistakes, describe_in
+from supple.scene.paths import located
+
+Function = Callable[[int, np.random.Generator], Any]
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+"""What a quantity may be called: it becomes the name of a folder."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """table: what the spec says; source: its scene; sizes: how many numbers each varied quantity has; folder:
+    what paths in it are relative to; function: a design of the caller's."""
+
+    table: SpecTable
+    source: Source
+    sizes: dict[str, int]
+    path: Path
+    folder: Path
+    function: Function | None = field(default=None)
+
+    @property
+    def title(self) -> str:
+        return self.table.title or self.source.file.title
+
+    @property
+    def name(self) -> str:
+        """What its store is called unless said otherwise."""
+        return self.path.stem
+
+
+def load_spec(spec: Any, function: Function | None = None) -> Spec:
+    """Read a spec: the path of a TOML file, or a dictionary of what would be in one, with paths relative to
+    the working folder. All mistakes are in one `SpecError`."""
+    if isinstance(spec, Spec):
+        return spec
+    if isinstance(spec, Mapping):
+        path, raw = Path("dataset"), dict(spec)
+        folder = Path()
+    else:
+        path = a_path(spec, "the path of a spec")
+        raw, folder = _read(path), path.parent
+    if callable(raw.get("function")):
+        function, raw = raw.pop("function"), raw
+    mistakes = Mistakes(path)
+    table = _validated(raw, mistakes)
+    source = _source(raw, folder, mistakes)
+    if table is not None and source is not None:
+        sizes = _checked(table, source, folder, function, mistakes)
+    _raise(mistakes)
+    assert table is not None
+    assert source is not None
+    return Spec(table, source, sizes, path, folder, function)
+
+
+def _raise(mistakes: Mistakes) -> None:
+    if mistakes.lines:
+        raise SpecError(mistakes.lines)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SpecError([f"{path}: there is no such spec (looked for {path.absolute()})."]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError([f"{path}: cannot be read as text: {error}."]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError([f"{path}: this is not TOML: {error}."]) from error
+
+
+def _validated(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
+    try:
+        return SpecTable.model_validate(raw)
+    except ValidationError as error:
+        mistakes.add_invalid(error, describe_in(SpecTable))
+        return None
+
+
+def _source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Source | None:
+    """The scene, also where other fields are wrong, so that its mistakes are said at once with theirs."""
+    named = raw.get("scene")
+    if not isinstance(named, str | os.PathLike):
+        return None
+    path = located(folder, str(named))
+    try:
+        return Source.load(path)
+    except SceneError as error:
+        mistakes.lines += [f"{mistakes.path}: scene: {line}" for line in str(error).splitlines()]
+    return None
+
+
+def _checked(
+    table: SpecTable, source: Source, folder: Path, function: Function | None, mistakes: Mistakes
+) -> dict[str, int]:
+    """The size of each quantity."""
+    sizes: dict[str, int] = {}
+    for number, vary in enumerate(table.vary):
+        at, label = f"vary[{number}]", vary.label
+        if label in sizes:
+            mistakes.add(at, f"there are two quantities called {label!r}; give one of them another name.")
+        elif not NAME.fullmatch(label.replace("[", "_").replace("]", "")):
+            mistakes.add(
+                f"{at}.name", f"{label!r} is no name for a folder; use letters, digits, _ - and dots."
+            )
+        places = mistakes.attempt(f"{at}.path", lambda v=vary: source.vary(v.label, v.paths))  # type: ignore[misc]
+        if places is not None:
+            sizes[label] = places[0].size
+            _check_values(vary, places, table, at, mistakes)
+    _check_design(table, folder, function, mistakes)
+    for name in table.store.quantities:
+        if name not in KNOWN:
+            mistakes.add("store.quantities", f"there is no quantity {name!r}; {closest(name, KNOWN)}")
+    if not mistakes.lines:
+        _check_ends(table, source, mistakes)
+    return sizes
+
+
+def _check_values(
+    vary: VaryTable, places: list[Place], table: SpecTable, at: str, mistakes: Mistakes
+) -> None:
+    size = places[0].size
+    if any(place.size != size for place in places):
+        mistakes.add(
+            f"{at}.path", f"its places take different numbers of values: {[p.size for p in places]}."
+        )
+    given = [*(vary.range or ()), *(vary.values or ())]
+    wrong = next((v for v in given if (len(v) if isinstance(v, list) else 1) != size), None)
+    if wrong is not None:
+        which = "one number" if size == 1 else f"{size} numbers, or name one of them as {vary.paths[0]}.x"
+        key = "range" if vary.range is not None else "values"
+        mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {shown(wrong)}.")
+    drawn = table.design not in ("table", "function")
+    if drawn and not given:
+        mistakes.add(at, f"needs a range or values for design = {table.design!r}.")
+    if not drawn and given:
+        mistakes.add(at, f"has its values from the {table.design}; remove its range or values.")
+    if table.design == "grid" and vary.range is not None and vary.steps is None:
+        mistakes.add(f"{at}.steps", "is missing: a grid needs to know how many values its range gives.")
+    if table.design != "grid" and vary.steps is not None:
+        mistakes.add(f"{at}.steps", f"is for design = 'grid', and this one is {table.design!r}.")
+
+
+def _check_design(table: SpecTable, folder: Path, function: Function | None, mistakes: Mistakes) -> None:
+    own = table.design in ("grid", "table")
+    if own and table.count is not None:
+        mistakes.add("count", f"a {table.design} has its own number of samples; remove it.")
+    if not own and table.count is None:
+        mistakes.add("count", "is missing. Say how many samples to draw, e.g. 1000.")
+    for key in ("table", "function"):
+        given = getattr(table, key) is not None or (key == "function" and function is not None)
+        if given and table.design != key:
+            mistakes.add(key, f"is for design = {key!r}, and this one is {table.design!r}.")
+        if not given and table.design == key:
+            mistakes.add(key, f"is missing, and design = {key!r} needs it.")
+    if table.design == "table" and table.table is not None and not located(folder, table.table).exists():
+        mistakes.add("table", f"there is no file {located(folder, table.table)}.")
+
+
+def _check_ends(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
+    """Refuse ranges that lead a quantity out of what the scene allows."""
+    for number, vary in enumerate(table.vary):
+        key = "range" if vary.range is not None else "values"
+        for value in vary.range or vary.values or ():
+            try:
+                source.check({vary.label: value})
+            except (SceneError, ValueError) as error:
+                sentence = str(error).splitlines()[0].partition(": ")[2] or str(error)
+                mistakes.add(f"vary[{number}].{key}", f"{shown(value)} is no value for it: {sentence}")

@@ -1,0 +1,60 @@
+"""How far a data set has come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.finishing import good_samples, reports
+from supple.datasets.store import OUTCOMES, Store
+
+
+def status(store: Store) -> dict[str, Any]:
+    """Samples by outcome, shards, seconds, retries, and what warm starts gained where that was looked at."""
+    columns, finished = reports(store), store.finished()
+    outcome = columns["outcome"]
+    counts = {name: int((outcome == k).sum()) for k, name in enumerate(OUTCOMES) if (outcome == k).any()}
+    good = good_samples(columns)
+    records = [store.record(shard) for shard in finished]
+    failures = {sample: text for record in records for sample, text in record["failures"].items()}
+    return {
+        "title": store.facts["title"],
+        "path": str(store.path),
+        "samples": store.count,
+        "outcomes": counts,
+        "good": int(good.sum()),
+        "shards": store.shards,
+        "finished_shards": len(finished),
+        "left": [shard for shard in range(store.shards) if shard not in set(finished)],
+        "solving_seconds": float(np.nansum(columns["seconds"])),
+        "worker_seconds": float(sum(record["seconds"] for record in records)),
+        "worst_imbalance": float(columns["imbalance"][good].max()) if good.any() else None,
+        "worst_distance": _largest(columns["distance"][good]),
+        "inverted": int((columns["inverted"][good] > 0).sum()),
+        "retried": int((columns["retries"] > 0).sum()),
+        "iterations": int(columns["iterations"].sum()),
+        "warm_starts": gain([check for record in records for check in record["checks"]]),
+        "failures": failures,
+    }
+
+
+def _largest(values: np.ndarray) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.max()) if len(known) else None
+
+
+def gain(checks: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """What warm starts saved on the samples that were solved from the scene's own start too."""
+    if not checks:
+        return None
+    total = {
+        key: sum(check[key] for check in checks)
+        for key in ("warm_iterations", "cold_iterations", "warm_seconds", "cold_seconds")
+    }
+    return {
+        "compared": len(checks),
+        "fewer_iterations": total["cold_iterations"] / max(total["warm_iterations"], 1),
+        "faster": total["cold_seconds"] / max(total["warm_seconds"], 1e-12),
+        "lower_from_cold": sum(check["cold_is_lower"] for check in checks),
+    }

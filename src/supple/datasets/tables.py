@@ -1,0 +1,163 @@
+"""The tables of a spec. Field names, defaults and descriptions here are the format's definition."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StrictStr, model_validator
+
+from supple.compute import PRECISIONS
+from supple.kernels.device import DEVICES
+from supple.scene.tables import Count, Index, Number, Table
+
+DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")
+WORDS = ("title", "description", "licence", "scene", "table", "function")
+"""Keys of a spec that say what something is called, or where it stands."""
+
+Part = Annotated[Number, Field(gt=0, lt=1)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Values = Annotated[list[Number | list[Number]], Field(min_length=1)]
+
+
+class VaryTable(Table):
+    """One quantity of the scene that differs from sample to sample."""
+
+    path: StrictStr | Annotated[list[StrictStr], Field(min_length=1)] = Field(
+        description="Where it stands in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; a "
+        "list for "
+        "several places that all get the same value."
+    )
+    name: StrictStr | None = Field(None, description="What it is called in the store; its path unless given.")
+    range: Annotated[list[Number | list[Number]], Field(min_length=2, max_length=2)] | None = Field(
+        None, description="The lowest and the highest value, e.g. [1e4, 1e6]; lists of numbers for a vector."
+    )
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="How values lie in the range: evenly, or evenly in their logarithm."
+    )
+    values: Values | None = Field(None, description="The values that it may have, in place of a range.")
+    steps: Count | None = Field(
+        None, description="For a grid: how many values the range gives, both ends among them."
+    )
+
+    @property
+    def paths(self) -> list[str]:
+        return [self.path] if isinstance(self.path, str) else list(self.path)
+
+    @property
+    def label(self) -> str:
+        return self.paths[0] if self.name is None else self.name
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.range is not None and self.values is not None:
+            raise ValueError("has both a range and values; give one of them.")
+        if self.values is not None and ({"scale", "steps"} & self.model_fields_set):
+            raise ValueError("has values, and scale and steps are for a range; remove them.")
+        if self.range is not None:
+            low, high = (v if isinstance(v, list) else [v] for v in self.range)
+            if len(low) != len(high):
+                raise ValueError(f"has a range from {len(low)} numbers to {len(high)}; both need as many.")
+            if any(a > b for a, b in zip(low, high, strict=True)):
+                raise ValueError(
+                    f"has a range that goes down, from {self.range[0]} to {self.range[1]}; the lowest "
+                    f"is first."
+                )
+            if self.scale == "log" and min(low) <= 0:
+                raise ValueError(
+                    f"has a logarithmic range that begins at {self.range[0]}; it must begin above 0."
+                )
+        return self
+
+
+class SolveTable(Table):
+    """How each equilibrium is found; what is not given is as the scene file says."""
+
+    tolerance: Part | None = Field(None, description="The imbalance of forces to reach, e.g. 1e-4.")
+    distance: Part | None = Field(
+        None, description="How close to the equilibrium every body must be, of its size."
+    )
+    max_iterations: Count | None = Field(None, description="Iterations of a solve at most.")
+    time_budget: Annotated[Number, Field(gt=0)] | None = Field(
+        None, description="Seconds of a solve at most."
+    )
+    device: Literal[DEVICES] = Field("cpu", description="Where to compute: cpu or cuda.")  # type: ignore[valid-type]
+    precision: Literal[PRECISIONS] = Field("float64", description="Of the solves: float32 or float64.")  # type: ignore[valid-type]
+    start: Literal["neighbour", "predicted", "cold"] = Field(
+        "predicted",
+        description="Where a solve begins: at the sample before it, which is near; at what the samples "
+        "before "
+        "it in its shard predict; or at the scene's own start.",
+    )
+    check: Share = Field(
+        0.02,
+        description="The part of all samples that is also solved from the scene's own start, to compare "
+        "energies.",
+    )
+
+
+class StoreTable(Table):
+    """What is stored of every sample."""
+
+    quantities: Annotated[list[StrictStr], Field(min_length=1)] = Field(
+        ["positions"],
+        description="positions, displacements, body_energies, reactions, contact_force, or any of "
+        "`supple list quantities`.",
+    )
+    precision: Literal["float16", "float32", "float64"] = Field("float32", description="Of what is stored.")
+    shard: Count | None = Field(
+        None,
+        description="Samples in a shard, which one worker solves and writes as a whole; 64 unless "
+        "given, 1024 "
+        "on a CUDA device.",
+    )
+
+
+class SplitTable(Table):
+    """Parts of the samples for training, validation and test; a sample stays in its part when the set
+    grows."""
+
+    train: Share = Field(0.8, description="The part for training.")
+    valid: Share = Field(0.1, description="The part for validation.")
+    test: Share = Field(0.1, description="The part for tests.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        total = self.train + self.valid + self.test
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"adds up to {total:g}; train, valid and test must add up to 1.")
+        return self
+
+
+class SpecTable(Table):
+    """A data set of equilibria: a scene, what varies in it and how, how many, and what to store."""
+
+    title: StrictStr = Field("", description="What the set shows; the scene's title unless given.")
+    description: StrictStr = Field("", description="For the data card.")
+    licence: StrictStr = Field("", description="Under which the set is published, e.g. 'CC-BY-4.0'.")
+    scene: StrictStr = Field(description="The scene file, relative to this one.")
+    count: Count | None = Field(None, description="How many samples; a grid or a table has its own number.")
+    seed: Index = Field(0, description="Of everything that is random.")
+    design: Literal[DESIGNS] = Field("sobol", description=f"One of {', '.join(DESIGNS)}.")  # type: ignore[valid-type]
+    table: StrictStr | None = Field(
+        None, description="For design = 'table': a CSV, NPZ or Parquet file with a column for each quantity."
+    )
+    function: StrictStr | None = Field(
+        None,
+        description="For design = 'function': 'module:name', called with the count and a NumPy generator.",
+    )
+    vary: Annotated[list[VaryTable], Field(min_length=1)] = Field(
+        description="What varies, each under [[vary]] with its path."
+    )
+    solve: SolveTable = Field(
+        default_factory=lambda: SolveTable.model_validate({}), description="How to solve, under [solve]."
+    )
+    store: StoreTable = Field(
+        default_factory=lambda: StoreTable.model_validate({}), description="What to store, under [store]."
+    )
+    splits: SplitTable = Field(
+        default_factory=lambda: SplitTable.model_validate({}), description="Parts, under [splits]."
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """All that decides what the samples are, beside the scene and the values themselves."""
+        return self.model_dump(mode="json", exclude=set(WORDS))

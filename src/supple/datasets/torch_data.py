@@ -1,0 +1,43 @@
+"""Streams of batches for PyTorch, which this file imports: nobody else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from supple.datasets.pairs import Pairs
+
+
+class Stream(IterableDataset):  # type: ignore[misc]
+    """Batches (x (k, d), y (k, ...)) of all pairs, once per epoch. Shuffled: shards in a random order, and
+    the samples of a few of them among each other, so that files are read from one end to the other."""
+
+    MIXED = 8
+    """Shards whose samples are shuffled together."""
+
+    def __init__(self, pairs: Pairs, batch: int, shuffle: bool, seed: int) -> None:
+        self.pairs, self.batch, self.shuffle, self.seed, self.epoch = pairs, batch, shuffle, seed, 0
+
+    def __len__(self) -> int:
+        return -(-len(self.pairs) // self.batch)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        info = get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        rng = np.random.default_rng([self.seed, self.epoch])
+        self.epoch += 1
+        shards = self.pairs.ids // self.pairs.shard
+        order = np.unique(shards)
+        if self.shuffle:
+            rng.shuffle(order)
+        for first in range(worker * self.MIXED, len(order), workers * self.MIXED):
+            numbers = np.flatnonzero(np.isin(shards, order[first : first + self.MIXED]))
+            if self.shuffle:
+                rng.shuffle(numbers)
+            for begin in range(0, len(numbers), self.batch):
+                x, y = self.pairs.batch(numbers[begin : begin + self.batch])
+                yield torch.from_numpy(x), torch.from_numpy(y)

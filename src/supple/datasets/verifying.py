@@ -1,0 +1,139 @@
+"""Whether a store is what it says: every checksum, and a few samples solved again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from supple.datasets.arrays import Shard
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import good_samples, reports
+from supple.datasets.shards import SAME_ENERGY, Shards
+from supple.datasets.store import Store
+from supple.stop import DEFAULT_DISTANCE
+from supple.words import counted
+
+MARGIN = 4.0
+"""How many times the distance that a solve may be off two solves may differ."""
+
+
+@dataclass
+class Verdict:
+    """chunks: how many were read; problems: sentences; solved: what came of samples that were solved
+    again."""
+
+    chunks: int = 0
+    problems: list[str] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    solved: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        return not self.problems
+
+
+def verify(
+    store: Store, again: int = 5, seed: int = 0, watch: Callable[[int, int], None] | None = None
+) -> Verdict:
+    """Read all of a store and compare every chunk with its checksum; then solve some random samples again,
+    from the scene's own start, and compare positions and energies."""
+    verdict, finished = Verdict(), store.finished()
+    for done, shard in enumerate(finished, 1):
+        for sentence in wrong_in_shard(store, shard, verdict):
+            verdict.problems.append(sentence)
+            if shard not in verdict.damaged:
+                verdict.damaged.append(shard)
+        if watch is not None:
+            watch(done, len(finished))
+    if again and finished and not verdict.problems and "positions" in {kind.name for kind in store.kinds}:
+        _solve_again(store, again, seed, verdict)
+    return verdict
+
+
+def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
+    """What is wrong with a shard."""
+    try:
+        record = store.record(shard)
+    except DatasetError as error:
+        yield str(error)
+        return
+    good = len(store.ids(shard)) - len(record["failures"])
+    for kind in store.kinds:
+        path, wanted = store.file(kind.name, shard), record["checksums"][kind.name]
+        try:
+            found = Shard(path, kind.shape, store.dtype, store.shard)
+        except FileNotFoundError:
+            yield f"{path} is missing."
+            continue
+        except (DatasetError, OSError, ValueError) as error:
+            yield str(error)
+            continue
+        there = sum(checksum is not None for checksum in wanted)
+        if there != good:
+            yield f"{path} has {there} samples, and its report has {good} that converged."
+        for place, checksum in enumerate(wanted):
+            verdict.chunks += 1
+            sample = store.ids(shard)[place]
+            if (checksum is None) == (place in found):
+                state = "there" if checksum is None else "missing"
+                yield f"{path}: sample {sample} is {state}, against its record."
+            elif checksum is not None and zlib.crc32(found[place].data) != checksum:
+                yield f"{path}: sample {sample} is damaged: its checksum is wrong."
+
+
+def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
+    from supple.datasets.opened import Samples
+
+    shards, columns = Shards(store, None), reports(store)
+    ids = np.flatnonzero(good_samples(columns))
+    chosen = np.random.default_rng(seed).choice(ids, min(again, len(ids)), replace=False)
+    positions, model = Samples(store, "positions"), shards.sampler.model
+    size = float(np.ptp(model.rest, axis=0).max())
+    allowed = MARGIN * (store.spec["solve"]["distance"] or DEFAULT_DISTANCE)
+    allowed += 4 * float(np.finfo(store.dtype).eps) * float(np.abs(model.rest).max()) / size
+    for sample in sorted(map(int, chosen)):
+        found = shards.sampler.solve(shards.values(sample), [None])
+        if not found.ok or found.measured is None or found.report is None:
+            verdict.problems.append(
+                f"sample {sample} is stored as converged; solved again it did not: {found.sentence}"
+            )
+            continue
+        apart = float(np.abs(found.measured.positions - positions[sample]).max()) / size
+        energy, stored = found.report.energy, float(columns["energy"][sample])
+        verdict.solved.append({"sample": sample, "apart": apart, "energy": energy, "stored_energy": stored})
+        if apart <= allowed:
+            continue
+        differs = abs(energy - stored) > SAME_ENERGY * max(abs(energy), abs(stored))
+        why = (
+            f"another equilibrium, of energy {energy:.6g} J where the stored one has {stored:.6g} J"
+            if differs
+            else "the same energy"
+        )
+        verdict.problems.append(
+            f"sample {sample}, solved again, is {apart:.1e} of the size off, more than {allowed:.1e}: {why}."
+        )
+
+
+def discard(store: Store, shards: list[int]) -> None:
+    """Let shards count as not finished, so that they are solved again."""
+    for shard in shards:
+        store.record_file(shard).unlink(missing_ok=True)
+
+
+def said(verdict: Verdict) -> str:
+    """In a line."""
+    text = (
+        f"{counted(verdict.chunks, 'chunk')} read, every checksum right"
+        if verdict.good
+        else f"{counted(len(verdict.problems), 'problem')}"
+    )
+    if verdict.solved:
+        worst = max(each["apart"] for each in verdict.solved)
+        text += (
+            f"; {counted(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the size off"
+        )
+    return text

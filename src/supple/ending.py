@@ -1,0 +1,53 @@
+"""When to look at a solve again, and how it ends where it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supple.certifying import Certifying
+from supple.problem import Balance, Problem
+from supple.report import Outcome
+from supple.solvers import Run
+from supple.stop import Stop
+
+
+def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
+    """Iterations to do before deciding again whether to stop."""
+    count = min(run.check_every - iteration % run.check_every, limit - iteration)
+    if stop.time_budget is not None:
+        per_iteration, left = clock / iteration if iteration else np.inf, stop.time_budget - clock
+        count = count if left >= count * per_iteration else max(1, int(left / per_iteration))
+    return count
+
+
+def outcome_here(
+    balance: Balance,
+    stop: Stop,
+    iteration: int,
+    limit: int,
+    clock: float,
+    problem: Problem,
+    run: Run,
+    certifying: Certifying,
+) -> Outcome | None:
+    """How the solve ends here, or None to go on."""
+    if not balance.finite and not recovering(problem, run):
+        return Outcome.FAILED
+    if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
+        if problem.room.blocked:
+            return Outcome.STAGNATED
+        if problem.room.arrived and certifying.agrees(balance, run):
+            return Outcome.CONVERGED
+    if stop.time_budget is not None and clock >= stop.time_budget:
+        return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
+    if iteration >= limit:
+        return Outcome.BUDGET_ITERATIONS if stop.tolerance is not None else Outcome.COMPLETED
+    return None
+
+
+def recovering(problem: Problem, run: Run) -> bool:
+    """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
+    unfold these."""
+    if run.recovers:
+        problem.device.pull(problem.u)
+    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())

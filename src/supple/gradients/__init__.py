@@ -1,0 +1,7 @@
+"""Derivatives of functions of an equilibrium, by the implicit function theorem."""
+
+from supple.gradients.gradient import Gradient, gradient
+from supple.gradients.motion import MotionGradient, motion_gradient
+from supple.gradients.report import GradientReport, NoGradientError
+
+__all__ = ["Gradient", "GradientReport", "MotionGradient", "NoGradientError", "gradient", "motion_gradient"]

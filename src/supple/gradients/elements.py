@@ -1,0 +1,86 @@
+"""What a vector λ of all vertices meets in the elements: the second derivatives of their energies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.linear.differentials import differentials
+from supple.linear.filling import host_elements
+from supple.problem import Problem
+from supple.problem.element_values import is_deformed
+from supple.terms import TetElasticity
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """Of all elements of one term: F, P [Pa], G = Σ λₐ gₐᵀ and the
+    differential δP = (∂²ψ/∂F∂F) : G, (m, 3, 3) each."""
+
+    term: Any
+    F: np.ndarray
+    P: np.ndarray
+    G: np.ndarray
+    differential: np.ndarray
+
+    @property
+    def work(self) -> np.ndarray:
+        """V P : G (m,): how fast the energy of every element changes along λ."""
+        return self.term.volume * np.einsum("eij,eij->e", self.P, self.G)
+
+
+def response(problem: Problem, index: int, along: np.ndarray, material: Any = None) -> Response:
+    """Of the elements of a term to λ (n, 3) at the problem's u; with another material of the same kind, where
+    one is given."""
+    term: Any = problem.model.terms[index]
+    F, P, dP = differentials(problem, index, along, material)
+    corners = along[term.vertices]
+    G = (corners - corners[:, :1]).transpose(0, 2, 1) @ term.gradients
+    return Response(term, F, P, G, dP)
+
+
+def are_tets(problem: Problem, index: int) -> bool:
+    """Whether the elements of a term are tetrahedra of a material."""
+    return isinstance(problem.model.terms[index], TetElasticity) and is_deformed(problem, index)
+
+
+def at_corners(A: np.ndarray, term: Any) -> np.ndarray:
+    """A gₐ (m, k, 3) at the corners of elements, of A (m, 3, 3)."""
+    return term.gradients @ A.transpose(0, 2, 1)
+
+
+def scattered(vertices: np.ndarray, vectors: np.ndarray, count: int) -> np.ndarray:
+    """(count, 3) sums over the corners (m, k) of vectors (m, k, 3)."""
+    flat = vertices.ravel()
+    return np.stack([np.bincount(flat, v, count) for v in vectors.reshape(-1, 3).T], axis=1)
+
+
+def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Response]) -> np.ndarray:
+    """H λ (n, 3) over all vertices, pinned ones too, without inertia; tets: the responses of tetrahedra."""
+    total = np.zeros_like(along)
+    problem.device.pull(problem.u)
+    for k, term in enumerate(problem.model.terms):
+        if k in tets:
+            found = tets[k]
+            V = found.term.volume[:, None, None]
+            vectors = at_corners(V * found.differential, found.term)
+        elif len(term.vertices):
+            blocks = term.hessian_blocks(
+                host_elements(problem, k), problem.u, "exact", problem.device.threads
+            )
+            vectors = np.einsum("eabij,ebj->eai", blocks, along[term.vertices])
+        else:
+            continue
+        total += scattered(term.vertices, vectors, len(along))
+    return total
+
+
+def shape_product(found: Response) -> np.ndarray:
+    """A (m, 3, 3) with Σ A gₐ · δXₐ = -δ(V P : G) as the corners Xₐ of tetrahedra at rest move, and positions
+    stay: with M = Σ δXₐ gₐᵀ, δF = -F M, δG = -G M and δV = V tr M, so that
+    A = V (Fᵀ δP + Gᵀ P - (P : G) I)."""
+    V = found.term.volume[:, None, None]
+    stretched = found.F.transpose(0, 2, 1) @ found.differential + found.G.transpose(0, 2, 1) @ found.P
+    return V * stretched - found.work[:, None, None] * np.eye(3)

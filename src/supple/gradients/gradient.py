@@ -1,0 +1,267 @@
+"""gradient(): derivatives of a function of an equilibrium by all that the equilibrium depends on.
+
+At an equilibrium the net forces r(x, θ) on the free vertices vanish. As θ changes, x follows with
+H δx = ∂r/∂θ δθ, where H = -∂r/∂x is the Hessian of the energy. So with one solution of H λ = ∂L/∂x,
+dL/dθ = λ · ∂r/∂θ for every θ at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from supple.asking import Circumstances, compute_of, takes_options
+from supple.checks import LARGEST, closest, finite_rows, listed, shown
+from supple.gradients.body import BodyGradient, groups_of
+from supple.gradients.elements import (
+    Response,
+    are_tets,
+    at_corners,
+    hessian_product,
+    response,
+    scattered,
+    shape_product,
+)
+from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
+from supple.gradients.polishing import Polished, polished, problem_of
+from supple.gradients.report import EXACT, GradientReport
+from supple.gradients.system import Solved, System
+from supple.kernels import compilation
+from supple.meshes.measures import area_vectors
+from supple.model import Model, Step
+from supple.problem import Problem
+from supple.scene import Body
+from supple.simulate import Frame, Result
+from supple.terms import Pressure
+
+ACCURACY = 1e-9
+"""Of the adjoint system."""
+
+Loss = ArrayLike | Callable[[np.ndarray], ArrayLike]
+"""∂L/∂x (n, 3), or a function that gives it at positions (n, 3)."""
+
+
+@takes_options
+def gradient(result: Result, loss: Loss, **options: Unpack[Circumstances]) -> Gradient:
+    """The derivatives of a function L of an equilibrium, or of the end of a step of time, by all that this
+    depends on: forces, gravity, pins, densities, materials, rest shape, pressures.
+
+    loss: ∂L/∂x (n, 3), or a function of positions (n, 3) that returns it. Newton steps bring the state of the
+    result closer to the equilibrium first, since gradients are no better than that; a function is asked
+    there, an array is taken as it is. Then one linear system is solved, with the Hessian there: what there is
+    to say of both is in the `report` of what is returned. Raises NoGradientError where the Hessian is
+    singular. compute: a `Compute`, or its device and threads one by one; the precision is float64 always.
+    Example: `supple.gradient(result, lambda x: x - result.positions).gravity`.
+    """
+    if not isinstance(result, Result):
+        raise TypeError(
+            "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
+            f"got {shown(result)}"
+        )
+    with compilation() as compiled:
+        began = perf_counter()
+        state = polished(problem_of(result, compute_of(options)))
+        state = replace(state, seconds=perf_counter() - began - compiled.seconds)
+    return gradient_at(state, result, loss)
+
+
+def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
+    """The gradient where a result has been polished."""
+    x = state.problem.positions
+    direct = finite_rows("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=LARGEST)
+    with compilation() as compiled:
+        began = perf_counter()
+        found, solved, system = _adjoint(state.problem, direct)
+        seconds = perf_counter() - began - compiled.seconds
+    report = _report(state, solved, system, seconds)
+    time = result.time if isinstance(result, Frame) else math.inf
+    return Gradient(report, x, found, result.model, result.step, time, state.problem, direct)
+
+
+def _adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
+    """λ (n, 3), zero where vertices are held, with H λ = ∂L/∂x."""
+    system = System(problem)
+    system.probe()
+    assembly = system.assembly
+    b = assembly.unheld(direct[assembly.free].ravel())
+    solved = system.solve(b.reshape(-1, 3), ACCURACY)
+    found = np.zeros_like(direct)
+    found[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
+    return found, solved, system
+
+
+def _report(state: Polished, solved: Solved, system: System, seconds: float) -> GradientReport:
+    notes = []
+    if not system.stable:
+        notes.append(
+            "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
+            "it; the gradient is that of this state nevertheless"
+        )
+    if state.imbalance > EXACT:
+        notes.append(
+            f"the state is balanced to {state.imbalance:.1e} only, so that the gradient may be off by a part "
+            "of about a thousand times that"
+        )
+    if state.grazing:
+        notes.append(f"{state.grazing} vertices hardly touch an obstacle: there the gradient has a jump")
+    return GradientReport(
+        imbalance=state.imbalance,
+        before=state.before,
+        steps=state.steps,
+        moved=state.moved,
+        linear_solver=solved.solver,
+        iterations=solved.iterations,
+        residual=solved.residual,
+        curvature=system.curvature,
+        stable=system.stable,
+        contacts=state.contacts,
+        grazing=state.grazing,
+        seconds=state.seconds + seconds,
+        adjoint_seconds=seconds,
+        notes=notes,
+    )
+
+
+@dataclass(repr=False, eq=False)
+class Gradient:
+    """dL/dθ for every θ that an equilibrium depends on, each computed when it is first asked for.
+
+    positions (n, 3) [m] of the equilibrium at which it is taken; forces (n, 3): dL by the force on every
+    vertex [1/N], zero where it is pinned; `of(body)` has what belongs to one body. In units of L by those of
+    θ.
+    """
+
+    report: GradientReport
+    positions: np.ndarray
+    forces: np.ndarray
+    model: Model
+    _step: Step | None = field(repr=False)
+    _time: float
+    _problem: Problem
+    _direct: np.ndarray
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) by the acceleration of gravity [s²/m]: Σ mᵢ λᵢ."""
+        return self.model.gravity.fraction(self._time) * (self.model.mass @ self.forces)
+
+    @cached_property
+    def pins(self) -> dict[str, np.ndarray]:
+        """(k, 3) [1/m] by the positions of the vertices of every pin, by the name that it has; where it holds
+        some directions only, along these."""
+        return shares_of(self.model, self._held)
+
+    def motion(
+        self, pin: str, make: Callable[[np.ndarray], Callable[..., np.ndarray]], values: ArrayLike
+    ) -> np.ndarray:
+        """By the numbers that a pin's motion is made of: `make` turns numbers like `values` into a motion, as
+        in `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`."""
+        if pin not in self.pins:
+            raise ValueError(f"there is no pin {pin!r}; {closest(pin, self.pins)}")
+        (rest,) = (self.model.rest[vertices] for name, vertices, _ in self.model.supports if name == pin)
+        return motion_slopes(make, np.asarray(values, float), rest, self._time, self.pins[pin])
+
+    @property
+    def pressures(self) -> np.ndarray:
+        """[1/Pa] by every pressure, in the order in which they were added."""
+        found = []
+        for term in self.model.terms:
+            if isinstance(term, Pressure):
+                areas = area_vectors(self.positions, term.vertices)
+                found.append(np.einsum("ti,tai->", areas, self.forces[term.vertices]) / 3)
+        return np.array(found)
+
+    @cached_property
+    def rest(self) -> np.ndarray:
+        """(n, 3) [1/m] by the rest positions of all vertices of solids. Masses change with the rest shape,
+        and pinned vertices move along with it, as motions say; forces, attachments and springs stay."""
+        cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
+        if cloth:
+            raise ValueError(
+                f"The rest shape of cloth cannot be differentiated by yet, and the scene has {listed(cloth)}."
+            )
+        total = np.zeros_like(self.positions)
+        for found in self._tets.values():
+            A = shape_product(found) + self._mass_changes(found)
+            total += scattered(found.term.vertices, at_corners(A, found.term), len(total))
+        pinned = pull_through_motions(self.model, self.positions, self._time, self.pins)
+        return total + pinned
+
+    @property
+    def start_positions(self) -> np.ndarray:
+        """(n, 3) [1/m] by the positions from which a step of time began; for frames of motions."""
+        return self._by_anchor
+
+    @property
+    def start_velocities(self) -> np.ndarray:
+        """(n, 3) [s/m] by the velocities with which a step of time began; for frames of motions."""
+        assert self._by_anchor is not None
+        return self._by_anchor * self._dt
+
+    def of(self, body: Body) -> BodyGradient:
+        """What belongs to one body, as in `supple.gradient(result, result.positions).of(body).young`."""
+        for own in self.model.bodies:
+            if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
+                return BodyGradient(self, own)
+        names = listed(own.name for own in self.model.bodies)
+        raise ValueError(f"of() takes a body of the scene, which has {names}; got {shown(body)}")
+
+    @property
+    def _dt(self) -> float:
+        return math.inf if self._step is None else self._step.dt
+
+    @property
+    def _by_anchor(self) -> np.ndarray:
+        """m/Δt² λ: by x̂ = xₙ + Δt vₙ."""
+        if math.isinf(self._dt):
+            raise ValueError(
+                "An equilibrium has no step of time that led to it; frames of a motion have one."
+            )
+        return (self.model.mass / self._dt**2)[:, None] * self.forces
+
+    @cached_property
+    def _tets(self) -> dict[int, Response]:
+        """The responses of all terms of tetrahedra, by their number."""
+        problem = self._problem
+        return {
+            k: response(problem, k, self.forces)
+            for k in range(len(problem.model.terms))
+            if are_tets(problem, k)
+        }
+
+    @cached_property
+    def _held(self) -> np.ndarray:
+        """(k, 3) ∂L/∂x - H λ of the pinned vertices, along the directions that are held."""
+        whole = self._direct - hessian_product(self._problem, self.forces, self._tets)
+        return self.model.along(whole[self.model.pinned])
+
+    @cached_property
+    def _by_mass(self) -> np.ndarray:
+        """(n,) [1/kg] by the mass of every vertex: λ · (g - (x - x̂)/Δt²)."""
+        gravity = self.model.gravity
+        acceleration = np.tile(gravity.fraction(self._time) * gravity.vector, (len(self.positions), 1))
+        if self._step is not None and math.isfinite(self._dt):
+            acceleration = acceleration - (self.positions - self._step.anchor) / self._dt**2
+        return np.einsum("ni,ni->n", self.forces, acceleration)
+
+    def _mass_changes(self, found: Response) -> np.ndarray:
+        """Σ ∂L/∂mₐ ρ/4 δV of the corners of every tetrahedron, δV = V tr M, as `shape_product` has it."""
+        (number,) = (k for k, response in self._tets.items() if response is found)
+        group = groups_of(self.model)[number]
+        density = np.concatenate([np.full(body.mesh.n_cells, body.density) for body in group])
+        by_volume = density / 4 * self._by_mass[found.term.vertices].sum(axis=1)
+        return (found.term.volume * by_volume)[:, None, None] * np.eye(3)
+
+    def __repr__(self) -> str:
+        report = self.report
+        return (
+            f"<Gradient: {len(self.positions):,} vertices, at an imbalance of {report.imbalance:.1e}, "
+            f"{report.linear_solver} in {report.iterations:,} iterations>"
+        )

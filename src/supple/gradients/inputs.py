@@ -1,0 +1,196 @@
+"""What may be given as arrays in place of what a scene has, and the gradients by it: for the wrappers of
+PyTorch and JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from supple.checks import closest, finite_rows, listed, shown
+from supple.gradients.gradient import Gradient
+from supple.gradients.parameters import declared
+from supple.meshes import TetMesh
+from supple.scene import Body, Scene, SceneError, VertexSet
+from supple.scene.adding import check_parameters
+from supple.scene.checks import number, vector
+from supple.scene.loads import Load
+
+WHOLE = ("gravity", "forces", "rest", "pressures")
+"""What a scene has one of; densities and parameters of materials are for bodies, and positions for pins."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is given: gravity (3,), forces (n, 3) beside the scene's, rest (n, 3) positions of all vertices,
+    pressures (p,), pins (k, 3) of a pin, density or a parameter of the material of a body. name: of that pin
+    or body, None where the scene has one of it."""
+
+    kind: str
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.name is None else f"{self.kind} of {self.name!r}"
+
+
+def inputs_of(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]:
+    """What is given by keywords, one after the other: a value, or a dictionary of values for bodies or pins
+    where a scene has several."""
+    found: list[tuple[Input, Any]] = []
+    for kind, value in given.items():
+        if kind in WHOLE:
+            found.append((Input(kind), value))
+        elif kind == "pins":
+            found += _named(kind, value, [pin.name for pin in scene.pins])
+        else:
+            found += _named(kind, value, _bodies_with(scene, kind))
+    if not found:
+        known = ["gravity", "forces", "pins", "density", "rest", "pressures"]
+        raise ValueError(
+            f"nothing is given to differentiate by: {listed(known)}, or a parameter of a material"
+        )
+    return found
+
+
+def _bodies_with(scene: Scene, kind: str) -> list[str]:
+    """The names of bodies that have such a parameter."""
+    known = {body.name: ["density", *declared(body.material)] for body in scene.bodies}
+    able = [name for name, parameters in known.items() if kind in parameters]
+    if not able:
+        every = sorted({parameter for parameters in known.values() for parameter in parameters})
+        raise ValueError(f"the scene has nothing called {kind!r}; {closest(kind, [*WHOLE, 'pins', *every])}")
+    return able
+
+
+def _named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:
+    if not isinstance(value, Mapping):
+        if len(names) != 1:
+            raise ValueError(f"{kind} is for {listed(names)}: say for which, {kind}={{name: ...}}")
+        return [(Input(kind, names[0]), value)]
+    found = []
+    for key, one in value.items():
+        name = getattr(key, "name", key)
+        if name not in names:
+            raise ValueError(f"{kind} of {shown(name)}: there is only that of {listed(names) or 'nothing'}")
+        found.append((Input(kind, name), one))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """The motion of vertices that are at positions (k, 3) [m], always."""
+
+    positions: np.ndarray
+
+    def __call__(self, points: np.ndarray, t: float) -> np.ndarray:
+        return self.positions
+
+
+def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray]) -> Scene:
+    """The scene with values in place of what it has; it stays as it is itself."""
+    given = dict(zip(inputs, values, strict=True))
+    bodies = {body.name: _changed_body(body, given) for body in scene.bodies}
+
+    def on(chosen: VertexSet) -> VertexSet:
+        return VertexSet(bodies[chosen.body.name], chosen.indices)
+
+    new = replace(scene)
+    new.bodies = list(bodies.values())
+    new.pins = [replace(pin, on=on(pin.on), motion=_motion(pin, given)) for pin in scene.pins]
+    new.loads = [replace(load, on=on(load.on)) for load in scene.loads]
+    new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
+    new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
+    new.winds = [replace(w, bodies=tuple(bodies[b.name] for b in w.bodies)) for w in scene.winds]
+    new.attachments, new.springs = scene.attachments, scene.springs
+    new.obstacles, new.further = scene.obstacles, scene.further
+    if (gravity := given.get(Input("gravity"))) is not None:
+        new.gravity = vector(gravity, "gravity [m/s²]")
+    if (forces := given.get(Input("forces"))) is not None:
+        rows = finite_rows("forces [N]", forces, scene.bodies[-1].vertices.stop, SceneError)
+        new.loads += [Load(body.all, rows[body.vertices].copy()) for body in new.bodies]
+    if (pressures := given.get(Input("pressures"))) is not None:
+        new.inflations = _inflated(new.inflations, pressures)
+    return new
+
+
+def _inflated(inflations: list[Any], pressures: np.ndarray) -> list[Any]:
+    if np.shape(pressures) != (len(inflations),):
+        raise SceneError(
+            f"pressures [Pa] must be one for each of the {len(inflations)} that the scene has, shape "
+            f"({len(inflations)},); got shape {np.shape(pressures)}."
+        )
+    return [
+        replace(each, pressure=number(float(p), "pressure [Pa]"))
+        for each, p in zip(inflations, pressures, strict=True)
+    ]
+
+
+def _motion(pin: Any, given: Mapping[Input, np.ndarray]) -> Any:
+    positions = given.get(Input("pins", pin.name))
+    if positions is None:
+        return pin.motion
+    return At(finite_rows(f"positions of pin {pin.name!r} [m]", positions, len(pin.on), SceneError))
+
+
+def _changed_body(body: Body, given: Mapping[Input, np.ndarray]) -> Body:
+    changes: dict[str, Any] = {}
+    own = {
+        each.kind: value for each, value in given.items() if each.name == body.name and each.kind != "pins"
+    }
+    if "density" in own:
+        changes["density"] = number(float(own.pop("density")), f"density of {body.name!r}", above=0)
+    if own:
+        changes["material"] = _material(body, own)
+    rest = given.get(Input("rest"))
+    if rest is not None:
+        changes["mesh"] = _moved_mesh(body, rest)
+    return replace(body, **changes) if changes else body
+
+
+def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
+    """The material with other parameters, all of those that a user gives or all of those that are stored."""
+    kind = type(body.material)
+    values = {name: float(value) if np.ndim(value) == 0 else np.asarray(value) for name, value in own.items()}
+    users = {p.name for p in kind.parameters}
+    if values.keys() <= users:
+        material = kind(**(body.material.given() | values))
+    elif not values.keys() & users:
+        material = kind.of_stored(**(body.material._asdict() | values))
+    else:
+        raise SceneError(
+            f"{listed(values)} of {body.name!r} say the same twice; give either the one or the other."
+        )
+    check_parameters(material, body.mesh)
+    return material
+
+
+def _moved_mesh(body: Body, rest: np.ndarray) -> TetMesh:
+    if not isinstance(body.mesh, TetMesh):
+        raise SceneError(f"The rest shape of {body.name!r} cannot be differentiated by yet: it is cloth.")
+    stop = body.vertices.stop
+    if len(rest) < stop:
+        raise SceneError(
+            f"rest [m] must be (n, 3) for all vertices of the scene; got shape {np.shape(rest)}."
+        )
+    mesh = body.mesh
+    cells, vertices = dict(mesh.cell_data), dict(mesh.point_data)
+    return TetMesh(rest[body.vertices], mesh.tets, cell_data=cells, point_data=vertices)
+
+
+def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.ndarray:
+    """dL by an input, in the shape of its value."""
+    if each.kind in WHOLE:
+        return np.reshape(getattr(found, each.kind), value.shape)
+    if each.kind == "pins":
+        return found.pins[str(each.name)]
+    (body,) = (body for body in found.model.bodies if body.name == each.name)
+    own = found.of(body)  # type: ignore[arg-type]
+    if each.kind == "density":
+        return np.reshape(own.density, value.shape)
+    derivative = own.each(each.kind)
+    parameter = declared(body.material)[each.kind]  # type: ignore[attr-defined]
+    if parameter.kind == "direction":  # of which only where it points counts
+        derivative = derivative / np.linalg.norm(value, axis=-1, keepdims=True)
+    return derivative if derivative.shape == value.shape else derivative.sum(axis=0).reshape(value.shape)

@@ -1,0 +1,93 @@
+"""Derivatives by the parameters of materials, of every element at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from supple.materials import Material, Parameter, is_per_element, table_of
+
+CENTRAL = (-2.0, -1.0, 1.0, 2.0), (1 / 12, -8 / 12, 8 / 12, -1 / 12)
+FORWARD = (0.0, 1.0, 2.0, 3.0), (-11 / 6, 3.0, -1.5, 1 / 3)
+"""Where a function is taken, in steps, and with what weights it adds up to the derivative: of fourth order,
+and of third order for parameters that are at the end of their range."""
+
+STEP = 1e-3
+"""Of a parameter, in parts of it or of its distance to a bound that it cannot reach."""
+
+
+def declared(material: Material) -> dict[str, Parameter]:
+    """What a material may be differentiated by: its parameters, and the numbers that kernels see."""
+    return {p.name: p for p in (*material.stored, *material.parameters)}
+
+
+def derivative(
+    material: Material, name: str, count: int, work: Callable[[Material], np.ndarray]
+) -> np.ndarray:
+    """(count, size) the derivatives of work(material) (count,), of every element by its own parameter; those
+    by a direction are across it, since its length does not count."""
+    parameter = declared(material)[name]
+    values = table_of(getattr(material, name), count)
+    found = np.empty((count, parameter.size))
+    for k in range(parameter.size):
+        h, (places, weights) = _step(material, parameter, values[:, k])
+        shifted = [work(_moved(material, name, k, place * h)) for place in places]
+        found[:, k] = sum(w * value for w, value in zip(weights, shifted, strict=True)) / h
+    if parameter.kind == "direction":
+        found -= np.einsum("ei,ei->e", found, values)[:, None] * values
+    return found
+
+
+def as_given(parameter: Parameter, found: np.ndarray) -> np.ndarray:
+    """Derivatives (..., size) in the shape in which a user gives the parameter; those by a symmetric matrix A
+    are the B with δL = B : δA."""
+    if parameter.kind == "symmetric":
+        found = found * np.array([1, 1, 1, 0.5, 0.5, 0.5])
+    return found[..., 0] if parameter.kind == "scalar" else parameter.as_given(found)
+
+
+def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
+    """A step for values (m,), a number where the material has one for all, and how to take it."""
+    h = STEP * np.where(values != 0, np.abs(values), _typical(material, parameter))
+    if parameter.kind != "scalar":
+        h = np.full_like(h, STEP * max(1.0, float(np.abs(values).max(initial=0))))
+    for bound in (parameter.above, parameter.below):
+        if bound is not None:
+            h = np.minimum(h, STEP * np.abs(values - bound))
+    low = _is_near(values, parameter.at_least, h)
+    high = _is_near(values, parameter.at_most, h)
+    stencil = FORWARD if (low | high).any() else CENTRAL
+    h = np.where(high, -h, h)
+    return (h if is_per_element(getattr(material, parameter.name)) else float(h[0])), stencil
+
+
+def _typical(material: Material, parameter: Parameter) -> float:
+    """How large a parameter is that happens to be 0."""
+    moduli = [float(np.abs(getattr(material, p.name)).max()) for p in material.stored if p.unit == "Pa"]
+    if parameter.unit == "Pa":
+        return max(moduli, default=1.0) or 1.0
+    return float(np.abs(np.asarray(parameter.example or 1.0, float)).max())
+
+
+def _is_near(values: np.ndarray, bound: float | None, h: np.ndarray) -> np.ndarray:
+    return np.zeros(len(values), bool) if bound is None else np.abs(values - bound) < 2 * h
+
+
+def _moved(material: Material, name: str, number: int, step: Any) -> Material:
+    """The material with one number of a parameter changed; nothing is checked, as steps may leave bounds."""
+    value = getattr(material, name)
+    moved: Any
+    if isinstance(value, np.ndarray):
+        moved = value.copy()
+        moved[(..., number) if value.ndim > 1 else ...] += step
+    elif isinstance(value, tuple):
+        moved = tuple(v + step if k == number else v for k, v in enumerate(value))
+    else:
+        moved = value + step
+    if name not in {p.name for p in material.parameters}:
+        return material._replace(**{name: moved})
+    given = {p.name: getattr(material, p.name) for p in material.parameters} | {name: moved}
+    stored = type(material).store(**given)
+    return type(material)._make(stored[field] for field in material._fields)

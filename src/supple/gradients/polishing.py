@@ -1,0 +1,143 @@
+"""The state at which a gradient is taken: that of a result, in float64, brought as close to the equilibrium
+as rounding lets it, since gradients are no more exact than that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from supple.compute import Compute
+from supple.gradients.report import NoGradientError
+from supple.gradients.system import System
+from supple.model import Model, Step
+from supple.problem import Problem
+from supple.simulate import Result
+from supple.solvers import default_solver
+from supple.solvers.moves import line
+from supple.solvers.touching_twin import touching_twin
+from supple.solving import on_device, solve
+from supple.stop import Stop
+
+TARGET = 1e-11
+"""The imbalance from which on no further Newton step is taken."""
+
+NEAR = 1e-3
+"""The imbalance from which on whole Newton steps are tried."""
+
+MOST_STEPS = 12
+
+ACCURACY = 1e-9
+"""Of the systems of Newton steps."""
+
+
+@dataclass(frozen=True)
+class Polished:
+    """A problem at its equilibrium, and how it got there: see `GradientReport`."""
+
+    problem: Problem
+    imbalance: float
+    before: float
+    steps: int
+    moved: float
+    contacts: int = 0
+    grazing: int = 0
+    seconds: float = 0.0
+
+
+def acting(model: Model, step: Step | None) -> Model:
+    """The model with the loads and materials of a step for constant ones."""
+    force = model.force_at(math.inf) if step is None or step.force is None else step.force
+    materials = (None if step is None else step.materials) or {}
+    terms = tuple(
+        replace(term, material=materials[k]) if k in materials else term  # type: ignore[type-var]
+        for k, term in enumerate(model.terms)
+    )
+    return replace(model, force=force, varying=(), terms=terms, changing=())
+
+
+def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
+    """What a result is the solution of, in float64, at its positions; in a known problem of the same bodies,
+    under other loads, if there is one and materials do not vary."""
+    model, step = acting(result.model, result.step), result.step
+    if known is None or result.model.changing:
+        problem = Problem(model, "float64", compute.threads, on_device(compute.device, model))
+    else:
+        problem = known
+        problem.loads.set(model.force)
+    if result.state is not None:
+        problem.state = replace(result.state, displacements=result.positions - model.rest)
+    problem.positions = result.positions
+    if model.held is not None:
+        problem.states.aim(result.positions[model.pinned])
+    if step is not None and math.isfinite(step.dt):
+        if step.anchor is None:
+            raise NoGradientError(
+                "The gradient of a frame of several substeps that was read from a file is not known: the "
+                "file does not say where the last substep began."
+            )
+        problem.set_inertia(step.dt, step.anchor)
+    problem.contacts.begin_anew([math.inf])
+    problem.following.begin_step(math.inf)
+    return problem
+
+
+def polished(problem: Problem) -> Polished:
+    """Newton steps from where a problem is; a solve where it is not close enough for these."""
+    start, before = problem.positions, problem.balance().imbalance
+    contacts = grazing = 0
+    if not before <= NEAR:
+        solve(problem, default_solver(), Stop(tolerance=1e-6))
+    if problem.contacts:
+        contacts, grazing = _touching(problem)
+        problem = touching_twin(problem)
+    steps, imbalance = _newton(problem)
+    if not imbalance <= NEAR:
+        raise NoGradientError(
+            f"There is no equilibrium to take a gradient at: forces are out of balance by {imbalance:.1e}, "
+            "and neither Newton steps nor the default solver get closer."
+        )
+    moved = float(np.abs(problem.positions - start).max(initial=0.0))
+    return Polished(problem, imbalance, before, steps, moved, contacts, grazing)
+
+
+def _newton(problem: Problem) -> tuple[int, float]:
+    """Whole steps while they bring the forces down; how many, and the imbalance that they reach."""
+    balance = problem.balance()
+    for step in range(MOST_STEPS):
+        if balance.at_rest or balance.imbalance <= TARGET:
+            return step, balance.imbalance
+        try:
+            direction = _direction(problem)
+        except NoGradientError:
+            return step, balance.imbalance
+        move = line(problem, direction)
+        move(1.0)
+        reached = problem.balance()
+        if not reached.residual < balance.residual:
+            move(0.0)
+            return step, problem.balance().imbalance
+        balance = reached
+    return MOST_STEPS, balance.imbalance
+
+
+def _direction(problem: Problem) -> np.ndarray:
+    """d with H d = r, records (n + 1, 4) where kernels see them."""
+    system = System(problem)
+    assembly = system.assembly
+    forces = assembly.unheld(assembly.restrict(problem.states.net))
+    found = system.solve(forces.reshape(-1, 3), ACCURACY)
+    records = np.zeros((problem.model.vertices + 1, 4))
+    records[assembly.free, :3] = found.x
+    problem.device.push(records)
+    return records
+
+
+def _touching(problem: Problem) -> tuple[int, int]:
+    """How many vertices obstacles push, and how many hardly."""
+    problem.balance()
+    _, _, forces, _ = problem.contacts.found(0)
+    push = np.linalg.norm(forces, axis=2).max(axis=0)
+    largest = push.max(initial=0.0)
+    return int((push > 0).sum()), int(((push > 0) & (push < 1e-6 * largest)).sum())

@@ -1,0 +1,64 @@
+"""Obstacles in files: further bodies, whose points follow those of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from supple.contact import Obstacles
+from supple.contact.outlines import Outline, outlines
+from supple.evaluation import Fields
+from supple.io.bodies import SavedBody
+from supple.io.formats import Moment, Shot
+from supple.meshes import TriMesh
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Obstacles as a shot has them: bodies beyond its own, and what they look like."""
+
+    obstacles: Obstacles
+    shapes: tuple[Outline, ...]
+    bodies: tuple[SavedBody, ...]
+
+    @staticmethod
+    def of(obstacles: Obstacles | None, shot: Shot) -> Shown | None:
+        """None where there is nothing to show."""
+        if obstacles is None:
+            return None
+        points = np.concatenate([body.mesh.points for body in shot.bodies])
+        shapes = sorted(outlines(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row]))
+        rows, first, bodies = obstacles.shapes(0.0).rows, len(points), []
+        for k, name in enumerate(obstacles.names):
+            mine = [each for each in shapes if obstacles.obstacle[each.row] == k]
+            if mine:
+                starts = np.cumsum([0, *(len(each.points) for each in mine)])
+                triangles = np.concatenate(
+                    [s + each.triangles for s, each in zip(starts[:-1], mine, strict=True)]
+                )
+                mesh = TriMesh(np.concatenate([each.placed(rows) for each in mine]), triangles)
+                own = slice(first, first + int(starts[-1]))
+                bodies.append(SavedBody(name, mesh, own, None, mesh.measures))
+                first = own.stop
+        return Shown(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
+
+    def shot(self, shot: Shot) -> Shot:
+        return replace(shot, bodies=[*shot.bodies, *self.bodies])
+
+    def moment(self, moment: Moment, time: float) -> Moment:
+        """The same with the points of obstacles at a time [s], and zeros for all that is known of bodies
+        only."""
+        rows = self.obstacles.shapes(time).rows
+        points = [each.placed(rows) for each in self.shapes]
+        cells = sum(body.mesh.n_cells for body in self.bodies)
+        vertices = sum(map(len, points))
+        fields = Fields(
+            {name: _padded(values, vertices) for name, values in moment.fields.vertices.items()},
+            {name: _padded(values, cells) for name, values in moment.fields.cells.items()},
+        )
+        return replace(moment, positions=np.concatenate([moment.positions, *points]), fields=fields)
+
+
+def _padded(values: np.ndarray, further: int) -> np.ndarray:
+    return np.concatenate([values, np.zeros((further, *values.shape[1:]), values.dtype)])

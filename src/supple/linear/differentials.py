@@ -1,0 +1,61 @@
+"""How elements of a material answer a change of the displacements: F, P and δP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.kernels import gather
+from supple.linear.filling import host_elements
+from supple.materials import stress, stress_differential
+from supple.problem.device import Cpu
+from supple.problem.element_values import COUNT, evaluate_numbers, numbers_of
+from supple.terms.elastic import corner_vectors, corners, displacement_gradient, material_at, measure
+from supple.terms.elastic import shape_gradients as gradients_of
+from supple.terms.parameters import placed
+
+if TYPE_CHECKING:
+    from supple.problem.problem import Problem
+
+
+class Differentials(NamedTuple):
+    """F, P = ∂ψ/∂F [Pa] and δP = (∂²ψ/∂F∂F) : G, nine numbers each, along G = Σ wₐ gₐᵀ. own: the visiting
+    vertices; along: records of the vectors w of all vertices."""
+
+    term: Any
+    own: Any
+    along: Any
+
+
+COUNT[Differentials] = 27
+
+
+@numbers_of.of(Differentials)
+def _differentials(quantity, row, u, ui):
+    rows, along = quantity.term, quantity.along
+    g = gradients_of(rows, row)
+    F = measure(rows, corners(rows, row, u, ui), g)
+    G = displacement_gradient(corner_vectors(rows, row, along, gather(along, quantity.own, row, 0)), g)
+    material = material_at(rows, row)
+    return F + stress(material, F) + stress_differential(material, F, G)
+
+
+def differentials(
+    problem: Problem, index: int, along: np.ndarray, material: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """F, P and δP (m, 3, 3) of the elements of a term at the problem's u, computed on the host, along vectors
+    (n, 3) of the vertices; with another material of the same kind, where one is given."""
+    elements, model = host_elements(problem, index), problem.model
+    rows = elements.rows
+    if material is not None:
+        rows = rows._replace(material=placed(material, elements.element, problem.dtype))
+    records = np.zeros((model.vertices + 1, problem.u.shape[1]), problem.dtype)
+    records[:-1, :3] = along
+    problem.device.pull(problem.u)
+    host = Cpu(model.vertices + 1, problem.dtype, problem.device.threads)
+    values = host.zeros((1, len(elements.own), COUNT[Differentials], host.lanes), problem.dtype)
+    quantity = Differentials(rows, elements.own, records)
+    host.run(evaluate_numbers, 1, quantity, elements.own, problem.u, values)
+    numbers = np.moveaxis(values[0], 1, 2).reshape(-1, 3, 3, 3)[: len(model.terms[index].vertices)]
+    return numbers[:, 0], numbers[:, 1], numbers[:, 2]

@@ -1,0 +1,173 @@
+"""Coarser surfaces of some of the vertices of a surface, about a quarter of them.
+
+Vertices are kept that are not too close to each other, those of corners and borders first; the others belong
+to the nearest of these along edges. A triangle whose corners belong to three different ones is one of the
+coarser surface: that map of the surface is continuous, so that there are no holes. Quadric decimation knows
+no better vertices of a flat sheet, and moves them: here each stands for one of the surface, with its pins.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
+
+from supple.meshes.measures import area_vectors, areas
+
+CLOSE = 1.9
+"""Vertices that are kept are this many times as far from each other as neighbours are, which leaves every
+second along both axes of regular grids."""
+
+CORNER = 0.7
+"""A border turns at a corner where the cosine of the angle is less than this."""
+
+SLENDER = 0.02
+"""Area of a triangle by the square of its longest edge below which it is left out."""
+
+OUTSIDE = -0.5
+"""The least weight of a corner by which vertices beyond a border are bound."""
+
+
+AWAY = 1e3
+"""By which a weight counts as less where a triangle faces the other way."""
+
+
+class Coarser(NamedTuple):
+    """vertices (k,): those that are kept, sorted; triangles (t, 3): numbers among these; origin (t,): the
+    triangle of the surface that each is made of; bound (b,): vertices of the surface with a place on the
+    coarser one, corners (b, 3), numbers among those that are kept, with weights (b, 3), Σ = 1."""
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+    origin: np.ndarray
+    bound: np.ndarray
+    corners: np.ndarray
+    weights: np.ndarray
+
+
+def coarser(points: np.ndarray, triangles: np.ndarray, first: np.ndarray) -> Coarser:
+    """Of a surface with triangles (m, 3) of points (n, 3) [m]; first (n,) bool: vertices that are kept before
+    others."""
+    used, local = np.unique(triangles, return_inverse=True)
+    local = local.reshape(-1, 3)
+    x = points[used]
+    lengths = _lengths(x, local)
+    kept = _spread(x, local, lengths, first[used])
+    nearest = dijkstra(lengths, indices=kept, min_only=True, return_predecessors=True)[2]
+    found, origin = _triangles(x, local, nearest)
+    vertices, numbers = np.unique(found, return_inverse=True)
+    numbers = numbers.reshape(-1, 3)
+    place = np.full(len(x), -1)
+    place[vertices] = np.arange(len(vertices))
+    normals = np.zeros_like(x)
+    np.add.at(normals, local, area_vectors(x, local)[:, None])
+    bound, corners, weights = _places(x, normals, place[nearest], x[vertices], numbers)
+    return Coarser(used[vertices], numbers, origin, used[bound], corners, weights)
+
+
+def _lengths(x: np.ndarray, triangles: np.ndarray) -> csr_array:
+    """(n, n) the lengths of edges [m]."""
+    ends = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
+    a, b = np.unique(ends, axis=0).T
+    length = np.linalg.norm(x[a] - x[b], axis=1)
+    both = np.concatenate([a, b]), np.concatenate([b, a])
+    return coo_array((np.concatenate([length, length]), both), shape=(len(x), len(x))).tocsr()
+
+
+def _spread(x: np.ndarray, triangles: np.ndarray, lengths: csr_array, first: np.ndarray) -> np.ndarray:
+    """(k,) vertices of which no two are close, in the order of their importance."""
+    close = _close(x, triangles, lengths)
+    rank = np.empty(len(x), np.int64)
+    rank[reverse_cuthill_mckee(lengths, symmetric_mode=True)] = np.arange(len(x))
+    border, corner = _border(x, triangles)
+    order = np.lexsort([rank, ~border, ~corner, ~first])
+    start, others = close.indptr, close.indices
+    taken, kept = np.zeros(len(x), bool), []
+    for v in order.tolist():
+        if not taken[v]:
+            kept.append(v)
+            taken[others[start[v] : start[v + 1]]] = True
+    return np.array(kept, np.int64)
+
+
+def _close(x: np.ndarray, triangles: np.ndarray, lengths: csr_array) -> csr_array:
+    """(n, n): vertices at most two edges from each other, and too close."""
+    around = np.zeros(len(x))
+    counts = np.bincount(triangles.ravel(), minlength=len(x))
+    np.add.at(around, triangles, np.repeat(areas(x, triangles)[:, None], 3, axis=1))
+    spacing = np.sqrt(2 * around / counts)
+    edges = lengths.astype(bool).astype(np.int32)
+    two = (edges @ edges + edges).tocoo()
+    a, b = two.coords
+    near = np.linalg.norm(x[a] - x[b], axis=1) < 0.5 * CLOSE * (spacing[a] + spacing[b])
+    return coo_array((np.ones(int(near.sum()), np.int8), (a[near], b[near])), shape=two.shape).tocsr()
+
+
+def _border(x: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) bool: vertices on borders, and those of them at which a border turns."""
+    n = len(x)
+    start, end = triangles.ravel().astype(np.int64), triangles[:, [1, 2, 0]].ravel().astype(np.int64)
+    alone = ~np.isin(start * n + end, end * n + start)
+    start, end = start[alone], end[alone]
+    along = x[end] - x[start]
+    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-300)
+    before, after = np.zeros((n, 3)), np.zeros((n, 3))
+    before[end], after[start] = along, along
+    border = np.zeros(n, bool)
+    border[start] = border[end] = True
+    return border, border & (np.einsum("vi,vi->v", before, after) < CORNER)
+
+
+def _triangles(x: np.ndarray, triangles: np.ndarray, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(t, 3) of vertices that are kept, and (t,) the triangles that they come from."""
+    labels = nearest[triangles]
+    a, b, c = labels.T
+    apart = np.flatnonzero((a != b) & (b != c) & (c != a))
+    _, first = np.unique(np.sort(labels[apart], axis=1), axis=0, return_index=True)
+    origin = np.sort(apart[first])
+    found = labels[origin]
+    corners = x[found]
+    longest = np.max([((corners[:, i] - corners[:, i - 1]) ** 2).sum(axis=1) for i in range(3)], axis=0)
+    sound = areas(x, found) > SLENDER * longest
+    return found[sound], origin[sound]
+
+
+def _places(
+    x: np.ndarray, normals: np.ndarray, nearest: np.ndarray, points: np.ndarray, triangles: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which points x are bound, and to which corners with which weights: of the triangles around the nearest
+    vertex, numbers (n,) or -1, that in which a point lies, or nearly, and that faces the same way."""
+    bound = np.flatnonzero(nearest >= 0)
+    choices = _around(triangles, len(points))[nearest[bound]]
+    weights = _weights(x[bound], points[triangles[choices]])
+    within = weights.min(axis=2)
+    facing = np.einsum("ni,nci->nc", normals[bound], area_vectors(points, triangles)[choices])
+    within[facing < 0] -= AWAY
+    within[choices < 0] = -np.inf
+    best = within.argmax(axis=1)
+    chosen = np.arange(len(bound)), best
+    inside = np.maximum(weights[chosen], OUTSIDE)
+    return bound, triangles[choices[chosen]], inside / inside.sum(axis=1, keepdims=True)
+
+
+def _around(triangles: np.ndarray, count: int) -> np.ndarray:
+    """(count, most) the triangles at each vertex, -1 where there are fewer."""
+    owner = np.argsort(triangles.ravel(), kind="stable")
+    valence = np.bincount(triangles.ravel(), minlength=count)
+    rank = np.arange(triangles.size) - np.repeat(np.cumsum(valence) - valence, valence)
+    table = np.full((count, int(valence.max(initial=1))), -1)
+    table[triangles.ravel()[owner], rank] = owner // 3
+    return table
+
+
+def _weights(x: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """(n, c, 3) barycentric coordinates of points (n, 3), projected into triangles (n, c, 3, 3)."""
+    a, b, c = np.moveaxis(corners, 2, 0)
+    e, f, d = b - a, c - a, x[:, None] - a
+    ee, ef, ff = (np.einsum("nci,nci->nc", *pair) for pair in ((e, e), (e, f), (f, f)))
+    de, df = np.einsum("nci,nci->nc", d, e), np.einsum("nci,nci->nc", d, f)
+    area = np.maximum(ee * ff - ef * ef, 1e-300)
+    second, third = (ff * de - ef * df) / area, (ee * df - ef * de) / area
+    return np.stack([1 - second - third, second, third], axis=2)

@@ -1,0 +1,166 @@
+"""How far vertices may move before contacts are found anew, and pins that wait for it.
+
+Where a follower keeps surfaces from passing each other, it gives every vertex a ball that it must not leave.
+Whoever moves u puts it back there: visits of single vertices at once, everything else by `confine`. Pinned
+vertices have balls, too: they go along their motion as far as these allow, all at the same pace, and on when
+contacts are found anew.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from supple.kernels import RECORD
+from supple.model import Conditions, Model
+from supple.problem.balls import Balls, Confine
+from supple.problem.device import Device
+from supple.problem.states import States
+
+ROUNDINGS = 8
+"""Of a displacement, by which a radius is less than it may be."""
+
+CROWDED, AT_END = 0.01, 0.95
+"""Contacts are found anew where this part of the vertices is at the end of its ball, which is from that part
+of the radius on."""
+
+OF_RADIUS = 0.9
+"""How far pinned vertices go at once."""
+
+HALVINGS = 30
+
+
+class Room:
+    """Of the vertices of a problem; there are no balls where nobody asks for them. checked: whether somebody
+    has made sure that nothing has passed anything where the vertices are; fresh: whether a step has begun
+    since contacts were found last; stale: whether the vertices have left their balls on a way that was
+    found free. neighbours, around: what a follower knows of the vertices that are near to each other."""
+
+    def __init__(self, model: Model, dtype: np.dtype, device: Device, states: States) -> None:
+        self.model, self.dtype, self.device, self.states = model, dtype, device, states
+        self._wanted = any(getattr(follower, "confines", False) for _, follower in model.followers)
+        self.balls: Balls | tuple[()] = ()
+        self.checked, self.fresh, self.blocked, self.stale = False, True, False, True
+        self.neighbours: Any = None
+        self.around: Any = None
+        self._done = 1.0
+        self._goal = self._from = np.empty((0, 3))
+        self._times: tuple[float, float] | None = None
+        self._time = 0.0
+        self.resize()
+
+    def __bool__(self) -> bool:
+        """Whether vertices must stay in balls."""
+        return self._wanted
+
+    def resize(self) -> None:
+        """Room for as many copies of the state as there are."""
+        if self._wanted:
+            shape = len(self.states.u), RECORD
+            self.balls = Balls(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
+
+    def put_back(self) -> None:
+        """Put u back to where it may be, after something has moved it without looking."""
+        if self:
+            self.device.on_records(*self.confine())
+
+    def confine(self, *followers: np.ndarray) -> tuple[Confine, ...]:
+        """What puts u back into the balls, with further records that are to be as u is."""
+        return (Confine(self.states.u, self.balls, followers),) if self._wanted else ()
+
+    def settle(self, radius: np.ndarray) -> None:
+        """Have balls of radii (n,) [m] around where the vertices are."""
+        assert self.balls
+        u = self.states.vectors(self.states.u)[0]
+        slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
+        self.device.assign(self.balls.centre, self.states.u)
+        self.balls.radius[:-1, 0] = np.maximum(radius - slack, 0)
+        self.device.push(self.balls.radius)
+        self.stale = False
+
+    @property
+    def crowded(self) -> bool:
+        """Whether vertices have no room left, or pins want to go on."""
+        if not self.balls:
+            return False
+        if self.stale or not self.arrived:
+            return True
+        u, (centre, radius) = self.states.vectors(self.states.u)[0], map(self.states.vectors, self.balls)
+        moved = ((u - centre[0]) ** 2).sum(axis=1)
+        return bool((moved > (AT_END * radius[0, :, 0]) ** 2).mean() > CROWDED)
+
+    def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
+        """Let pinned vertices go to positions (k, 3) [m], where they are at a time [s] unless these are given
+        by somebody else; returns where they are now."""
+        now = self.states.positions[0, self.model.pinned]
+        time = min(time, self.model.duration) if math.isinf(time) else time
+        self._times = None if given else (self._time, time)
+        self._goal, self._from, self._time = pinned, now, time
+        self._done, self.fresh, self.blocked = 0.0, True, False
+        return now
+
+    def begin(self, c: Conditions) -> np.ndarray:
+        """Start from where an equilibrium under some conditions does, with pinned vertices on their way to
+        where these have them; returns where they are."""
+        if c.start is not None:
+            self.states.positions = c.start[None]
+        self.checked = False
+        return self.aim(c.time, c.pinned, True)
+
+    def _at(self, part: float) -> np.ndarray:
+        """Where pinned vertices are on their way: that of their motion, with what they were off when it
+        began."""
+        if part >= 1.0:
+            return self._goal
+        off = self._from - self._goal
+        if self._times is None:
+            return self._goal + (1 - part) * off
+        begin, end = self._times
+        off = self._from - self.model.prescribed(begin)
+        return self.model.prescribed(begin + part * (end - begin)) + (1 - part) * off
+
+    @property
+    def arrived(self) -> bool:
+        """Whether pinned vertices are where they are to be."""
+        return self._done >= 1.0
+
+    @property
+    def behind(self) -> float:
+        """How far pinned vertices are from where they are to be, at most [m]."""
+        if self.arrived:
+            return 0.0
+        away = self.model.along(self._goal - self.states.positions[0, self.model.pinned])
+        return float(np.sqrt((away**2).sum(axis=1)).max(initial=0))
+
+    def pursue(self, least: float) -> bool:
+        """Move pinned vertices on, in balls that were just made; True where that moved any. They are blocked
+        where they could go less than `least` [m]."""
+        if self.arrived or not self.balls:
+            return False
+        pinned = self.model.pinned
+        now = self.states.positions[0, pinned]
+        room = OF_RADIUS * self.balls.radius[pinned, 0].astype(float)
+        part = 1.0 - self._done
+        for _ in range(HALVINGS):
+            there = self._at(self._done + part)
+            step = np.sqrt((self.model.along(there - now) ** 2).sum(axis=1))
+            if (step <= room).all():
+                break
+            part /= 2
+        ends = self._done + part >= 1.0
+        self.blocked = not ends and float(step.max(initial=0)) < least
+        if self.blocked or not (step <= room).all():
+            self.blocked = True
+            return False
+        self._done = 1.0 if ends else self._done + part
+        self.states.pin(np.array(there))
+        return bool(step.max(initial=0) > 0)
+
+    def notes(self) -> list[str]:
+        """What is to be said of pins that did not arrive."""
+        if self.arrived:
+            return []
+        why = "something is in the way" if self.blocked else "more iterations would take them there"
+        return [f"pinned vertices are still {self.behind:.3g} m from where they are to be: {why}"]

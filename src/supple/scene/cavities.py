@@ -1,0 +1,151 @@
+"""Chambers in bodies: air under a pressure that somebody sets, or an amount of gas that is sealed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from supple.meshes.edges import Edges
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.checks import number, shown
+from supple.scene.errors import SceneError
+from supple.scene.loads import Varying, surface_of
+from supple.scene.pickling import picklable
+from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
+from supple.terms import Pressure, Term
+
+LOOKS = 50
+"""Iterations after which the pressure of a gas is what its volume says again."""
+
+CLOSE = 1e-6
+"""Part of the absolute pressure of a gas that it may differ by from what its volume says."""
+
+ATMOSPHERE = 101325.0
+"""[Pa]"""
+
+
+@dataclass(frozen=True, eq=False)
+class Cavity:
+    """A chamber whose walls are triangles (k, 3) of a body, with normals out of the chamber, and a pressure
+    [Pa] above that outside, ambient [Pa]. sealed: what there is of gas stays, (p + p₀) V^γ, γ the exponent;
+    the ramp then says what part of the pressure the gas has at the volume at rest."""
+
+    body: Body
+    triangles: np.ndarray
+    pressure: float
+    ramp: AnyRamp | None
+    sealed: bool
+    ambient: float
+    exponent: float
+
+    @property
+    def volume(self) -> float:
+        """At rest [m³]."""
+        return volume_within(self.body.points, self.triangles)
+
+    def term(self, positions: np.ndarray) -> Pressure:
+        """For a model with vertices at positions (n, 3) [m] at zero displacement."""
+        count, changes = len(self.triangles), self.sealed or self.ramp is not None
+        return Pressure(
+            (self.triangles + self.body.first).astype(np.int32),
+            np.full(count, self.pressure),
+            positions,
+            self.body.points[np.unique(self.triangles)].mean(axis=0),
+            count if changes else None,
+        )
+
+    def follower(self, index: int) -> tuple[int, Any] | None:
+        """Who has the term of this number vary, where it does."""
+        if self.sealed:
+            return index, Gas(index, self)
+        return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
+
+    def refuse_open(self, pinned: np.ndarray) -> None:
+        """Walls have been found to be closed already."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"a cavity of {self.body.name!r}", "ramp")}
+
+
+@dataclass(eq=False)
+class Gas:
+    """Lets the pressure of a chamber be what its volume says, P V^γ = const.
+
+    With the pressure held, the chamber finds its volume; with that volume another pressure. The next one is
+    where the line through the last two volumes meets the law, so that soft chambers, whose volume changes a
+    lot with the pressure, converge too. Of earlier steps nothing counts.
+    """
+
+    index: int
+    cavity: Cavity
+    every: int | None = LOOKS
+    _last: tuple[float, float] | None = field(default=None, repr=False)
+
+    def begin(self) -> None:
+        """A step."""
+        self._last = None
+
+    def follow(self, problem: Any, time: float) -> Term | None:
+        cavity, term = self.cavity, problem.model.terms[self.index]
+        x = problem.positions[cavity.body.vertices]
+        volume = volume_within(x, cavity.triangles)
+        if not volume > 0:  # the walls are turned inside out; the pressure stays
+            return None
+        begins, p = self._last is None, float(term.pressure[0])
+        whole = cavity.ambient + cavity.pressure * fraction_at(cavity.ramp, time)
+        absolute = whole * (cavity.volume / volume) ** cavity.exponent
+        beyond = p - (absolute - cavity.ambient)
+        if not begins and abs(beyond) <= CLOSE * absolute:
+            return None
+        slope = 0.0 if self._last is None or self._last[0] == p else self._slope(p, volume)
+        self._last = p, volume
+        step = beyond / (1 + cavity.exponent * absolute / volume * max(slope, 0.0))
+        now = p - step if not begins else absolute - cavity.ambient
+        now = max(now, -cavity.ambient)
+        return replace(term, pressure=np.full_like(term.pressure, now)) if now != p else None
+
+    def _slope(self, p: float, volume: float) -> float:
+        """dV/dp [m³/Pa] from the last look to this one."""
+        assert self._last is not None
+        return (volume - self._last[1]) / (p - self._last[0])
+
+
+def volume_within(x: np.ndarray, triangles: np.ndarray) -> float:
+    """V = 1/6 Σ xₐ · (x_b × x_c) [m³] of closed triangles (k, 3) of points x (n, 3)."""
+    a, b, c = np.moveaxis(x[triangles] - x[triangles].reshape(-1, 3).mean(axis=0), 1, 0)
+    return float(np.einsum("ti,ti->", a, np.cross(b, c)) / 6)
+
+
+def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: Any, exponent: Any) -> Cavity:
+    """What `Scene.add_cavity` adds."""
+    triangles, name = surface_of(chosen), chosen.body.name
+    if not isinstance(sealed, bool):
+        raise SceneError(f"sealed must be True or False, got {shown(sealed)}.")
+    edges = Edges(triangles)
+    open_edges = edges.ends[edges.counts == 1]
+    if len(open_edges):
+        raise SceneError(
+            f"The walls of a cavity of {name!r} must be closed, and {len(open_edges)} edges are open, for "
+            f"example between vertices {open_edges[0][0]} and {open_edges[0][1]}; choose all vertices of the "
+            "chamber's walls, and none of the outer surface beside them."
+        )
+    if volume_within(chosen.body.points, triangles) < 0:
+        triangles = triangles[:, ::-1]
+    outside = number(ambient, "ambient [Pa]", at_least=0)
+    pascals = number(pressure, "pressure [Pa] of a cavity")
+    if sealed and not outside + pascals > 0:
+        raise SceneError(
+            f"Gas in a cavity of {name!r} has an absolute pressure of {outside + pascals:g} Pa, ambient and "
+            "pressure together; it must be positive."
+        )
+    return Cavity(
+        chosen.body,
+        triangles,
+        pascals,
+        check_ramp(ramp),
+        sealed,
+        outside,
+        number(exponent, "exponent of a gas", above=0),
+    )

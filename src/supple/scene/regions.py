@@ -1,0 +1,202 @@
+"""Several materials in one body: regions, and the portions of bodies that make one elasticity term each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from supple.checks import closest
+from supple.materials import Material, is_per_element
+from supple.meshes import Mesh
+from supple.scene.checks import number, shown, sound_name
+from supple.scene.errors import SceneError
+from supple.terms import Term, TetElasticity
+
+if TYPE_CHECKING:
+    from supple.scene.bodies import Body
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Tetrahedra of a solid that are of another material than the rest of it, for `Scene.add_solid`.
+
+    where: a function of the centres (m, 3) [m] of all tetrahedra at rest that gives a mask, a mask (m,), the
+    numbers of tetrahedra, or a field of the mesh with the value or values that it has there,
+    `{"region": 3}`. density [kg/m³]: that of the solid unless given. Arrays among the parameters of its
+    material have an entry for each tetrahedron of the region, or for each of the whole solid.
+    """
+
+    name: str
+    where: Any
+    material: Any
+    density: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Portion:
+    """Cells of a body, numbers (k,), that are of one material. name: that of the body, with that of the
+    region after a slash; branch: 0 for what it is made of, from 1 on for what resists its rate of strain."""
+
+    body: Body
+    name: str
+    material: Any
+    numbers: np.ndarray
+    branch: int = 0
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def cells(self) -> np.ndarray:
+        """(k, 4) vertices, numbered through the whole scene."""
+        return self.body.cells[self.numbers]
+
+    @property
+    def group(self) -> Any:
+        """Portions and bodies for which this is the same make one term."""
+        same = type(self.body), type(self.material)
+        return (*same, self.branch) if self.branch else same
+
+    def elasticity(self, parts: Sequence[Any], rest: np.ndarray, material: Any) -> Term:
+        """The term of portions of one kind."""
+        return TetElasticity.from_mesh(rest, np.concatenate([part.cells for part in parts]), material)
+
+    def __repr__(self) -> str:
+        return f"<Portion {self.name!r}: {self.n_cells} cells, {shown(self.material)}>"
+
+
+def portions_of(body: Body) -> tuple[Portion, ...]:
+    """Of a body: what no region has, the regions, and then what resists the rate of strain of each."""
+    left = np.ones(body.mesh.n_cells, bool)
+    for region in body.regions:
+        left[region.where] = False
+    rest = np.flatnonzero(left)
+    base = [Portion(body, body.name, _rows(body.material, rest), rest)] if len(rest) else []
+    found = base + [Portion(body, f"{body.name}/{r.name}", r.material, r.where) for r in body.regions]
+    branches = [
+        replace(
+            part, name=f"{part.name} viscosity {k}", material=each.branch(part.material, part.name), branch=k
+        )
+        for k, each in enumerate(body.viscosity, 1)
+        for part in found
+    ]
+    return (*found, *branches)
+
+
+def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
+    """Regions with the numbers of their cells, and materials for these alone; what is wrong is refused.
+    known: the name of the solid."""
+    if isinstance(regions, Region) or not isinstance(regions, Sequence):
+        raise SceneError(f"regions are a list of supple.Region(name, where, material); got {shown(regions)}.")
+    owner = np.full(mesh.n_cells, -1)
+    done: list[Region] = []
+    for region in regions:
+        if not isinstance(region, Region):
+            raise SceneError(
+                f"regions are a list of supple.Region(name, where, material); got {shown(region)}."
+            )
+        name = sound_name(region.name, "region")
+        if name in (other.name for other in done):
+            raise SceneError(f"There is already a region named {name!r} of {known!r}; names must differ.")
+        if not isinstance(region.material, Material):
+            raise SceneError(f"Region {name!r} needs a material; got {shown(region.material)}.")
+        cells = _cells(region, mesh)
+        taken = cells[owner[cells] >= 0]
+        if len(taken):
+            raise SceneError(
+                f"Regions {done[owner[taken[0]]].name!r} and {name!r} of {known!r} share {len(taken)} "
+                f"tetrahedra, for example {taken[0]}; a tetrahedron is of one material."
+            )
+        owner[cells] = len(done)
+        density = region.density
+        if density is not None:
+            density = number(density, f"density [kg/m³] of region {name!r}", above=0)
+        material = _of_region(region.material, name, cells, mesh.n_cells)
+        done.append(replace(region, where=cells, density=density, material=material))
+    return tuple(done)
+
+
+def densities(regions: Sequence[Region], density: float, count: int) -> Any:
+    """One number [kg/m³], or one for each of so many cells where regions have their own."""
+    if all(region.density is None for region in regions):
+        return density
+    values = np.full(count, density)
+    for region in regions:
+        values[region.where] = density if region.density is None else region.density
+    return values
+
+
+def region_named(body: Body, name: Any) -> Portion:
+    """The region of a body that has a name."""
+    parts = [part for part in body.parts if isinstance(part, Portion) and not part.branch]
+    known = {part.name.removeprefix(f"{body.name}/"): part for part in parts if part.name != body.name}
+    if name not in known:
+        there = closest(str(name), known) if known else "it has none"
+        raise SceneError(f"{body.name!r} has no region {shown(name)}; {there}")
+    return known[name]
+
+
+def _cells(region: Region, mesh: Mesh) -> np.ndarray:
+    """(k,) sorted numbers of the cells of a region."""
+    name, where = region.name, region.where
+    if isinstance(where, Mapping):
+        mask = np.ones(mesh.n_cells, bool)
+        for field, values in where.items():
+            mask &= _has(mesh, field, values, name)
+        chosen = mask
+    else:
+        centres = mesh.points[mesh.cells].mean(axis=1)
+        chosen = np.asarray(where(centres) if callable(where) else where)
+    if chosen.dtype == bool and chosen.shape == (mesh.n_cells,):
+        chosen = np.flatnonzero(chosen)
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise SceneError(
+            f"where of region {name!r} must be a field with its value such as {{'region': 3}}, a function of "
+            f"centres (m, 3), a mask for each of the {mesh.n_cells} tetrahedra or their numbers; "
+            f"got {shown(where)}."
+        )
+    if not chosen.size:
+        raise SceneError(f"Region {name!r} has no tetrahedra.")
+    if chosen.min() < 0 or chosen.max() >= mesh.n_cells:
+        raise SceneError(
+            f"Tetrahedra are numbered from 0 to {mesh.n_cells - 1}; region {name!r} names "
+            f"{chosen.min()} to {chosen.max()}."
+        )
+    return np.unique(chosen.astype(np.int64))
+
+
+def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
+    """(m,) whether a field has one of some values."""
+    found, wanted = mesh.field(field), np.atleast_1d(np.asarray(values))
+    if found.ndim > 1:
+        raise SceneError(
+            f"Region {name!r} needs a field of numbers; {field!r} has rows of {found.shape[1:]}."
+        )
+    known = np.unique(found)
+    missing = wanted[~np.isin(wanted, known)]
+    if len(missing):
+        there = ", ".join(f"{value:g}" for value in known[:10]) + (", ..." if len(known) > 10 else "")
+        raise SceneError(
+            f"There is no region {missing[0]:g} in the field {field!r} of the mesh, which has {there}."
+        )
+    return np.isin(found, wanted)
+
+
+def _of_region(material: Any, name: str, cells: np.ndarray, count: int) -> Any:
+    """A material whose arrays have an entry for each cell of a region."""
+    lengths = {len(value) for value in material if is_per_element(value)} - {len(cells)}
+    if not lengths <= {count}:
+        raise SceneError(
+            f"A material of region {name!r} has one number, or one for each of its {len(cells)} "
+            f"tetrahedra or of the {count} of the whole solid; it has {min(lengths - {count})}."
+        )
+    return _rows(material, cells) if lengths else material
+
+
+def _rows(material: Any, numbers: np.ndarray) -> Any:
+    """A material for some of the cells that its arrays are for."""
+    return type(material)._make(value[numbers] if is_per_element(value) else value for value in material)

@@ -1,0 +1,105 @@
+"""What makes solids lose energy as they deform: viscosities, and damping by Rayleigh's rule."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supple.materials import Isotropic, ViscousBranch, is_per_element, stress_differential
+from supple.scene.checks import number, shown
+from supple.scene.errors import SceneError
+
+
+class Viscosity(ABC):
+    """A way in which a solid resists the rate of its strain, for `Scene.add_solid(viscosity=)`. Each is a
+    potential of every step, which residuals and certificates count."""
+
+    @abstractmethod
+    def branch(self, material: Any, name: str) -> ViscousBranch:
+        """For a body of a material; name: how it is called in sentences."""
+
+
+@dataclass(frozen=True)
+class KelvinVoigt(Viscosity):
+    """A dashpot beside the material: S = 2η (Ė - tr(Ė)/3 I) + ζ tr(Ė) I with Green's strain E, the shear
+    viscosity η and the bulk viscosity ζ [Pa s]."""
+
+    shear: float
+    bulk: float = 0.0
+
+    def __post_init__(self) -> None:
+        number(self.shear, "shear viscosity [Pa s]", at_least=0)
+        number(self.bulk, "bulk viscosity [Pa s]", at_least=0)
+        if not self.shear and not self.bulk:
+            raise SceneError("KelvinVoigt needs a shear or a bulk viscosity [Pa s] that is not 0.")
+
+    def branch(self, material: Any, name: str) -> ViscousBranch:
+        return ViscousBranch(shear=self.shear, second=self.bulk - 2 / 3 * self.shear)
+
+
+@dataclass(frozen=True)
+class Maxwell(Viscosity):
+    """A spring of Young's modulus E [Pa] and Poisson's ratio ν beside the material, with a dashpot behind it
+    that relaxes its stress as e^(-t/τ), in a time τ [s]."""
+
+    young: float
+    poisson: float
+    time: float
+
+    def __post_init__(self) -> None:
+        number(self.young, "young of a Maxwell branch [Pa]", above=0)
+        if not -1 < number(self.poisson, "poisson of a Maxwell branch") < 0.5:
+            raise SceneError(
+                f"poisson of a Maxwell branch must lie between -1 and 0.5, got {shown(self.poisson)}."
+            )
+        number(self.time, "relaxation time [s] of a Maxwell branch", above=0)
+
+    def branch(self, material: Any, name: str) -> ViscousBranch:
+        moduli = Isotropic.store(young=self.young, poisson=self.poisson)
+        return ViscousBranch(shear=self.time * moduli["mu"], second=self.time * moduli["lam"], time=self.time)
+
+
+@dataclass(frozen=True)
+class Rayleigh(Viscosity):
+    """Damping in proportion to the stiffness that the material has at rest, β [s]: an oscillation of ω
+    [rad/s] has the damping ratio ζ = β ω/2."""
+
+    stiffness: float
+
+    def __post_init__(self) -> None:
+        number(self.stiffness, "stiffness [s], β of Rayleigh's damping,", above=0)
+
+    def branch(self, material: Any, name: str) -> ViscousBranch:
+        mu, lam = moduli_at_rest(material, name)
+        return ViscousBranch(shear=self.stiffness * mu, second=self.stiffness * lam)
+
+
+def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
+    """Lamé's parameters [Pa] of a material at rest, numbers or one for each element; of one that is not the
+    same in all directions their means over these."""
+    if hasattr(material, "mu") and hasattr(material, "lam"):
+        return material.mu, material.lam
+    if any(map(is_per_element, material)):
+        raise SceneError(
+            f"Rayleigh's damping of {name!r} needs the moduli of its material at rest, which are not known "
+            f"for {type(material).__name__} with parameters by element; take KelvinVoigt(shear, bulk)."
+        )
+    rest, units = tuple(np.eye(3).ravel().tolist()), np.eye(9)
+    change = np.array([stress_differential(material, rest, tuple(unit.tolist())) for unit in units])
+    along = np.array([[change[4 * i, 4 * j] for j in range(3)] for i in range(3)])
+    lam = (along.sum() - np.trace(along)) / 6
+    return max((np.trace(along) / 3 - lam) / 2, 1e-30), lam
+
+
+def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
+    """One or several, as a tuple."""
+    several = [given] if isinstance(given, Viscosity) else given
+    if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
+        raise SceneError(
+            f"viscosity is for example supple.KelvinVoigt(shear=10.0), or a list of such; got {shown(given)}."
+        )
+    return tuple(several)

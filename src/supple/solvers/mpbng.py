@@ -1,0 +1,180 @@
+"""Multiresolution PBNG of cloth [PBNG section 8.2].
+
+A sweep moves waves by a few vertices, so that fine cloth hangs too long or too short until many are done.
+Coarser layers of it lead the way. One iteration l = 1, 2, ... is
+
+    some sweeps over the coarsest layer
+    one sweep over every finer layer in turn, the cloth itself the last
+    κ = √(1 - l²/r²),  r = (the number of iterations) + pad
+
+and after the last a final pass of sweeps over the cloth alone. What the layers add to it is multiplied by κ.
+
+The paper binds layers to each other by weak constraints, and divides stiffness and mass between all of them:
+`coupling="divided"`, whose end is the cloth with 1/(layers + 1) of its stiffness and mass, the right shape
+under its own weight only. With `"bound"` the cloth keeps all of its own, and the layers are in addition: of
+E + κ (E of layers and bindings), a vertex of a layer sees no κ, and in the end E is left. Both are slow,
+since a layer that moves by itself pulls at what is bound to it. So here, `"carried"`, what is bound to a
+layer moves with it, and the layer is under the forces that are left on the finer one: as in a multigrid
+method [Brandt 1977], there is nothing to do for it where the cloth is in balance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import ClassVar, Literal
+
+from supple.checks import check_iterations, one_number, one_of, whole_number
+from supple.model import Model
+from supple.problem import Balance, Problem
+from supple.solvers.layers import Layers, layers_of
+from supple.solvers.multiresolution import Bound, Carrying, Multiresolution
+from supple.solvers.pbng import PBNG, PBNGRun
+from supple.solvers.solver import Run, Solver
+from supple.words import counted
+
+
+@dataclass(frozen=True)
+class MPBNG(Solver):
+    """PBNG with coarser layers of the cloth, which lead the way.
+
+    coupling: "carried", what is bound to a layer moves with it; "bound", layers pull at it; "divided", the
+    same with stiffness and mass divided between all layers, as the paper prints it. layers: how many, at
+    most; as many as have enough vertices unless given. cycle: iterations with layers in a step, where no
+    number of iterations is asked for without a tolerance; sweeps of PBNG follow. coarse_sweeps: over the
+    coarsest layer in each. final_sweeps: over the cloth alone after the last. binding: how stiff layers are
+    bound, by how stiff they are. pad: what κ adds to the number of iterations. iterations: per step when a
+    call sets no other limit.
+    """
+
+    name: ClassVar[str] = "mpbng"
+
+    coupling: Literal["carried", "bound", "divided"] = "carried"
+    layers: int | None = None
+    cycle: int = 20
+    coarse_sweeps: int = 5
+    final_sweeps: int = 7
+    binding: float = 1.0
+    pad: float = 0.05
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("coupling", self.coupling, ("carried", "bound", "divided"))
+        if self.layers is not None:
+            whole_number("layers", self.layers)
+        whole_number("cycle", self.cycle)
+        whole_number("coarse_sweeps", self.coarse_sweeps)
+        whole_number("final_sweeps", self.final_sweeps, at_least=0)
+        one_number("binding", self.binding, above=0)
+        one_number("pad", self.pad, above=0)
+        check_iterations(self.iterations)
+
+    def begin(self, problem: Problem) -> Run:
+        """PBNG where layers are of no use, which its notes say."""
+        layers = multiresolution(problem, self)
+        return WithoutLayers(layers, problem) if isinstance(layers, str) else MPBNGRun(self, layers)
+
+    def memory(self, model: Model, number: int) -> int:
+        """Further layers are a third of what there is."""
+        return PBNG().memory(model, number) + model.elements * 60 * number
+
+
+def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
+    """That of an earlier run on the problem, where its terms are still the same; or why there is none."""
+    if problem.contacts or any(term.capacity is not None for term in problem.model.terms):
+        return "no layers, which know neither obstacles nor stencils that come and go: sweeps of pbng"
+    began = perf_counter()
+    layers: Layers | None = problem.shared(
+        f"at most {options.layers} layers",
+        lambda: layers_of(problem.model, options.layers, problem.device.threads),
+    )
+    if layers is None:
+        return "no layers, since there is no cloth that is fine enough for them: sweeps of pbng"
+    known: list[Multiresolution] = problem.shared(
+        f"{options.coupling} layers, {options.layers} at most, by {options.binding}", list
+    )
+    if not known or known[0].known is not problem.model.terms:
+        known[:] = [_made(problem, layers, options)]
+        known[0].seconds = perf_counter() - began
+    return known[0]
+
+
+def _made(problem: Problem, layers: Layers, options: MPBNG) -> Multiresolution:
+    if options.coupling == "carried":
+        return Carrying(problem, layers)
+    return Bound(problem, layers, options.coupling == "divided", options.binding)
+
+
+class WithoutLayers(PBNGRun):
+    """Sweeps as they are, and why."""
+
+    def __init__(self, reason: str, problem: Problem) -> None:
+        super().__init__(PBNG(), problem)
+        self._reason = reason
+
+    def notes(self, copy: int = 0) -> list[str]:
+        return [self._reason, *super().notes(copy)]
+
+
+class MPBNGRun(Run):
+    """MPBNG at work: iterations with layers, then sweeps of PBNG."""
+
+    check_every = 5
+
+    def __init__(self, options: MPBNG, layers: Multiresolution) -> None:
+        self.options, self.layers, self.problem = options, layers, layers.problem
+        self._cycle, self._done, self._ended = options.cycle, 0, False
+        self._final: Run | None = None
+        self.layers.begin()
+
+    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+        """Iterations that are asked for without a tolerance all have layers."""
+        if max_iterations is not None:
+            self._cycle = max_iterations if tolerance is None else min(self._cycle, max_iterations)
+
+    @property
+    def colours(self) -> int:
+        return self.layers.groups[0].batches.colours
+
+    @property
+    def guarded(self) -> bool:
+        return self._final is not None and self._final.guarded
+
+    def rejected(self) -> list[int]:
+        further = self._final.rejected()[0] if self._final else 0
+        return [self.layers.rejected() + further]
+
+    def notes(self, copy: int = 0) -> list[str]:
+        found = self.layers.layers
+        counts = [f"{count:,}" for count in found.counts]
+        notes = [
+            f"layers of {', '.join(counts[:-1])} and {counts[-1]} vertices, bound at "
+            f"{len(found.binding.vertices):,} places, set up in {self.layers.seconds:.2f} s",
+            f"{counted(self._done, 'iteration')} with layers",
+        ]
+        return notes + (self._final.notes(copy) if self._final else [])
+
+    def advance(self, count: int) -> None:
+        while count > 0 and self._done < self._cycle:
+            self.layers.iterate(self.options.coarse_sweeps, self._kappa())
+            self._done, count = self._done + 1, count - 1
+        if not self._ended:
+            self.layers.bring_back()
+            if self._done == self._cycle:
+                self._end_cycle()
+        if count > 0:
+            self._final = self._final or PBNG().begin(self.problem)
+            self._final.advance(count)
+
+    def _kappa(self) -> float:
+        return math.sqrt(1 - (self._done / (self._cycle + self.options.pad)) ** 2)
+
+    def _end_cycle(self) -> None:
+        """The final pass over the cloth alone; what follows it is PBNG."""
+        self._ended = True
+        if self.options.final_sweeps:
+            PBNG(acceleration=None).begin(self.problem).advance(self.options.final_sweeps)
+
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
+        return self._final is not None and self._final.observe(balance, copy)

@@ -1,0 +1,37 @@
+"""Sweeps over several states at once, each for as long as they pay."""
+
+from __future__ import annotations
+
+import math
+
+from supple.problem import Balance, Problem
+from supple.solvers.forecast import Forecast
+from supple.solvers.pbng import PBNG, PBNGRun
+
+
+class SweptTogether(PBNGRun):
+    """States whose imbalance does not promise to arrive within so many further sweeps are left to solves of
+    their own, unless a number of iterations or a time is all that there is."""
+
+    def __init__(self, problem: Problem, ahead: int) -> None:
+        super().__init__(PBNG(), problem)
+        self._ahead, self._sweeps = ahead, 0
+        self._forecasts = [Forecast(1e-4) for _ in range(problem.copies)]
+        self.finished_alone = False
+
+    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+        self.finished_alone = tolerance is not None and max_iterations is None and budget is None
+        for forecast in self._forecasts:
+            forecast.aim = tolerance or 1e-8
+
+    def advance(self, count: int) -> None:
+        super().advance(count)
+        self._sweeps += count
+
+    def observe(self, balance: Balance, copy: int = 0) -> bool:
+        moved = super().observe(balance, copy)
+        self._forecasts[copy].see(self._sweeps, math.inf if moved else balance.imbalance)
+        return moved
+
+    def leaves(self, copy: int) -> bool:
+        return self.finished_alone and self._forecasts[copy].remaining > self._ahead

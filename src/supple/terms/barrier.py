@@ -1,0 +1,205 @@
+"""Contacts that never give way: a barrier between a vertex and a triangle, or between two edges.
+
+E = k m b(d), where b = -(d - h)² ln(d/h) for distances d < h and 0 beyond, twice continuously differentiable
+and infinite at d = 0 [IPC, Li et al. 2020, eq. 6, of d instead of d²]. The closest points of edges that are
+nearly parallel jump from end to end: with c = |p × q|² of two edges p and q, m = (2 - c/ε) c/ε for c < ε lets
+these fade, and is 1 for all others [IPC eq. 24].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.contact.closest import between, on_edges, on_triangle
+from supple.kernels import gather, load, physics, select
+from supple.terms.barrier_hessian import barrier_forces, barrier_hessians
+from supple.terms.constraint import positive_part
+from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
+
+PARALLEL = 1e-3
+"""ε of |p|² |q|² at rest."""
+
+POINT, CORNER, END = 0, 1, 2
+"""What a visiting vertex is: the vertex that is near to a triangle, a corner of that, or the end of an
+edge."""
+
+OTHERS = np.array(
+    [[[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]], [[1, 2, 3], [0, 2, 3], [3, 0, 1], [2, 0, 1]]]
+)
+"""The other corners as seen from each, of a vertex and a triangle, and of two edges: the first is the vertex
+seen from a corner, and the other end seen from an end."""
+
+
+class BarrierRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other corners;
+    offsets (rows, 9, lanes): where they lie at zero displacement, from the visiting one [m]; data (rows, 5,
+    lanes): k [N/m], h [m], ε [m⁴], 1/l [1/m], and what the visiting vertex is; all 0 where there is no
+    visit."""
+
+    start: Any
+    others: Any
+    offsets: Any
+    data: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Barriers(Elemental):
+    """vertices (m, 4): a vertex and the corners of a triangle, or the ends of two edges where crossing (m,)
+    says so; stiffness (m,): k [N/m]; reach (m,): h [m]; keys (m,): whole numbers that tell them apart;
+    positions (n, 3) at zero displacement [m]; capacity: how many there is room for."""
+
+    vertices: np.ndarray
+    crossing: np.ndarray
+    stiffness: np.ndarray
+    reach: np.ndarray
+    keys: np.ndarray
+    positions: np.ndarray
+    capacity: int | None = None
+
+    name: ClassVar[str] = "barrier contacts"
+    loads: ClassVar[bool] = True
+    material: ClassVar[None] = None
+
+    def rows(self, visits: Visits, start: np.ndarray) -> BarrierRows:
+        element, slot = visits.element, visits.slot
+        stencil, edges = self.vertices[element], self.crossing[element].astype(int)
+        ids = np.take_along_axis(stencil, OTHERS[edges, slot], axis=1)
+        own = stencil[np.arange(len(slot)), slot]
+        offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
+        role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
+        data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
+        return BarrierRows(
+            start,
+            visits.place_ids(ids),
+            visits.place(offsets),
+            visits.place(np.stack([*data, role], axis=1).astype(float)),
+        )
+
+    @property
+    def fading(self) -> np.ndarray:
+        """(m,) ε [m⁴], 0 for a vertex and a triangle."""
+        p, q = (np.diff(self.positions[self.vertices[:, k]], axis=1)[:, 0] for k in ((0, 1), (2, 3)))
+        return np.where(self.crossing, PARALLEL * (p**2).sum(axis=1) * (q**2).sum(axis=1), 0.0)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(m,) [m] of an edge at rest."""
+        edge = np.diff(self.positions[self.vertices[:, 2:]], axis=1)[:, 0]
+        return np.maximum(np.sqrt((edge**2).sum(axis=1)), 1e-30)
+
+    def forces(self, positions: np.ndarray) -> np.ndarray:
+        """(n, 3) [N] on vertices at positions (n, 3) [m]."""
+        some, force = barrier_forces(
+            positions[self.vertices], self.crossing, self.stiffness, self.reach, self.fading
+        )
+        total = np.zeros(positions.shape)
+        np.add.at(total, self.vertices[some], force)
+        return total
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """Second derivatives, their positive semi-definite part, or that with a little more on the
+        diagonal."""
+        x = self.positions[self.vertices] + u[self.vertices, :3]
+        blocks = np.zeros((len(x), 4, 4, 3, 3))
+        some, exact, slope = barrier_hessians(x, self.crossing, self.stiffness, self.reach, self.fading)
+        if kind != "exact":
+            exact = positive_part(exact)
+        if kind == "bound":
+            for k in range(4):
+                exact[:, k, k] += (slope / self.lengths[some])[:, None, None] * np.eye(3)
+        blocks[some] = exact
+        return blocks
+
+
+@physics
+def _corner(rows, row, u, ui, k):
+    """Where one of the other corners lies from the visiting one."""
+    d, o = sub(gather(u, rows.others, row, k), ui), rows.offsets
+    return load(o, row, 3 * k) + d[0], load(o, row, 3 * k + 1) + d[1], load(o, row, 3 * k + 2) + d[2]
+
+
+@physics
+def _chosen(where, a, b):
+    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
+
+
+class Seen(NamedTuple):
+    """What a visiting vertex sees of a contact: its weight at the closest points; the vector from the other
+    side to its own between these [m]; m with ∂m/∂c, ∂c/∂x of the visiting vertex and |q|²."""
+
+    weight: Any
+    gap: Any
+    fade: Any
+    slope: Any
+    turn: Any
+    square: Any
+
+
+@physics
+def _seen(rows, row, u, ui):
+    a, b, c = _corner(rows, row, u, ui, 0), _corner(rows, row, u, ui, 1), _corner(rows, row, u, ui, 2)
+    role, limit = load(rows.data, row, 4), load(rows.data, row, 2)
+    zero = 0.0 * role
+    here, point, face = (zero, zero, zero), role < 0.5, role < 1.5
+    p, corner = _chosen(point, here, a), _chosen(point, a, here)
+    x, y, z = on_triangle(p, corner, b, c)
+    from_face = sub(p, add(add(scale(x, corner), scale(y, b)), scale(z, c)))
+    s, t = on_edges(here, a, b, c)
+    from_edge = sub(scale(s, a), between(t, b, c))
+    q = sub(c, b)
+    normal = cross(a, q)
+    known = select(limit > 0.0, limit, zero + 1.0)
+    ratio = select(face, zero + 1.0, min(dot(normal, normal) / known, zero + 1.0))
+    return Seen(
+        select(face, select(point, zero + 1.0, -x), 1.0 - s),
+        _chosen(face, from_face, from_edge),
+        (2.0 - ratio) * ratio,
+        2.0 * (1.0 - ratio) / known,
+        scale(-2.0, cross(q, normal)),
+        dot(q, q),
+    )
+
+
+@physics
+def _barrier(rows, row, gap):
+    """(k, d, b, b', b'') at the distance |gap|; k = 0 and others finite where it is too large."""
+    d, h = math.sqrt(dot(gap, gap)), load(rows.data, row, 1)
+    near = d < h
+    one = 0.0 * d + 1.0
+    d, h = select(near, d, one), select(near, h, one)
+    y, log, k = d - h, math.log(d / h), load(rows.data, row, 0)
+    r = y / d
+    return select(near, k, 0.0 * k), d, -y * y * log, -y * (2.0 * log + r), r * r - 4.0 * r - 2.0 * log
+
+
+@vertex_force.of(BarrierRows)
+def _vertex_force(rows, row, u, ui):
+    """f = -k (m b' w n + b m' ∂c); A = k (m b'' w² n nᵀ + (m |b'|/l + 2 m' (b |q|² + |b' w ∂c|)) I), which
+    has of what turns n and c no more than its size."""
+    seen = _seen(rows, row, u, ui)
+    k, d, b, first, second = _barrier(rows, row, seen.gap)
+    n, w = scale(1.0 / d, seen.gap), seen.weight
+    f = add(scale(seen.fade * first * w, n), scale(b * seen.slope, seen.turn))
+    turning = b * seen.square - first * abs(w) * math.sqrt(dot(seen.turn, seen.turn))
+    across = k * (2.0 * seen.slope * turning - seen.fade * first * load(rows.data, row, 3))
+    along = k * seen.fade * second * w * w
+    return scale(-k, f), (
+        along * n[0] * n[0] + across,
+        along * n[1] * n[1] + across,
+        along * n[2] * n[2] + across,
+        along * n[0] * n[1],
+        along * n[0] * n[2],
+        along * n[1] * n[2],
+    )
+
+
+@energy.of(BarrierRows)
+def _energy(rows, row, u, ui):
+    seen = _seen(rows, row, u, ui)
+    k, _, b, _, _ = _barrier(rows, row, seen.gap)
+    return k * seen.fade * b

@@ -1,0 +1,83 @@
+"""Stress against stretch of materials: what a bar of each of them does when it is pulled or pressed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import root
+
+from supple.materials import Material, psi, stress
+from supple.materials.parameters import is_per_element
+from supple.view.plots import plot_axes, save
+from supple.view.style import LIGHT, SMALL_SIZE, Theme
+
+STRETCHES = np.linspace(0.6, 2.0, 57)
+
+
+def pulled(material: Material, stretches: np.ndarray = STRETCHES) -> np.ndarray:
+    """Nominal stress (k,) [Pa] at stretches (k,) along x with free sides; NaN where nothing balances, as
+    beyond the limit of a material. Of parameters by element the first one's count."""
+    one = type(material)._make(value[0] if is_per_element(value) else value for value in material)
+    found = np.full(len(stretches), np.nan)
+    rest = int(np.argmin(np.abs(stretches - 1)))
+    for order in (range(rest, len(stretches)), range(rest - 1, -1, -1)):
+        sides = np.ones(2)
+        for k in order:
+            answer = root(partial(_sides, one, float(stretches[k])), sides)
+            if not answer.success or not (answer.x > 0).all() or not _is_finite(one, stretches[k], answer.x):
+                break
+            sides = answer.x
+            found[k] = _stress(one, stretches[k], sides)[0]
+    return found
+
+
+def _stress(material: Material, along: float, sides: np.ndarray) -> np.ndarray:
+    """The diagonal of P at F = diag(along, sides)."""
+    F = (float(along), 0.0, 0.0, 0.0, float(sides[0]), 0.0, 0.0, 0.0, float(sides[1]))
+    try:
+        return np.array(stress(material, F), float)[[0, 4, 8]]
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return np.full(3, np.nan)
+
+
+def _is_finite(material: Material, along: float, sides: np.ndarray) -> bool:
+    """Whether the energy is; beyond a barrier there may be stresses, but no energy."""
+    F = (float(along), 0.0, 0.0, 0.0, float(sides[0]), 0.0, 0.0, 0.0, float(sides[1]))
+    try:
+        return bool(np.isfinite(psi(material, F)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return False
+
+
+def _sides(material: Material, along: float, sides: np.ndarray) -> Any:
+    at = _stress(material, along, sides)[1:]
+    return np.where(np.isfinite(at), at, 1e12)
+
+
+def stretch_plot(
+    path: str | os.PathLike[str],
+    materials: Mapping[str, Material],
+    *,
+    title: str = "",
+    size: tuple[int, int] = (1600, 1000),
+    theme: Theme = LIGHT,
+) -> None:
+    """Draw the nominal stress of each material against the stretch into a PNG file, with names at the ends of
+    curves."""
+    from matplotlib import colormaps
+
+    axes = plot_axes(size, title, "nominal stress of bars with free sides", theme)
+    last = max(len(materials) - 1, 1)
+    for k, (name, material) in enumerate(materials.items()):
+        curve, colour = pulled(material), colormaps["viridis"](0.9 * k / last)
+        axes.plot(STRETCHES, curve, color=colour, linewidth=1.4, label=name)
+    axes.set_xlabel("stretch")
+    axes.set_ylabel("P [Pa]")
+    axes.axhline(0, color=theme.faded, linewidth=0.6)
+    legend = axes.legend(fontsize=SMALL_SIZE, frameon=False, ncol=2, labelcolor=theme.ink)
+    legend.set_zorder(5)
+    save(axes, path)

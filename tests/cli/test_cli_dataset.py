@@ -1,0 +1,64 @@
+"""supple dataset: what the commands say and write."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_scenes import SAG, supple
+
+SPEC = """
+scene = "bar.toml"
+count = 6
+design = "latin_hypercube"
+
+[[vary]]
+path = "gravity.y"
+range = [-12, 0]
+
+[store]
+shard = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path):
+    (tmp_path / "bar.toml").write_text(SAG, encoding="utf-8")
+    (tmp_path / "spec.toml").write_text(SPEC, encoding="utf-8")
+
+
+def test_a_data_set_from_its_spec_to_its_page():
+    half = supple("dataset", "run", "spec.toml", "--shards", "1/2", "--workers", "1", "--json")
+    assert half.exit_code == 0, half.stderr
+    assert json.loads(half.stdout)["outcomes"] == {"missing": 3, "converged": 3}
+    rest = supple("dataset", "spec.toml")
+    assert rest.exit_code == 0, rest.stderr
+    assert "6 samples: 6 converged" in rest.stdout
+    status = json.loads(supple("dataset", "status", "results/spec.zarr", "--json").stdout)
+    assert status["left"] == []
+    assert status["good"] == 6
+    verified = supple("dataset", "verify", "results/spec.zarr", "--again", "1")
+    assert verified.exit_code == 0
+    assert "every checksum right; 1 sample solved again" in verified.stdout
+    exported = supple("dataset", "export", "results/spec.zarr", "--to", "webdataset")
+    assert list(Path(exported.stdout.strip()).glob("*.tar"))
+    path = Path("results/spec.zarr/samples/positions/c/0/0/0")
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+    damaged = supple("dataset", "verify", "results/spec.zarr", "--discard", "--json")
+    assert damaged.exit_code == 1
+    assert json.loads(damaged.stdout)["damaged"] == [0]
+    assert supple("dataset", "resume", "results/spec.zarr", "--quiet").exit_code == 0
+    assert supple("dataset", "verify", "results/spec.zarr", "--again", "0").exit_code == 0
+
+
+def test_mistakes_are_sentences():
+    Path("spec.toml").write_text(SPEC.replace("gravity.y", "gravity.w").replace("count = 6", "count = 0"))
+    wrong = supple("dataset", "run", "spec.toml")
+    assert wrong.exit_code == 2
+    assert "spec.toml: count: got 0; it should be at least 1" in wrong.stderr
+    Path("spec.toml").write_text(SPEC.replace("gravity.y", "gravity.w"))
+    assert "gravity has no 'w'" in supple("dataset", "run", "spec.toml").stderr
+    assert "there is no such spec" in supple("dataset", "run", "nothing.toml").stderr
+    assert "has no zarr.json" in supple("dataset", "status", ".").stderr
+    assert "i from 0 to N-1" in supple("dataset", "run", "spec.toml", "--shards", "2/2").stderr

@@ -1,0 +1,225 @@
+"""Contact that lets nothing pass: checked by an independent library after every step."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.contact.gaps import PART, gaps, rooms
+from supple.contact.pairs import Surfaces
+from supple.scene.build import assembled
+
+RUBBER = supple.Corotated(young=1e5, poisson=0.3)
+
+
+def surface_of(scene):
+    return np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
+
+
+def intersects(scene, positions):
+    """By ipctk, in exact predicates of its own."""
+    ipctk = pytest.importorskip("ipctk")
+    triangles = surface_of(scene)
+    used, faces = np.unique(triangles, return_inverse=True)
+    faces = faces.reshape(-1, 3)
+    mesh = ipctk.CollisionMesh(positions[used], np.asarray(ipctk.edges(faces)), faces)
+    return ipctk.has_intersections(mesh, positions[used])
+
+
+def pressed(push=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):
+    """Two blocks of different cells, one above the other, pressed together from above."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact(contact, **options))
+    low = scene.add_solid(supple.block(cells=(cells[0],) * 3, size=(1, 1, 1)), RUBBER, name="low")
+    above = supple.block(cells=(cells[1],) * 3, size=(0.8, 1, 0.8)).translated((0.12, 1 + gap, 0.07))
+    high = scene.add_solid(above, RUBBER, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    scene.pin(high.where(lambda X: X[:, 1] > 1.9 + gap), supple.Translate((0, -push, 0)))
+    return scene
+
+
+def mat(cells=8, **options):
+    """A mat of cloth whose two ends are turned against each other."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
+    cloth = scene.add_cloth(
+        supple.sheet(cells, size=(1, 0.5), plane="xz"),
+        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        supple.HingeBending(stiffness=1e-4),
+        density=0.1,
+        thickness=1e-3,
+    )
+    x = cloth.points[:, 0]
+    scene.pin(cloth.where(lambda X: X[:, 0] <= x.min() + 1e-9), supple.Rotate((1, 0, 0), (0, 0, 0.25), 3.5))
+    scene.pin(cloth.where(lambda X: X[:, 0] >= x.max() - 1e-9), supple.Rotate((1, 0, 0), (0, 0, 0.25), -3.5))
+    return scene
+
+
+def test_pressed_blocks_come_to_rest_and_do_not_intersect():
+    scene = pressed()
+    result = supple.equilibrium(scene, tolerance=1e-6)
+    report = result.report
+    assert report.ok, report
+    assert not intersects(scene, result.positions)
+    assert 0 < report.met.gap < 0.05
+    assert report.met.contacts > 4
+    assert report.met.depth == 0
+    forces = np.array([report.met.bodies["low"], report.met.bodies["high"]])
+    assert np.abs(forces.sum(axis=0)).max() < 1e-9 * np.abs(forces).max()
+    assert forces[1, 1] > 1e3
+    assert report.certificate.worst.of_size < 1e-4
+
+
+@pytest.mark.parametrize("solver", ["pbng", "newton"])
+def test_every_solver_finds_the_same_rest(solver):
+    scene = pressed(push=0.15)
+    reference = supple.equilibrium(scene, tolerance=1e-8, precision="float64")
+    other = supple.equilibrium(scene, solver, tolerance=1e-6, precision="float64", distance=None)
+    assert reference.report.ok
+    assert other.report.ok, other.report
+    assert not intersects(scene, other.positions)
+    np.testing.assert_allclose(other.positions, reference.positions, atol=2e-4)
+
+
+def test_the_forces_of_contact_are_what_pins_have_to_hold():
+    scene = pressed(push=0.15)
+    result = supple.equilibrium(scene, tolerance=1e-7, precision="float64")
+    held = result.evaluate().reactions
+    on_low = np.array(result.report.met.bodies["low"])
+    np.testing.assert_allclose(held["pin0"].force, -on_low, atol=1e-4 * np.abs(on_low).max())
+
+
+def test_without_a_barrier_they_pass_through_each_other():
+    scene = pressed(contact="none")
+    result = supple.equilibrium(scene, tolerance=1e-4)
+    assert intersects(scene, result.positions)
+
+
+def test_a_twisted_mat_meets_itself_and_never_passes():
+    scene = mat()
+    *_, last = frames = list(supple.simulate(scene, frames=6, dt=1 / 6, tolerance=1e-3, max_iterations=300))
+    assert not any(intersects(scene, frame.positions) for frame in frames)
+    assert last.report.met.contacts > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_things_thrown_at_each_other_never_pass(seed):
+    """With few sweeps, far from balance."""
+    rng = np.random.default_rng(seed)
+    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.02, contact="barrier")
+    floor = scene.add_cloth(
+        supple.sheet(4, size=(2, 2), plane="xz").translated((-1, -0.3, -1)),
+        supple.PlaneStressStVK(young=1e5, poisson=0.3),
+        density=0.5,
+        thickness=1e-3,
+    )
+    scene.pin(floor.where(lambda X: np.abs(X[:, [0, 2]]).max(axis=1) > 0.99))
+    for k in range(3):
+        mesh = supple.block(cells=2, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2))
+        mesh = mesh.rotated((1, 0.2, 0), rng.uniform(0, 3))
+        where = (*rng.uniform(-0.1, 0.1, 1), 0.3 + 0.75 * k, *rng.uniform(-0.1, 0.1, 1))
+        spin = rng.normal(size=3)
+        scene.add_solid(
+            mesh.translated(where), supple.NeoHookean(young=5e3, poisson=0.3), density=200,
+            velocity=(0, -5, 0), angular_velocity=spin,
+        )  # fmt: skip
+    touched = 0
+    for frame in supple.simulate(scene, supple.PBNG(iterations=15), frames=15):
+        assert not intersects(scene, frame.positions)
+        touched = max(touched, frame.report.met.contacts)
+    assert touched > 0
+
+
+def test_pins_that_cannot_get_there_are_named():
+    """Two plates, all of whose vertices are held, are to pass each other."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
+    low = scene.add_solid(supple.block(cells=2), RUBBER, name="low")
+    high = scene.add_solid(supple.block(cells=2).translated((0.1, 1.1, 0.05)), RUBBER, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] >= 1), None)
+    scene.pin(high.where(lambda X: X[:, 1] < 1.2), supple.Translate((0, -0.5, 0)))
+    result = supple.equilibrium(scene, tolerance=1e-4)
+    assert not result.report.ok
+    assert any("something is in the way" in note for note in result.report.notes)
+    assert result.report.met.behind > 0.3
+    assert not intersects(scene, result.positions)
+
+
+def test_nothing_passes_anything_within_the_rooms_of_vertices():
+    """However vertices move there, by an independent library's continuous detection."""
+    ipctk = pytest.importorskip("ipctk")
+    ball = supple.ball(1.0, 3)
+    used, triangles = np.unique(ball.surface, return_inverse=True)
+    points, triangles = ball.points[used], triangles.reshape(-1, 3)
+    inner = 0.97 * points
+    x = np.concatenate([points, inner])
+    faces = np.concatenate([triangles, triangles + len(points)])
+    body = np.repeat([0, 1], len(points))
+    surfaces = Surfaces(faces, body, x, 0.0, np.zeros(2, bool))
+    radius = 0.2
+    room = rooms(surfaces, gaps(surfaces, x, radius), radius)
+    assert room.max() <= PART * radius
+    mesh = ipctk.CollisionMesh(x, np.asarray(ipctk.edges(faces)), faces)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        way = rng.normal(size=x.shape)
+        way *= room[:, None] / np.linalg.norm(way, axis=1)[:, None]
+        assert ipctk.is_step_collision_free(mesh, x, x + way)
+    toward = np.where(body[:, None] == 0, -1, 1) * x / np.linalg.norm(x, axis=1)[:, None]
+    assert ipctk.is_step_collision_free(mesh, x, x + room[:, None] * toward)
+    assert not ipctk.is_step_collision_free(mesh, x, x + 3 * room[:, None] * toward)
+
+
+def test_gaps_are_those_of_an_independent_library():
+    ipctk = pytest.importorskip("ipctk")
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, (60, 3))
+    faces = np.arange(60).reshape(-1, 3)
+    surfaces = Surfaces(faces, np.arange(60) // 3, x, 0.0, np.ones(20, bool))
+    found = gaps(surfaces, x, 0.4)
+    for stencil, crossing, distance in zip(found.vertices, found.crossing, found.distance, strict=True):
+        measure = ipctk.edge_edge_distance if crossing else ipctk.point_triangle_distance
+        assert distance == pytest.approx(np.sqrt(measure(*x[stencil])), rel=1e-9, abs=1e-12)
+    assert found.crossing.any()
+    assert not found.crossing.all()
+
+
+def test_what_intersects_at_the_start_is_named():
+    scene = pressed(gap=-0.25, contact="barrier")
+    with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect: .* m deep"):
+        supple.equilibrium(scene)
+    scene.contact = "weak"
+    (sentence,) = supple.inspect(scene)["intersections"]
+    assert "'low' and 'high' intersect" in sentence
+    assert supple.inspect(pressed())["intersections"] == []
+
+
+def test_a_start_that_intersects_is_refused():
+    scene = pressed()
+    start = np.concatenate([body.points for body in scene.bodies])
+    start[len(scene.bodies[0].points) :, 1] -= 0.5
+    with pytest.raises(ValueError, match="'low' and 'high' intersect"):
+        supple.equilibrium(scene, start=start)
+
+
+def test_element_wise_methods_say_that_they_cannot():
+    with pytest.raises(ValueError, match="xpbd cannot treat barrier contacts"):
+        supple.equilibrium(pressed(), "xpbd", max_iterations=1)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(supple.SceneError, match="must be smaller than the edges"):
+        assembled(pressed(thickness=0.6))
+    with pytest.raises(supple.SceneError, match="contact must be"):
+        supple.Contact("barriers")
+
+
+@pytest.mark.parametrize(("size", "away"), [(1e-3, 0.0), (1e3, 0.0), (1.0, 1e4)])
+def test_size_and_place_do_not_matter(size, away):
+    scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
+    at = np.array([away, -away, away])
+    low = supple.block(cells=2, size=(size, size, size)).translated(at)
+    high = supple.block(cells=1, size=(size, size, size)).translated(at + size * np.array([0.1, 1.03, 0.2]))
+    one, two = (scene.add_solid(mesh, RUBBER) for mesh in (low, high))
+    scene.pin(one.where(lambda X: X[:, 1] < at[1] + 0.01 * size))
+    scene.pin(two.where(lambda X: X[:, 1] > at[1] + 1.9 * size), supple.Translate((0, -0.15 * size, 0)))
+    result = supple.equilibrium(scene, tolerance=1e-4)
+    assert result.report.ok, result.report
+    assert not intersects(scene, result.positions - at)
+    assert result.report.met.gap / size == pytest.approx(0.013, abs=0.012)

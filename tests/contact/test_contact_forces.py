@@ -1,0 +1,82 @@
+"""Forces of contact in evaluations: with them, forces balance and reactions are true."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import supple
+
+
+def pressed_block(**obstacle):
+    """Held below, pressed and dragged along by a plate from above."""
+    scene = supple.Scene(gravity=(0, -9.81, 0))
+    mesh = supple.block(cells=(3, 3, 3), size=(1, 1, 1))
+    body = scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.3), density=1000)
+    scene.pin(body.where(lambda X: X[:, 1] <= 0), name="below")
+    plate = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
+    scene.add_obstacle(plate, supple.Translate((0.05, -0.1, 0)), name="plate", **obstacle)
+    return scene
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.1, 2.0])
+def test_what_presses_is_carried_by_what_holds(mu):
+    scene = pressed_block(friction=mu)
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, distance=None)
+    (plate,) = result.report.contact.obstacles
+    for found in (result.evaluate(), supple.evaluate(scene, result.positions)):
+        scale = np.abs(found.internal_force).max()
+        free = result.model.free
+        on_bodies = found.obstacle_reactions["plate"]
+        assert np.abs(found.net_force[free]).max() < 1e-5 * scale
+        np.testing.assert_allclose(on_bodies.force, -np.array(plate.force), atol=1e-4 * scale)
+        weight = found.external_force.sum(axis=0)
+        held = found.reactions["below"]
+        np.testing.assert_allclose(held.force + on_bodies.force + weight, 0, atol=1e-4 * scale)
+        forces = found.contact_force + found.external_force + found.reaction_force
+        torque = np.cross(found.positions, forces).sum(axis=0)
+        np.testing.assert_allclose(torque, 0, atol=1e-4 * scale)
+        assert (on_bodies.force[0] > 1) == (mu > 0), "friction drags along"
+
+
+def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
+    scene = pressed_block()
+    half = next(supple.simulate(scene, supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, distance=None))
+    found = half.evaluate()
+    assert found.obstacle_reactions["plate"].force[1] < -500
+    assert np.abs(found.net_force[half.model.free]).max() < 1e-5 * np.abs(found.internal_force).max()
+    at_end = supple.evaluate(scene, half.positions).obstacle_reactions["plate"].force[1]
+    assert at_end < 10 * found.obstacle_reactions["plate"].force[1], "deep inside"
+
+
+def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
+    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01)
+    ball = supple.ball(radius=0.5, resolution=3).translated((0, 0.51, 0))
+    scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), density=100, velocity=(0.5, -2, 0))
+    scene.add_obstacle(supple.Plane(), friction=0.3, name="floor")
+    frames = list(supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-7))
+    for before, frame in pairwise(frames):
+        found = frame.evaluate()
+        change = frame.model.mass @ (frame.velocities - before.velocities) / 0.01
+        applied = (found.external_force + found.contact_force).sum(axis=0)
+        np.testing.assert_allclose(change, applied, atol=1e-4 * np.abs(found.external_force.sum()))
+    assert found.obstacle_reactions["floor"].force[1] > 0
+
+
+def test_bodies_that_press_each_other_balance():
+    """What weak constraints do is among the internal forces, with those that the solve has ended with."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
+    elastic = supple.Corotated(young=1e5, poisson=0.0)
+    low = scene.add_solid(supple.block(2), elastic, name="low")
+    high = scene.add_solid(supple.block(3).translated((0, 1.002, 0)), elastic, name="high")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.1, 0)))
+    result = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-7, distance=None)
+    for found in (result.evaluate(), supple.evaluate(scene, result.positions)):
+        scale = np.abs(found.internal_force).max()
+        assert np.abs(found.net_force[result.model.free]).max() < 1e-4 * scale
+        held = found.reactions["pin0"].force + found.reactions["pin1"].force
+        np.testing.assert_allclose(held, 0, atol=1e-4 * scale)
+        assert found.reactions["pin0"].force[1] == pytest.approx(
+            -result.report.met.bodies["low"][1], rel=1e-3
+        )

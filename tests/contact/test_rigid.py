@@ -1,0 +1,97 @@
+"""Rigid bodies with a mass: what they do to bodies is done to them."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.problem.history import RIGID
+
+MASS = 20.0
+
+
+def collision(gravity=(0, 0, 0), velocity=(0.3, -2, 0), spin=(0, 0, 0), **options):
+    """A ball that flies onto a soft block, both of them free."""
+    scene = supple.Scene(gravity=gravity, quasistatic=False, dt=0.01)
+    block = supple.block(cells=(3, 2, 3), size=(1, 0.5, 1))
+    scene.add_solid(block, supple.NeoHookean(young=2e4, poisson=0.3), density=100)
+    ball = supple.Sphere(radius=0.3, centre=(0.45, 0.83, 0.5))
+    scene.add_obstacle(ball, mass=MASS, velocity=velocity, spin=spin, name="ball", **options)
+    return scene
+
+
+def test_it_falls_as_backward_euler_has_it_fall():
+    scene = collision(gravity=(0, -9.81, 0), velocity=(0.1, 5, 0), spin=(0, 0, 2))
+    scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 1e-9))
+    frames = list(supple.simulate(scene, supple.PBNG(iterations=5), frames=3))
+    (numbers,) = frames[-1].state.history[RIGID]
+    v = np.array([0.1, 5 - 9.81 * 0.03, 0])
+    x = np.array([0.45, 0.83, 0.5]) + 0.03 * np.array([0.1, 5, 0]) - [0, 9.81 * 1e-4 * (1 + 2 + 3), 0]
+    np.testing.assert_allclose(numbers[:3], x, atol=1e-12)
+    np.testing.assert_allclose(numbers[12:15], v, atol=1e-12)
+    np.testing.assert_allclose(numbers[15:], (0, 0, 2), atol=1e-12)
+    turned = np.arctan2(numbers[4], numbers[3])  # of its own x axis
+    assert turned == pytest.approx(0.06, abs=1e-9)
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+def test_momentum_goes_from_one_to_the_other(friction):
+    """Of all together it stays; angular momentum too, about the origin."""
+    scene = collision(friction=friction)
+    mass = supple.build_model(scene).mass
+    moment = 0.4 * MASS * 0.3**2
+    everything, exchanged = [], 0.0
+    for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-7):
+        (numbers,) = frame.state.history[RIGID]
+        x, v, spin = numbers[:3], numbers[12:15], numbers[15:]
+        linear = mass @ frame.velocities + MASS * v
+        angular = (mass[:, None] * np.cross(frame.positions, frame.velocities)).sum(axis=0)
+        angular += MASS * np.cross(x, v) + moment * spin
+        everything.append(np.concatenate([linear, angular]))
+        exchanged = max(exchanged, float(np.abs(mass @ frame.velocities).max()))
+    drift = np.abs(np.array(everything) - [MASS * 0.3, -2 * MASS, 0, *everything[0][3:]])
+    assert exchanged > 0.3 * 2 * MASS, "the block has got a good part of it"
+    assert drift[:, :3].max() < 1e-4 * MASS
+    assert drift[:, 3:].max() < 2e-2 * MASS, "backward Euler loses some"
+    assert frame.report.contact.obstacles[0].depth < 1e-6
+
+
+def test_a_motion_goes_on_from_a_state():
+    scene = collision(friction=0.3)
+    whole = list(supple.simulate(scene, supple.PBNG(iterations=20), frames=4))
+    rest = supple.simulate(scene, supple.PBNG(iterations=20), frames=4, start=whole[1].state, first_frame=3)
+    for one, other in zip(whole[2:], rest, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+        np.testing.assert_array_equal(one.state.history[RIGID], other.state.history[RIGID])
+
+
+def test_evaluations_and_pictures_see_it_where_it_is():
+    *_, frame = supple.simulate(collision(), supple.PBNG(), frames=6, tolerance=1e-6)
+    centre = frame.state.history[RIGID][0, :3]
+    assert centre[1] < 0.8
+    np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], centre)
+    found = frame.evaluate()
+    on_block = found.obstacle_reactions["ball"].force
+    np.testing.assert_allclose(on_block, frame.report.contact.bodies["solid0"], rtol=0.01, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "message"),
+    [
+        (supple.Plane(), {"mass": 1.0}, "Only a Sphere or a Box"),
+        (supple.Sphere(radius=1, hollow=True), {"mass": 1.0}, "not hollow"),
+        (supple.Sphere(radius=1), {"mass": 0.0}, r"mass \[kg\]"),
+        (
+            supple.Sphere(radius=1),
+            {"mass": 1.0, "motion": supple.Translate((1, 0, 0))},
+            "cannot have a motion",
+        ),
+    ],
+)
+def test_bad_masses_are_refused(shape, options, message):
+    with pytest.raises(supple.SceneError, match=message):
+        supple.Scene().add_obstacle(shape, **options)
+
+
+def test_equilibria_refuse_what_falls():
+    with pytest.raises(supple.SceneError, match="'ball' has a mass, and falls in time"):
+        supple.equilibrium(collision())

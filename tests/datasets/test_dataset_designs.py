@@ -1,0 +1,110 @@
+"""Designs: where samples are, in which order, and in which part."""
+
+import numpy as np
+import pytest
+from dataset_scenes import VARY, spec_of
+from scipy.stats import qmc
+
+from supple.datasets.designs import draw
+from supple.datasets.errors import DatasetError
+from supple.datasets.making import facts_of
+from supple.datasets.ordering import coordinates, path_through, split_of
+from supple.datasets.spec import load_spec
+
+
+@pytest.mark.parametrize("design", ["random", "latin_hypercube", "sobol"])
+def test_values_lie_in_their_ranges_and_repeat_with_the_seed(tmp_path, design):
+    spec = load_spec(spec_of(tmp_path, count=50, design=design))
+    columns = draw(spec)
+    for vary in VARY:
+        low, high = vary["range"]
+        assert columns[vary["name"]].shape == (50, 1)
+        assert low <= columns[vary["name"]].min() < columns[vary["name"]].max() <= high
+    again = draw(load_spec(spec_of(tmp_path, count=50, design=design)))
+    other = draw(load_spec(spec_of(tmp_path, count=50, design=design, seed=2)))
+    assert all(np.array_equal(columns[name], again[name]) for name in columns)
+    assert not np.array_equal(columns["g"], other["g"])
+    median = np.median(columns["young"])
+    assert 5e3 * 10**0.35 < median < 5e3 * 10**0.65, "evenly in the logarithm"
+
+
+def test_even_designs_are_more_even_than_random_ones(tmp_path):
+    def unevenness(design):
+        columns = draw(load_spec(spec_of(tmp_path, count=64, design=design)))
+        return qmc.discrepancy(coordinates(columns, {"young"}).clip(0, 1))
+
+    assert max(unevenness("sobol"), unevenness("latin_hypercube")) < unevenness("random")
+
+
+def test_grids_have_all_combinations(tmp_path):
+    vary = [VARY[0] | {"steps": 3}, {"path": "solid.bar.density", "name": "rho", "values": [50, 100]}]
+    columns = draw(load_spec(spec_of(tmp_path, count=None, design="grid", vary=vary)))
+    pairs = set(zip(columns["g"][:, 0].tolist(), columns["rho"][:, 0].tolist(), strict=True))
+    assert pairs == {(g, rho) for g in (-12.0, -6.0, 0.0) for rho in (50.0, 100.0)}
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
+def test_tables_of_users(tmp_path, kind):
+    vary = [{"path": "gravity", "name": "g"}, {"path": "solid.bar.density", "name": "rho"}]
+    g, rho = np.array([[0, -1, 0], [1, -2, 0.5]]), np.array([50.0, 100.0])
+    path = tmp_path / f"values.{kind}"
+    if kind == "csv":
+        rows = [f"{a},{b},{c},{r}" for (a, b, c), r in zip(g, rho, strict=True)]
+        path.write_text("\n".join(["g.x,g.y,g.z,rho", *rows]))
+    elif kind == "npz":
+        np.savez(path, g=g, rho=rho)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        __import__("pyarrow.parquet").parquet.write_table(pa.table({"g": g.tolist(), "rho": rho}), path)
+    table = spec_of(tmp_path, count=None, design="table", table=str(path), vary=vary)
+    columns = draw(load_spec(table))
+    assert np.array_equal(columns["g"], g)
+    assert np.array_equal(columns["rho"][:, 0], rho)
+    with pytest.raises(DatasetError, match="no column for 'angle'"):
+        draw(load_spec(table | {"vary": [*vary, {"path": VARY[2]["path"], "name": "angle"}]}))
+
+
+def test_functions_of_users(tmp_path):
+    vary = [{"path": "gravity.y", "name": "g"}]
+
+    def function(count, rng):
+        return {"g": -rng.uniform(1, 2, count)}
+
+    def short(count, rng):
+        return {"g": np.zeros(count - 1)}
+
+    spec = spec_of(tmp_path, count=5, design="function", vary=vary)
+    columns = draw(load_spec(spec | {"function": function}))
+    assert columns["g"].shape == (5, 1)
+    assert columns["g"].max() < -1
+    with pytest.raises(DatasetError, match="must have 5 values"):
+        draw(load_spec(spec | {"function": short}))
+    with pytest.raises(DatasetError, match="no function that can be imported"):
+        draw(load_spec(spec | {"function": "no_such_module:f"}))
+
+
+def test_a_path_visits_every_point_once_and_is_short():
+    points = np.random.default_rng(0).random((300, 2))
+    order = path_through(points)
+    assert sorted(order) == list(range(300))
+
+    def length(p):
+        return np.linalg.norm(np.diff(p, axis=0), axis=1).sum()
+
+    assert length(points[order]) < 0.15 * length(points)
+
+
+def test_the_design_is_stored_in_the_order_of_the_path(tmp_path):
+    facts = facts_of(load_spec(spec_of(tmp_path, count=40)))
+    drawn = draw(load_spec(spec_of(tmp_path, count=40)))
+    assert all(np.array_equal(facts.columns[name], drawn[name][facts.drawn]) for name in drawn)
+
+
+def test_parts_are_stable_when_the_set_grows():
+    parts = {"train": 0.7, "valid": 0.2, "test": 0.1}
+    few, many = split_of(np.arange(1000), 5, parts), split_of(np.arange(5000), 5, parts)
+    for name, share in parts.items():
+        assert np.array_equal(few[name], many[name][many[name] < 1000])
+        assert abs(len(many[name]) / 5000 - share) < 0.03
+    assert sorted(np.concatenate([*many.values()])) == list(range(5000))
+    assert not np.array_equal(few["train"], split_of(np.arange(1000), 6, parts)["train"])

@@ -1,0 +1,204 @@
+"""Workers and drivers are killed at random moments: nothing that was finished is lost, nothing
+half-written counts, and what comes out in the end is bit by bit what comes out undisturbed."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from dataset_scenes import sample_bytes, solved, spec_of
+
+import supple
+from supple.datasets import pool
+from supple.datasets.errors import DatasetError
+from supple.datasets.making import make_store
+from supple.datasets.pool import run_pool
+from supple.datasets.running import Share, run_store
+from supple.datasets.spec import load_spec
+from supple.datasets.store import Store
+from supple.datasets.verifying import discard, verify
+
+WORKERS_KILLED, DRIVERS_KILLED = 16, 4
+SAME = ("outcome", "imbalance", "distance", "energy", "iterations", "inverted", "retries", "warm", "stable")
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
+
+
+class Killer(threading.Thread):
+    """Kills workers of this process, each a random time after it was first seen, or spares it."""
+
+    def __init__(self, kills, rng, part=1.0, longest=0.0):
+        super().__init__(daemon=True)
+        self.left, self.rng, self.over = kills, rng, threading.Event()
+        self.part, self.longest, self.due = part, longest, {}
+
+    def run(self):
+        while self.left and not self.over.wait(0.01):
+            for process in multiprocessing.active_children():
+                now = time.monotonic()
+                spared = self.rng.random() > self.part
+                due = self.due.setdefault(
+                    process.pid, np.inf if spared else now + self.rng.uniform(0, self.longest)
+                )
+                if now >= due:
+                    self.kill(process)
+
+    def kill(self, process):
+        if self.left and kill(process):
+            self.left -= 1
+            self.due[process.pid] = np.inf
+
+
+def kill(process):
+    """Whether there was something to kill."""
+    try:
+        os.kill(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, TypeError):
+        return False
+    return True
+
+
+def test_twenty_kills_change_nothing(tmp_path):
+    whole = solved(tmp_path, "whole.zarr", count=120, shard=20)
+    spec = spec_of(tmp_path, count=120, shard=20)
+    store = make_store(load_spec(spec), tmp_path / "killed.zarr")
+    rng = random.Random(0)
+
+    for _ in range(DRIVERS_KILLED):
+        _kill_driver(store, rng)
+        assert not verify(store, again=0).problems, "what is recorded is complete at any moment"
+
+    killer = Killer(WORKERS_KILLED, rng, part=0.4, longest=3.0)
+
+    def watch(done, samples):
+        """While they solve, too."""
+        workers = multiprocessing.active_children()
+        if workers and rng.random() < 0.15:
+            killer.kill(rng.choice(workers))
+
+    killer.start()
+    try:
+        while killer.left:
+            run_store(store, Share(), workers=2, watch=watch)
+            discard(store, store.finished()[:2])  # so that there is more to kill
+    finally:
+        killer.over.set()
+        killer.join()
+    run_store(store, Share(), workers=2)
+
+    assert killer.left == 0
+    assert store.finished() == list(range(6))
+    assert sample_bytes(store) == sample_bytes(whole)
+    mine, others = supple.data.open(store.path), supple.data.open(whole.path)
+    for name in SAME:
+        assert np.array_equal(mine[name], others[name], equal_nan=True), name
+    assert not list(store.path.glob("shards/*.journal"))
+
+
+def _kill_driver(store, rng):
+    """Start a driver, and kill it while it works."""
+    command = "from supple.cli import main; main()"
+    driver = subprocess.Popen(
+        [sys.executable, "-c", command, "dataset", "resume", str(store.path), "--workers", "1", "--quiet"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        driver.wait(rng.uniform(1.0, 5.0))
+    except subprocess.TimeoutExpired:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+
+
+def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
+    from supple.datasets.journal import Journal
+    from supple.datasets.shards import Shards
+
+    store = make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
+    shards = Shards(store)
+
+    def stop(sample):
+        if sample == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        shards.run(0, stop)
+    path = store.journal_file(0)
+    kept = path.read_bytes()
+    path.write_bytes(kept[:-7])  # the end came in the middle of a sample
+    journal = Journal(path, store.facts["identity"])
+    assert sorted(journal.read()) == [0, 1, 2]
+    assert not Journal(path, "another").read()
+    path.write_bytes(kept)
+    solves = []
+    solve = shards.sampler.solve
+    shards.sampler.solve = lambda values, starts: solves.append(values) or solve(values, starts)
+    shards.run(0)
+    assert len(solves) == 2
+    assert not path.exists()
+    assert sample_bytes(store) == sample_bytes(solved(tmp_path, "whole.zarr", count=6, shard=6))
+
+
+def test_workers_that_never_begin_end_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "STARTS", 2)
+    store = make_store(load_spec(spec_of(tmp_path, count=4, shard=4)), tmp_path / "set.zarr")
+    killer = Killer(1000, random.Random(1))
+    killer.start()
+    try:
+        with pytest.raises(DatasetError, match=r"2 workers in a row ended before .* SIGKILL"):
+            run_pool(store.path, [0], 1, 1, lambda shard, sample: None)
+    finally:
+        killer.over.set()
+        killer.join()
+
+
+def test_a_shard_that_ends_its_workers_is_named():
+    process = type("Dead", (), {"exitcode": -9})()
+    deaths = pool._Deaths("set.zarr")
+    deaths.count(pool._Worker(process, None, 7, 3, True))
+    deaths.count(pool._Worker(process, None, 7, 4, True))  # which came further
+    deaths.count(pool._Worker(process, None, 7, 4, True))
+    with pytest.raises(DatasetError, match="shard 7 has ended its worker 3 times after 4 of its samples"):
+        deaths.count(pool._Worker(process, None, 7, 4, True))
+
+
+def test_errors_of_workers_are_those_of_the_run(tmp_path):
+    store = make_store(load_spec(spec_of(tmp_path, count=4, shard=4)), tmp_path / "set.zarr")
+    (store.path / "scene.toml").write_text("gravity = 3")
+    with pytest.raises(DatasetError, match="gravity"):
+        run_pool(store.path, [0], 1, 1, lambda shard, sample: None)
+
+
+def test_ray_replaces_a_worker_that_was_killed(tmp_path):
+    ray = pytest.importorskip("ray")
+    whole = solved(tmp_path, "whole.zarr", count=60, shard=10)
+    store = make_store(load_spec(spec_of(tmp_path, count=60, shard=10)), tmp_path / "ray.zarr")
+    killed = []
+
+    def watch(done, samples):
+        if not killed:
+            killed.append(_kill_one_ray_worker(store))
+
+    try:
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+        run_store(Store(store.path), Share(), ray=True, watch=watch)
+    finally:
+        ray.shutdown()
+    assert killed[0] is not None
+    assert sample_bytes(store) == sample_bytes(whole)
+    hosts = {json.loads(store.record_file(k).read_text())["process"] for k in range(6)}
+    assert os.getpid() not in hosts
+
+
+def _kill_one_ray_worker(store):
+    """The number of a process that has solved a shard, and has the next one under way."""
+    number = store.record(store.finished()[0])["process"]
+    os.kill(number, signal.SIGKILL)
+    return number

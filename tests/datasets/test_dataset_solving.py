@@ -1,0 +1,147 @@
+"""Samples are the equilibria that they say, whatever varies and wherever they begin."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dataset_scenes import VARY, sample_bytes, solved, spec_of
+
+import supple
+from supple.datasets.making import make_store
+from supple.datasets.shards import Shards
+from supple.datasets.spec import load_spec
+from supple.datasets.starting import Neighbours
+
+SIZE = 1.0
+PLACES = [
+    ("gravity", [[-3, -9, -3], [3, -1, 3]]),
+    ("solid.bar.material.young", [5e3, 5e4]),
+    ("solid.bar.material.poisson", [0.1, 0.45]),
+    ("solid.bar.density", [10, 200]),
+    ("pin.end.motion.rotate.angle", [-1, 1]),
+    ("pin.end.motion.translate.offset", [[0, 0, 0], [0.2, 0.1, 0.1]]),
+    ("force[0].force", [[-3, -3, -3], [3, 3, 3]]),
+    ("solid.bar.mesh.scale.y", [0.8, 1.2]),
+]
+
+
+def text_with(store, sample):
+    """The scene file of a sample, written out, for those who know nothing of data sets."""
+    import tomli_w
+
+    from supple.datasets.source import Source
+
+    source = Source.load(store.path / "scene.toml", Path(store.facts["folder"]))
+    tables = source.tables
+    for varied in store.facts["varied"]:
+        for place in source.vary(varied["label"], varied["paths"]):
+            tables = place.put(tables, store.inputs[varied["label"]][sample].tolist())
+    return tomli_w.dumps(tables)
+
+
+@pytest.mark.parametrize(("path", "between"), PLACES)
+def test_every_kind_of_quantity_leads_to_the_equilibrium_of_its_scene(tmp_path, path, between):
+    store = solved(tmp_path, count=3, shard=3, vary=[{"path": path, "range": between}])
+    data = supple.data.open(store.path)
+    assert list(data.ids) == [0, 1, 2]
+    for sample in (0, 2):
+        scene = tmp_path / "alone.toml"
+        scene.write_text(text_with(store, sample))
+        alone = supple.equilibrium(supple.load_scene(scene))
+        assert np.abs(alone.positions - data["positions"][sample]).max() < 3e-4 * SIZE
+    moved = np.abs(data["positions"][0] - data["positions"][2]).max()
+    assert moved > 1e-5, "the quantity makes a difference"
+
+
+def test_what_is_stored_is_what_evaluate_says(tmp_path):
+    names = ["positions", "displacements", "cauchy", "F", "forces", "energies", "reactions", "von_mises"]
+    store = solved(tmp_path, count=3, shard=3, store={"quantities": names})
+    data = supple.data.open(store.path)
+    scene = tmp_path / "alone.toml"
+    scene.write_text(text_with(store, 1))
+    found = supple.evaluate(supple.load_scene(scene), data["positions"][1])
+    assert np.allclose(data["displacements"][1], data["positions"][1] - data["points"])
+    assert np.allclose(data["stresses"][1], found.cauchy, rtol=1e-6, atol=1e-6)
+    assert np.allclose(data["F"][1], found.deformation_gradient)
+    assert np.allclose(data["von_mises"][1], found.von_mises, rtol=1e-6, atol=1e-6)
+    assert np.allclose(data["forces"][1], found.reaction_force, atol=1e-6)
+    assert np.allclose(data["energies"][1], [*found.body_energies.values()])
+    assert np.allclose(data["reactions"][1][1, :3], found.reactions["end"].force, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", ["neighbour", "predicted"])
+def test_wherever_solves_begin_they_end_in_the_same_place(tmp_path, start):
+    stores = [
+        solved(tmp_path, f"{name}.zarr", count=24, shard=12, solve={"start": name, "check": 0.5})
+        for name in (start, "cold")
+    ]
+    warm, cold = (supple.data.open(store.path) for store in stores)
+    assert np.abs(warm["positions"][:] - cold["positions"][:]).max() < 3e-4 * SIZE
+    assert warm["warm"].sum() > 20
+    assert not cold["warm"].any()
+    assert warm["iterations"].sum() < 0.7 * cold["iterations"].sum()
+    checks = [check for shard in (0, 1) for check in stores[0].record(shard)["checks"]]
+    assert len(checks) > 5
+    assert not any(check["cold_is_lower"] for check in checks)
+
+
+def test_a_sample_does_not_depend_on_what_its_worker_did_before(tmp_path):
+    store = solved(tmp_path, count=12, shard=4)
+    other = make_store(load_spec(spec_of(tmp_path)), tmp_path / "other.zarr")
+    Shards(other).run(1)
+    shards = Shards(other)
+    shards.sampler.solve(shards.values(7), [None])
+    for shard in (2, 0):
+        shards.run(shard)
+    assert sample_bytes(other) == sample_bytes(store)
+
+
+def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
+    store = solved(
+        tmp_path, count=6, shard=3, solve={"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
+    )
+    data = supple.data.open(store.path)
+    assert not len(data.ids)
+    assert np.isnan(data["positions"][:]).all()
+    assert set(data.outcomes) == {"budget_iterations"}
+    assert (data["imbalance"] > 1e-9).all()
+    assert len(store.record(0)["failures"]) == 3
+    assert "allowed iterations" in store.record(0)["failures"]["0"]
+    assert not any(len(data.split(part)) for part in ("train", "valid", "test"))
+
+
+def test_values_that_are_impossible_are_recorded_with_their_sentence(tmp_path):
+    store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
+    shards = Shards(store)
+    found = shards.sampler.solve({"young": -1.0}, [None])
+    assert found.figures()["outcome"] == store.facts["outcomes"].index("invalid")
+    assert "young" in found.sentence
+
+
+def test_a_prediction_is_exact_where_the_samples_are_linear():
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(30, 4)), rng.normal(size=30)
+    neighbours = Neighbours()
+    for point in rng.random((20, 4)):
+        neighbours.add(point, (A @ point + b).reshape(10, 3))
+    point = rng.random(4)
+    assert np.allclose(neighbours.predicted(point), (A @ point + b).reshape(10, 3))
+    assert Neighbours().predicted(point) is None
+    assert Neighbours().nearest(point) is None
+
+
+def test_a_prediction_goes_through_what_is_known():
+    rng = np.random.default_rng(1)
+    neighbours, points = Neighbours(), rng.random((15, 2))
+    shapes = [np.sin(9 * point).sum() * rng.normal(size=(5, 3)) for point in points]
+    for point, shape in zip(points, shapes, strict=True):
+        neighbours.add(point, shape)
+    for point, shape in zip(points, shapes, strict=True):
+        assert np.allclose(neighbours.predicted(point), shape, atol=1e-8)
+
+
+def test_varied_quantities_may_have_several_places(tmp_path):
+    both = ["force[0].force.x", "force[0].force.z"]
+    store = solved(tmp_path, count=2, shard=2, vary=[VARY[0], {"path": both, "name": "f", "range": [1, 2]}])
+    assert store.facts["varied"][1]["paths"] == both
+    assert len(supple.data.open(store.path).ids) == 2

@@ -1,0 +1,110 @@
+"""Specs: what they say, and all that can be wrong with them at once."""
+
+from pathlib import Path
+
+import pytest
+from dataset_scenes import VARY, scene_file, spec_of
+
+from supple.datasets.errors import DatasetError, SpecError
+from supple.datasets.places import find
+from supple.datasets.source import Source
+from supple.datasets.spec import load_spec
+
+
+def source(folder):
+    return Source.load(Path(scene_file(folder)))
+
+
+@pytest.mark.parametrize(
+    ("path", "keys", "now"),
+    [
+        ("gravity", ("gravity",), [0, -9.8, 0]),
+        ("gravity.y", ("gravity", 1), -9.8),
+        ("solid.bar.material.young", ("solid", 0, "material", "corotated", "young"), 1e4),
+        ("solid[0].material.corotated.young", ("solid", 0, "material", "corotated", "young"), 1e4),
+        ("solid.bar.density", ("solid", 0, "density"), 100),
+        ("solid.bar.mesh.scale.x", ("solid", 0, "mesh", "scale", 0), 1.0),
+        ("pin.end.motion.rotate.angle", ("pin", 1, "motion", 0, "rotate", "angle"), 0.5),
+        ("pin.end.motion[1].translate.offset.x", ("pin", 1, "motion", 1, "translate", "offset", 0), 0.1),
+        ("pin.end.motion.offset", ("pin", 1, "motion", 1, "translate", "offset"), [0.1, 0, 0]),
+        ("force[0].force.z", ("force", 0, "force", 2), 1),
+    ],
+)
+def test_places_are_found_and_filled(tmp_path, path, keys, now):
+    tables = source(tmp_path)
+    place = find(tables.table, path)
+    assert place.keys == keys
+    assert place.now == now
+    other = [7.0] * place.size if isinstance(now, list) else 7.0
+    changed = place.put(tables.tables, other)
+    assert find(type(tables.table).model_validate(changed), path).now == other
+    assert find(type(tables.table).model_validate(tables.tables), path).now == now, "the file's stay"
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("solid.bar.material.yung", "did you mean 'young'"),
+        ("solid.beam.density", "solid has no 'beam'; known here: 'bar'"),
+        ("gravty.y", "did you mean 'gravity'"),
+        ("solid.bar.material", "is a table of the scene; name a number in it"),
+        ("solid.bar.name", "only numbers can vary"),
+        ("stop.tolerance", "nothing to vary at"),
+        ("pin.end.motion.twist.angle", "has no 'twist'"),
+        ("gravity.w", "known here: 'x', 'y', 'z'"),
+    ],
+)
+def test_what_the_scene_has_not_is_a_sentence(tmp_path, path, sentence):
+    with pytest.raises(SpecError, match=sentence):
+        load_spec(spec_of(tmp_path, vary=[{"path": path, "range": [0, 1]}]))
+
+
+def test_all_mistakes_are_said_at_once_with_their_fields(tmp_path):
+    wrong = spec_of(tmp_path, count=0, seed=-1, splits={"train": 0.9, "valid": 0.9, "test": 0})
+    wrong |= {"desing": "grid", "vary": [{"path": "gravity.y", "range": [1, 0]}], "scene": "nowhere.toml"}
+    with pytest.raises(SpecError) as error:
+        load_spec(wrong)
+    text = str(error.value)
+    for field in ("count", "seed", "splits", "desing", "vary[0]", "scene"):
+        assert f"dataset: {field}" in text, text
+    assert "did you mean 'design'" in text
+
+
+@pytest.mark.parametrize(
+    ("vary", "sentence"),
+    [
+        ({"path": "solid.bar.material.poisson", "range": [0.1, 0.7]}, "vary.0..range: 0.7 is no value"),
+        ({"path": "solid.bar.material.young", "values": [1e4, -1.0]}, "vary.0..values: -1.0 is no value"),
+        ({"path": "solid.bar.mesh.cells.x", "values": [2, 3]}, "is a count, which stays"),
+        ({"path": "solid.bar.density", "range": [0, 1]}, "range: 0.0 is no value"),
+        ({"path": "gravity", "range": [0, 1]}, "takes 3 numbers, or name one of them as gravity.x"),
+        ({"path": "gravity.y", "range": [[0, 0, 0], [1, 1, 1]]}, "takes one number"),
+        ({"path": "gravity.y", "range": [0, 1], "scale": "log"}, "must begin above 0"),
+        ({"path": "gravity.y"}, "needs a range or values"),
+        ({"path": "gravity.y", "range": [0, 1], "steps": 3}, "is for design = 'grid'"),
+    ],
+)
+def test_ranges_that_lead_nowhere(tmp_path, vary, sentence):
+    with pytest.raises(SpecError, match=sentence):
+        load_spec(spec_of(tmp_path, vary=[vary]))
+
+
+def test_designs_need_what_they_need(tmp_path):
+    with pytest.raises(SpecError, match="a grid has its own number"):
+        load_spec(spec_of(tmp_path, design="grid", vary=[VARY[0] | {"steps": 2}]))
+    with pytest.raises(SpecError, match=r"vary.0..steps: is missing"):
+        load_spec(spec_of(tmp_path, count=None, design="grid", vary=[VARY[0]]))
+    with pytest.raises(SpecError, match="count: is missing"):
+        load_spec(spec_of(tmp_path, count=None))
+    with pytest.raises(SpecError, match="there is no quantity 'positons'"):
+        load_spec(spec_of(tmp_path, store={"quantities": ["positons"]}))
+    with pytest.raises(SpecError, match="two quantities called 'g'"):
+        load_spec(spec_of(tmp_path, vary=[VARY[0], VARY[0]]))
+    with pytest.raises(DatasetError, match="no such spec"):
+        load_spec(tmp_path / "nothing.toml")
+
+
+def test_the_example_is_a_sound_spec():
+    spec = load_spec(Path(__file__).parents[2] / "examples" / "bar_dataset.toml")
+    assert spec.sizes == {"young": 1, "poisson": 1, "gravity": 3}
+    assert not spec.source.rebuilds

@@ -1,0 +1,229 @@
+"""Stores: what is finished is complete, what is not is never taken for it, and what is damaged is found."""
+
+import errno
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from dataset_scenes import sample_bytes, solved, spec_of
+
+import supple
+from supple.datasets import arrays, creating
+from supple.datasets.arrays import crc32c
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import finish, reports
+from supple.datasets.making import make_store
+from supple.datasets.merging import merge
+from supple.datasets.running import Share, parse_share, run_store
+from supple.datasets.shards import Shards
+from supple.datasets.spec import load_spec
+from supple.datasets.store import Store
+from supple.datasets.verifying import discard, verify
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return solved(
+        tmp_path_factory.mktemp("whole"), count=10, shard=4, store={"quantities": ["positions", "energies"]}
+    )
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    shutil.copytree(whole.path, tmp_path / "copy.zarr")
+    return Store(tmp_path / "copy.zarr")
+
+
+def test_zarr_reads_the_same(whole):
+    zarr = pytest.importorskip("zarr")
+    group, data = zarr.open_group(whole.path, mode="r"), supple.data.open(whole.path)
+    assert np.array_equal(group["samples/positions"][:], data["positions"][:])
+    assert np.array_equal(group["samples/body_energies"][7], data["body_energies"][7])
+    for name, values in (data.inputs | {}).items():
+        assert np.array_equal(group[f"inputs/{name}"][:], values)
+    assert np.array_equal(group["report/energy"][:], data["energy"])
+    assert np.array_equal(group["splits/train"][:], data.split("train"))
+    assert np.array_equal(group["rest/cells"][:], data["cells"])
+    assert group["samples/positions"].chunks == (1, 12, 3)
+    assert group["samples/positions"].shards == (4, 12, 3)
+
+
+def test_a_shard_that_is_missing_in_the_middle_is_missing_for_zarr_too(copy):
+    zarr = pytest.importorskip("zarr")
+    os.remove(copy.file("positions", 1))
+    discard(copy, [1])
+    data = supple.data.open(copy.path)
+    assert list(data.ids) == [0, 1, 2, 3, 8, 9]
+    assert np.isnan(data["positions"][5]).all()
+    read = zarr.open_group(copy.path, mode="r")["samples/positions"][:]
+    assert np.array_equal(read, data["positions"][:], equal_nan=True)
+
+
+def test_the_checksum_is_castagnoli_s():
+    assert crc32c(b"123456789") == 0xE3069283
+
+
+def test_statistics_are_those_of_the_samples(whole):
+    data = supple.data.open(whole.path)
+    every = data["positions"][:].reshape(-1, 3)
+    figures = data.stats["positions"]
+    assert np.allclose(figures["mean"], every.mean(axis=0))
+    assert np.allclose(figures["std"], every.std(axis=0))
+    assert np.allclose(figures["rms"], np.sqrt((every**2).mean(axis=0)))
+    assert np.array_equal(figures["max"], every.max(axis=0))
+    assert np.allclose(data.stats["young"]["mean"], data.inputs["young"].mean())
+
+
+def test_a_sound_store_is_found_sound(whole):
+    verdict = verify(whole, again=2)
+    assert verdict.good
+    assert verdict.chunks == 20
+    assert len(verdict.solved) == 2
+
+
+@pytest.mark.parametrize("where", ["chunk", "index", "cut", "gone", "record"])
+def test_damage_is_found_and_mended(copy, whole, where):
+    path = copy.file("positions", 1)
+    content = bytearray(path.read_bytes())
+    if where == "chunk":
+        content[100] ^= 1
+    elif where == "index":
+        content[-30] ^= 1
+    elif where == "cut":
+        content = content[: len(content) // 2]
+    path.write_bytes(content)
+    if where == "gone":
+        path.unlink()
+    if where == "record":
+        copy.record_file(1).write_text(copy.record_file(1).read_text()[:-40])
+    verdict = verify(copy, again=0)
+    assert verdict.damaged == [1]
+    assert str(path if where != "record" else copy.record_file(1)) in verdict.problems[0]
+    discard(copy, verdict.damaged)
+    Shards(copy).run(1)
+    finish(copy)
+    assert verify(copy, again=0).good
+    assert sample_bytes(copy) == sample_bytes(whole)
+
+
+def test_a_wrong_sample_is_found_by_solving_it_again(copy):
+    record = json.loads(copy.record_file(0).read_text())
+    chunks = [x + 0.01 for x in supple.data.open(copy.path)["positions"][:4]]
+    energies = list(supple.data.open(copy.path)["body_energies"][:4])
+    report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in record["report"].items()}
+    copy.publish(0, {"positions": chunks, "body_energies": energies}, report, record)
+    verdict = verify(copy, again=10)
+    assert not verdict.good
+    assert all("solved again, is 1.0e-02 of the size off" in sentence for sentence in verdict.problems)
+    assert len(verdict.problems) == 4
+
+
+def test_a_store_of_another_spec_is_refused_and_stays(copy, tmp_path):
+    before = sample_bytes(copy)
+    with pytest.raises(
+        DatasetError,
+        match=r"another spec, scene or design.*different are count, "
+        r"store.*--overwrite",
+    ):
+        make_store(load_spec(spec_of(tmp_path, count=11)), copy.path)
+    assert sample_bytes(copy) == before
+    store = make_store(load_spec(spec_of(tmp_path, count=11)), copy.path, overwrite=True)
+    assert store.count == 11
+    assert not store.finished()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "me.png").write_bytes(b"")
+    with pytest.raises(DatasetError, match="is no data set, and is not deleted"):
+        make_store(load_spec(spec_of(tmp_path)), tmp_path / "photos", overwrite=True)
+    with pytest.raises(DatasetError, match="is no data set"):
+        make_store(load_spec(spec_of(tmp_path)), tmp_path / "photos")
+
+
+def test_another_scene_is_refused(tmp_path):
+    store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
+    spec = spec_of(tmp_path)
+    path = tmp_path / "bar.toml"
+    path.write_text(path.read_text().replace("density = 100", "density = 101"))
+    with pytest.raises(DatasetError, match="its scene is different"):
+        make_store(load_spec(spec), store.path)
+
+
+@pytest.mark.parametrize("failing", ["samples/positions", "shards/000001.json"])
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing):
+    store = make_store(load_spec(spec_of(tmp_path, count=8)), tmp_path / "set.zarr")
+    shards = Shards(store)
+    shards.run(0)
+    real = arrays.replacing
+
+    def full(path):
+        if failing in path.as_posix():
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return real(path)
+
+    monkeypatch.setattr(arrays, "replacing", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        shards.run(1)
+    assert store.finished() == [0]
+    finish_now = reports(store)
+    assert (finish_now["outcome"][4:] == 0).all()
+    assert np.isnan(supple.data.open(store.path)["positions"][4:]).all()
+    assert not list(store.path.rglob(".unfinished*"))
+    monkeypatch.setattr(arrays, "replacing", real)
+    shards.run(1)
+    assert store.finished() == [0, 1]
+    assert verify(store, again=0).good
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only(tmp_path):
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    folder.chmod(0o500)
+    with pytest.raises(PermissionError, match="closed"):
+        make_store(load_spec(spec_of(tmp_path)), folder / "set.zarr")
+
+
+def test_a_folder_that_refuses_to_be_written(tmp_path, monkeypatch):
+    """As one that is read-only does, also where tests are run by root."""
+
+    def refuse(path, *rest):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path / "zarr.json"))
+
+    monkeypatch.setattr(creating, "_write", refuse)
+    with pytest.raises(PermissionError, match=r"set\.zarr/zarr.json"):
+        make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
+    assert not list(tmp_path.glob("*.zarr"))
+    assert not list(tmp_path.glob(".unfinished*"))
+
+
+def test_shares_of_a_job_array_merge_into_the_whole(tmp_path, whole):
+    spec = spec_of(whole.path.parent, count=10, shard=4, store={"quantities": ["positions", "energies"]})
+    parts = [make_store(load_spec(spec), tmp_path / f"part{k}.zarr") for k in range(2)]
+    for k, part in enumerate(parts):
+        shards = Shards(part)
+        for shard in Share(k, 2).chosen(range(part.shards)):
+            shards.run(shard)
+    assert [part.finished() for part in parts] == [[0, 2], [1]]
+    merged = merge(tmp_path / "all.zarr", [part.path for part in parts])
+    assert sample_bytes(merged) == sample_bytes(whole)
+    assert len(supple.data.open(merged.path).ids) == 10
+    other = make_store(load_spec(spec | {"seed": 9}), tmp_path / "other.zarr")
+    with pytest.raises(DatasetError, match="they cannot be merged"):
+        merge(merged.path, [other.path])
+
+
+def test_shares_are_i_of_n():
+    assert parse_share("3/16") == Share(3, 16)
+    assert parse_share(None) == Share(0, 1)
+    for wrong in ("16/16", "1-2", "x", "1/0"):
+        with pytest.raises(DatasetError, match="i from 0 to N-1"):
+            parse_share(wrong)
+    every = [Share(k, 3).chosen(range(10)) for k in range(3)]
+    assert sorted(shard for share in every for shard in share) == list(range(10))
+
+
+def test_a_finished_store_is_left_alone(whole):
+    before = {path: path.stat().st_mtime_ns for path in whole.path.rglob("*")}
+    run_store(whole, Share(), workers=1)
+    assert {path: path.stat().st_mtime_ns for path in whole.path.rglob("*")} == before

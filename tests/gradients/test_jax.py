@@ -1,0 +1,70 @@
+"""Equilibria in JAX."""
+
+import numpy as np
+import pytest
+from differences import Loss
+from problems import face, material
+
+import supple
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+
+@pytest.fixture(autouse=True)
+def doubles():
+    with jax.enable_x64(True):
+        yield
+
+
+def bar():
+    scene = supple.Scene(gravity=(0, -3, 1))
+    body = scene.add_solid(supple.bar((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
+    scene.pin(body.where(face(0, 0)), name="wall")
+    return scene, body
+
+
+def test_grad_is_what_gradient_says():
+    scene, body = bar()
+    loss = Loss(len(body.points))
+
+    @jax.jit
+    @jax.value_and_grad
+    def value(given):
+        x = supple.jax.equilibrium(scene, **given)
+        return (loss.w * x + 0.5 * x * x).sum()
+
+    given = {"gravity": jnp.array([0.0, -3.0, 1.0]), "young": jnp.array(1e3)}
+    _, by = value(given)
+    found = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
+    np.testing.assert_allclose(by["gravity"], found.gravity, rtol=1e-7)
+    assert float(by["young"]) == pytest.approx(found.of(body).young, rel=1e-7)
+
+
+def test_vmap():
+    scene, _ = bar()
+
+    def lowest(young):
+        return supple.jax.equilibrium(scene, young=young)[:, 1].sum()
+
+    youngs = jnp.array([800.0, 1000.0, 1200.0])
+    slopes = jax.vmap(jax.grad(lowest))(youngs)
+    h = 1.0
+    differences = (jax.vmap(lowest)(youngs + h) - jax.vmap(lowest)(youngs - h)) / (2 * h)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-5)
+
+
+def test_what_fails_is_nan_and_says_why():
+    scene, _ = bar()
+    why = []
+
+    def lowest(young):
+        return supple.jax.equilibrium(scene, young=young, complaints=why)[:, 1].sum()
+
+    value, slope = jax.value_and_grad(lowest)(-1.0)
+    assert np.isnan(value)
+    assert np.isnan(slope)
+    assert any("young must be positive" in sentence for sentence in why)
+    found = jax.vmap(lowest)(jnp.array([1e3, -1.0]))
+    assert np.isfinite(found[0])
+    assert np.isnan(found[1])

@@ -1,0 +1,72 @@
+"""Derivatives of motions in time against central differences of whole motions."""
+
+import numpy as np
+import pytest
+from differences import Loss
+from problems import cantilever, material
+
+import supple
+
+DT, FRAMES = 0.03, 5
+
+
+def swinging(density=2.0, young=1e3, gravity=10.0, substeps=1):
+    kind = material("stable_neo_hookean", young=young)
+    scene = cantilever(kind, cells=(2, 1, 1), density=density, gravity=gravity)
+    scene.quasistatic, scene.dt, scene.frames, scene.damping = False, DT, FRAMES, 0.1
+    scene.substeps = substeps
+    return scene
+
+
+def losses(n):
+    weights = [Loss(n, seed) for seed in range(FRAMES + 1)]
+    return weights, lambda k, x: None if k == 2 else weights[k].gradient(x)
+
+
+def total(scene, weights, **start):
+    found = supple.simulate(scene, "newton", tolerance=1e-12, **start)
+    return sum(weights[frame.index](frame.positions) for frame in found if frame.index != 2)
+
+
+@pytest.mark.parametrize(("substeps", "checkpoints"), [(1, 2), (2, 100)])
+def test_everything_that_a_motion_depends_on(substeps, checkpoints):
+    scene = swinging(substeps=substeps)
+    body = scene.bodies[0]
+    X, held = body.points, scene.pins[0].on.indices
+    rng = np.random.default_rng(0)
+    v, dx, dv = rng.normal(size=(3, *X.shape))
+    x = X + 0.01 * rng.normal(size=X.shape)
+    x[held], v[held], dx[held], dv[held] = X[held], 0, 0, 0
+    weights, loss = losses(len(X))
+    wanted = {body: ("young", "density")}
+    found = supple.motion_gradient(
+        scene, loss, wanted=wanted, checkpoints=checkpoints, start=x, velocities=v, tolerance=1e-12
+    )
+    assert len(found.frames) == FRAMES
+    assert len(found.reports) == FRAMES * substeps
+
+    def slope(h, **changes):
+        ends = []
+        for s in (h, -h):
+            names = ("density", "young", "gravity")
+            values = {"density": 2.0, "young": 1e3, "gravity": 10.0}
+            given = {name: values[name] + s * changes.get(name, 0) for name in names}
+            begin = {
+                "start": x + s * changes.get("x", 0 * dx),
+                "velocities": v + s * changes.get("v", 0 * dv),
+            }
+            ends.append(total(swinging(**given, substeps=substeps), weights, **begin))
+        return (ends[0] - ends[1]) / (2 * h)
+
+    assert (found.start_positions * dx).sum() == pytest.approx(slope(1e-5, x=dx), rel=1e-6)
+    assert (found.start_velocities * dv).sum() == pytest.approx(slope(1e-4, v=dv), rel=1e-6)
+    assert -found.gravity[1] == pytest.approx(slope(1e-3, gravity=1.0), rel=1e-6)
+    assert found.parameters[body, "young"] == pytest.approx(slope(0.1, young=1.0), rel=1e-6)
+    assert found.parameters[body, "density"] == pytest.approx(slope(1e-3, density=1.0), rel=1e-6)
+
+
+def test_what_cannot_be_differentiated_is_refused():
+    scene = swinging()
+    scene.add_wind((1, 0, 0))
+    with pytest.raises(supple.NoGradientError, match="wind"):
+        supple.motion_gradient(scene, lambda k, x: x)

@@ -1,0 +1,87 @@
+"""Equilibria in PyTorch."""
+
+import numpy as np
+import pytest
+from differences import Loss
+from problems import face, material
+
+import supple
+
+torch = pytest.importorskip("torch")
+
+
+def bar():
+    scene = supple.Scene(gravity=(0, -3, 1))
+    body = scene.add_solid(supple.bar((2, 1, 1), size=(1, 0.5, 0.4)), material("neo_hookean"), density=20)
+    scene.pin(body.where(face(0, 0)), name="wall")
+    return scene, body
+
+
+def tensor(values):
+    return torch.tensor(np.asarray(values, float), requires_grad=True)
+
+
+def test_gradcheck():
+    scene, body = bar()
+
+    def positions(gravity, young, wall):
+        return supple.torch.equilibrium(scene, gravity=gravity, young=young, pins={"wall": wall})
+
+    wall = body.where(face(0, 0)).points
+    young = np.linspace(0.9e3, 1.1e3, body.mesh.n_cells) / 1e3
+    given = tensor((0, -3, 1)), tensor(young), tensor(wall)
+    assert torch.autograd.gradcheck(lambda g, E, p: positions(g, 1e3 * E, p), given, fast_mode=True)
+
+
+def test_it_is_what_gradient_says():
+    scene, body = bar()
+    gravity, density, rest = tensor((0, -3, 1)), tensor(20.0), tensor(body.points)
+    x = supple.torch.equilibrium(scene, gravity=gravity, density=density, rest=rest, tolerance=1e-6)
+    loss = Loss(len(body.points))
+    (torch.as_tensor(loss.w) * x + 0.5 * x * x).sum().backward()
+    found = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
+    np.testing.assert_allclose(x.detach().numpy(), found.positions, atol=1e-10)
+    np.testing.assert_allclose(gravity.grad.numpy(), found.gravity, rtol=1e-7)
+    np.testing.assert_allclose(rest.grad.numpy(), found.rest, rtol=1e-6, atol=1e-9)
+    assert density.grad.item() == pytest.approx(found.of(body).density, rel=1e-7)
+
+
+def test_float32_tensors_and_tensors_without_gradients():
+    scene, _ = bar()
+    gravity = torch.tensor([0.0, -3.0, 1.0])
+    young = torch.tensor(1e3, requires_grad=True)
+    x = supple.torch.equilibrium(scene, gravity=gravity, young=young)
+    assert x.dtype == torch.float32
+    x.sum().backward()
+    assert young.grad.dtype == torch.float32
+    assert gravity.grad is None
+
+
+def test_an_optimiser_finds_the_modulus():
+    scene, _ = bar()
+    seen = torch.as_tensor(supple.equilibrium(scene, tolerance=1e-8).positions)
+    log = torch.tensor(np.log(2e3), requires_grad=True)
+    optimiser = torch.optim.LBFGS([log], lr=1, line_search_fn="strong_wolfe", tolerance_grad=1e-12)
+
+    def misfit():
+        optimiser.zero_grad()
+        loss = 1e4 * ((supple.torch.equilibrium(scene, young=log.exp()) - seen) ** 2).sum()
+        loss.backward()
+        return loss
+
+    optimiser.step(misfit)
+    assert log.exp().item() == pytest.approx(1e3, rel=1e-4)
+
+
+def test_bad_input():
+    scene, body = bar()
+    with pytest.raises(ValueError, match="nothing called 'yung'"):
+        supple.torch.equilibrium(scene, yung=tensor(1.0))
+    with pytest.raises(ValueError, match="nothing is given"):
+        supple.torch.equilibrium(scene)
+    with pytest.raises(ValueError, match="there is only that of"):
+        supple.torch.equilibrium(scene, pins={"ceiling": tensor(body.points)})
+    with pytest.raises(ValueError, match="young must be positive"):
+        supple.torch.equilibrium(scene, young=tensor(-1.0))
+    with pytest.raises(supple.MeshError):
+        supple.torch.equilibrium(scene, rest=tensor(-body.points))

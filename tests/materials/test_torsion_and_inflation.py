@@ -1,0 +1,83 @@
+"""Closed forms of whole bodies: Poynting's effect in torsion, and thick spheres under pressure."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.materials import stress
+
+C10, C01 = 3e4, 1e4
+KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk=1e7)
+
+
+def cauchy(F):
+    """σ = P Fᵀ at a deformation that keeps the volume."""
+    P = np.array(stress(KIND, tuple(np.asarray(F, float).ravel().tolist()))).reshape(3, 3)
+    return P @ np.asarray(F, float).T
+
+
+def integral(f, low, high):
+    """By Gauss' rule of 20 points."""
+    x, w = np.polynomial.legendre.leggauss(20)
+    at = low + 0.5 * (high - low) * (x + 1)
+    return 0.5 * (high - low) * sum(weight * f(place) for weight, place in zip(w, at, strict=True))
+
+
+def test_a_twisted_cylinder_pushes_its_ends_apart():
+    """Held at its length it needs the torque π a⁴ ψ (c₁ + c₂) and the thrust π a⁴ ψ²/2 (c₁ + 2 c₂) [Rivlin
+    1948]; the pressure follows from dσᵣᵣ/dr = (σ_θθ - σᵣᵣ)/r."""
+    radius, twist = 0.7, 1.1
+
+    def at(r):
+        return cauchy([[1, 0, 0], [0, 1, twist * r], [0, 0, 1]])
+
+    def radial(r):
+        return -integral(lambda s: (at(s)[1, 1] - at(s)[0, 0]) / s, r, radius)
+
+    torque = 2 * np.pi * integral(lambda r: at(r)[1, 2] * r**2, 0, radius)
+    thrust = 2 * np.pi * integral(lambda r: (radial(r) + at(r)[2, 2] - at(r)[0, 0]) * r, 0, radius)
+    assert torque == pytest.approx(np.pi * radius**4 * twist * (C10 + C01), rel=1e-9)
+    assert thrust == pytest.approx(-np.pi * radius**4 * twist**2 / 2 * (C10 + 2 * C01), rel=1e-9)
+
+
+@pytest.mark.parametrize("stretch", [1.3, 3.0])
+def test_a_thick_sphere_needs_the_pressure_of_its_closed_form(stretch):
+    """p = 4 c₁ [1/λ + 1/(4 λ⁴)] - 4 c₂ [λ - 1/(2 λ²)] from the inner to the outer wall [Green and Zerna
+    1954], where 1 + (λ³ - 1) R³ is the same everywhere."""
+    A, B = 1.0, 1.6
+    grown = (stretch**3 - 1) * A**3
+    inner, outer = stretch * A, (B**3 + grown) ** (1 / 3)
+
+    def slope(r):
+        along = r / (r**3 - grown) ** (1 / 3)
+        s = cauchy(np.diag([along**-2, along, along]))
+        return 2 * (s[1, 1] - s[0, 0]) / r
+
+    def primitive(x):
+        return 4 * C10 * (1 / x + 1 / (4 * x**4)) - 4 * C01 * (x - 1 / (2 * x**2))
+
+    expected = primitive(outer / B) - primitive(stretch)
+    assert integral(slope, inner, outer) == pytest.approx(expected, rel=1e-7)
+
+
+def wall_moved(resolution):
+    """By how much the wall of a hollow ball moves outwards under pressure, and by how much it should [m]:
+    u(a) = p a/E ((1 - 2ν) a³ + (1 + ν) b³/2)/(b³ - a³)."""
+    ball = supple.ball(radius=1.0, resolution=resolution)
+    shell = supple.select_tets(ball, np.linalg.norm(ball.points[ball.tets].mean(axis=1), axis=1) > 0.5)
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(shell, supple.StVK(young=1e5, poisson=0.3), density=1.0)
+    for axis in range(3):
+        scene.pin(body.where(np.abs(body.points[:, axis]) < 1e-9), axes="xyz"[axis])
+    wall = body.where(lambda X: np.linalg.norm(X, axis=1) < 0.55)
+    scene.add_cavity(wall, pressure=100.0)
+    u = supple.equilibrium(scene, "newton", tolerance=1e-7).positions - body.points
+    length = np.linalg.norm(wall.points, axis=1)
+    a, found = length.mean(), np.einsum("ni,ni->n", u[wall.indices], wall.points) / length
+    return found.mean(), 100 * a / 1e5 * (0.4 * a**3 + 1.3 / 2) / (1 - a**3)
+
+
+def test_a_hollow_ball_under_pressure_comes_to_be_lames():
+    errors = [1 - found / expected for found, expected in map(wall_moved, (4, 8))]
+    assert 0 < errors[1] < 0.12
+    assert errors[1] < 0.5 * errors[0]

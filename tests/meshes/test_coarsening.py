@@ -1,0 +1,100 @@
+"""Coarser surfaces: how many vertices are left, that nothing is missing, and where the others are bound."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.meshes.coarsening import coarser
+from supple.meshes.measures import area_vectors, areas
+
+SHEETS = {
+    **{
+        kind: supple.sheet(24, (1.0, 1.0), pattern=kind)
+        for kind in ("alternating", "parallel", "equilateral")
+    },
+    "disc": supple.disc(0.5, 12),
+}
+CURVED = {"tube": supple.tube(0.2, 1.0, 32), "sphere": supple.sphere(0.5, 8), "pillow": supple.pillow(16)}
+EVERY = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
+
+
+def coarse(mesh, first=()):
+    before = np.zeros(mesh.n_vertices, bool)
+    before[list(first)] = True
+    return coarser(mesh.points, mesh.triangles, before)
+
+
+@EVERY
+def test_about_a_quarter_of_the_vertices_is_left(name):
+    mesh = (SHEETS | CURVED)[name]
+    found = coarse(mesh)
+    assert 3 < mesh.n_vertices / len(found.vertices) < 6.5
+    assert found.triangles.max() == len(found.vertices) - 1
+    assert len(found.origin) == len(found.triangles)
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_sheets_have_no_holes_and_keep_their_border(name):
+    mesh = SHEETS[name]
+    found = coarse(mesh)
+    vectors = area_vectors(mesh.points[found.vertices], found.triangles)
+    whole = mesh.measures.sum()
+    assert (vectors @ area_vectors(mesh.points, mesh.triangles)[0] > 0).all()
+    assert vectors.sum(axis=0) @ [0, 0, 1] == pytest.approx(whole, rel=0.01 if name != "disc" else 0.05)
+    assert areas(mesh.points[found.vertices], found.triangles).sum() == pytest.approx(whole, rel=0.05)
+
+
+@EVERY
+def test_every_vertex_is_bound_where_it_is(name):
+    """Linear functions of the place are what the corners say, within the plane of their triangle."""
+    mesh = (SHEETS | CURVED)[name]
+    found = coarse(mesh)
+    assert len(np.unique(found.bound)) == len(found.bound) == mesh.n_vertices
+    np.testing.assert_allclose(found.weights.sum(axis=1), 1)
+    x = mesh.points[found.vertices]
+    away = np.einsum("bk,bki->bi", found.weights, x[found.corners]) - mesh.points[found.bound]
+    edge = np.sqrt(mesh.measures.mean())
+    assert np.abs(away).max() < (1e-9 if name in SHEETS else edge)
+    np.testing.assert_allclose(away[np.isin(found.bound, found.vertices)], 0, atol=1e-12)
+
+
+def test_both_sides_of_a_pillow_stay_apart():
+    """Though they begin in the same place: only near the seam a vertex may have a corner on the other."""
+    mesh = CURVED["pillow"]
+    mesh = supple.TriMesh(mesh.points * [1, 0, 1], mesh.triangles)
+    found = coarse(mesh)
+    side = np.zeros(mesh.n_vertices)
+    up = area_vectors(mesh.points, mesh.triangles)[:, 1] > 0
+    inner = ~np.isin(np.arange(mesh.n_vertices), mesh.triangles[~up])
+    side[inner] = 1
+    side[~np.isin(np.arange(mesh.n_vertices), mesh.triangles[up])] = -1
+    product = side[found.bound][:, None] * side[found.vertices][found.corners]
+    assert (product < 0).any(axis=1).mean() < 0.1
+
+
+def test_some_are_kept_first():
+    mesh = SHEETS["parallel"]
+    chosen = [30, 311, 500]
+    assert np.isin(chosen, coarse(mesh, chosen).vertices).all()
+
+
+def test_corners_are_kept():
+    mesh = SHEETS["alternating"]
+    corners = np.flatnonzero(((mesh.points[:, :2] == 0) | (mesh.points[:, :2] == 1)).all(axis=1))
+    assert len(corners) == 4
+    assert np.isin(corners, coarse(mesh).vertices).all()
+
+
+def test_other_vertices_do_not_matter():
+    """Of a scene with solids, say."""
+    mesh = SHEETS["equilateral"]
+    alone = coarse(mesh)
+    points = np.concatenate([np.ones((5, 3)), mesh.points, np.ones((3, 3))])
+    found = coarser(points, mesh.triangles + 5, np.zeros(len(points), bool))
+    np.testing.assert_array_equal(found.vertices, alone.vertices + 5)
+    np.testing.assert_array_equal(found.triangles, alone.triangles)
+
+
+def test_a_surface_of_one_triangle_has_no_coarser_one():
+    found = coarser(np.eye(3), np.array([[0, 1, 2]]), np.zeros(3, bool))
+    assert len(found.vertices) == len(found.triangles) == len(found.bound) == 0

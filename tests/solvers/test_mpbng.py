@@ -1,0 +1,193 @@
+"""MPBNG: to where Newton leads, with less stretch than PBNG on the way, for any cloth."""
+
+import numpy as np
+import pytest
+from fabrics import invented
+from problems import PRECISIONS, cantilever, material
+
+import supple
+from supple import MPBNG, PBNG
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers.layers import layers_of
+from supple.terms.hylc.fabric import fabric_of
+
+MEMBRANE = supple.PlaneStressStVK(young=1e3, poisson=0.3)
+
+
+def hanging(cells=24, rest=None, size=1.0, quasistatic=True, plane="xz"):
+    """A square that is held at two corners and swings from where it lies, as in PBNG 11.5."""
+    scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=quasistatic, dt=0.005, frames=8)
+    mesh = supple.sheet(cells, (size, size), plane=plane)
+    scene.add_cloth(mesh, MEMBRANE, density=10.0, thickness=1.0, rest=None if rest is None else rest(mesh))
+    far = mesh.points[:, 2] <= 0 if plane == "xz" else mesh.points[:, 1] >= size
+    scene.pin(scene.bodies[0].where(far & ((mesh.points[:, 0] <= 0) | (mesh.points[:, 0] >= size))))
+    return scene
+
+
+def shorter(mesh):
+    return mesh.points * [1, 1, 0.9]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return build_model(hanging())
+
+
+def test_layers_have_a_quarter_of_the_vertices_each(model):
+    layers = layers_of(model, None, 1)
+    fine, *coarse = layers.counts
+    assert fine == model.vertices
+    for many, few in zip(layers.counts[:-1], layers.counts[1:], strict=True):
+        assert 3 < many / few < 6
+    assert min(coarse) >= 40
+    assert len(layers_of(model, 1, 1).counts) == 2
+
+
+def test_layers_have_the_mass_and_weight_of_the_cloth(model):
+    layers = layers_of(model, None, 1)
+    mass, force = layers.spread(model.mass), layers.spread(model.force)
+    for first, last in zip(layers.first[:-1], layers.first[1:], strict=True):
+        assert mass[first:last].sum() == pytest.approx(model.mass.sum())
+        np.testing.assert_allclose(force[first:last].sum(axis=0), model.force.sum(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("rest", [None, shorter], ids=["rest", "pattern"])
+def test_layers_store_the_energy_of_the_cloth(rest):
+    """Stretched evenly, whatever their triangles are; and none is stored where cloth is at rest."""
+    scene = hanging(16, rest)
+    model = build_model(scene)
+    layers = layers_of(model, None, 1)
+    whole = layers.model
+    energies = {}
+    for stretch in (1.0, 1.2):
+        problem = Problem(whole, "float64")
+        problem.positions = whole.rest * [stretch, 1, 1]
+        energies[stretch] = [float(e) for e in problem.measures.stored_energies()[0]]
+    for stretch in (1.0, 1.2):
+        found = energies[stretch]
+        fine, coarse = found[0], found[1 : 1 + len(layers.layers)]
+        np.testing.assert_allclose(coarse, fine, rtol=1e-6, atol=1e-9)
+    assert energies[1.2][0] > 1
+
+
+def test_pins_hold_the_layers(model):
+    whole = layers_of(model, None, 1).model
+    assert len(whole.pinned) > len(model.pinned) == 2
+    near = np.abs(whole.rest[whole.pinned][:, None] - model.rest[model.pinned]).max(axis=2).min(axis=1)
+    assert near.max() == 0
+
+
+def stretch(scene, positions):
+    """How much longer edges are than at rest, on average."""
+    mesh = scene.bodies[0].mesh
+    ends = np.unique(np.sort(mesh.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    now, rest = (np.linalg.norm(np.diff(x[ends], axis=1)[:, 0], axis=1) for x in (positions, mesh.points))
+    return float((now / rest).mean() - 1)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_it_converges_to_the_equilibrium(precision):
+    scene = upright()
+    found = supple.equilibrium(scene, MPBNG(), tolerance=1e-4, precision=precision)
+    reference = supple.equilibrium(scene, tolerance=1e-6)
+    assert found.report.ok, found.report
+    assert found.report.certificate is not None
+    assert found.report.energy == pytest.approx(reference.report.energy, rel=1e-3)
+    assert any("layers of 169" in note for note in found.report.notes)
+
+
+def test_it_is_nearer_than_pbng_after_as_much_work():
+    """One iteration is as much as three sweeps of the cloth, with 7 in the end."""
+    scene = hanging(24, size=0.3, quasistatic=False)
+    exact = list(supple.simulate(scene, tolerance=1e-6))[-1].positions
+    found = {}
+    for name, solver, count in (("mpbng", MPBNG(), 4), ("pbng", PBNG(acceleration=None), 19)):
+        last = list(supple.simulate(scene, solver, max_iterations=count))[-1].positions
+        found[name] = abs(stretch(scene, last) - stretch(scene, exact))
+    assert 5 * found["mpbng"] < found["pbng"]
+
+
+def upright():
+    """A square that hangs in its plane by its upper edge."""
+    scene = supple.Scene()
+    cloth = scene.add_cloth(supple.sheet(12), MEMBRANE, density=10.0, thickness=1.0)
+    scene.pin(cloth.where(lambda X: X[:, 1] >= 1))
+    return scene
+
+
+def test_couplings_differ_in_how_soon_they_arrive():
+    """As printed too, where weight is all that acts."""
+    scene = upright()
+    exact = stretch(scene, supple.equilibrium(scene, tolerance=1e-6).positions)
+
+    def left(solver, count):
+        return abs(stretch(scene, supple.equilibrium(scene, solver, max_iterations=count).positions) - exact)
+
+    assert left(MPBNG(coupling="bound"), 150) < 0.05 * exact
+    assert left(MPBNG(coupling="divided"), 150) < 0.05 * exact
+    assert left(MPBNG(), 15) < 0.3 * left(PBNG(acceleration=None), 45)
+
+
+def test_layers_leave_what_is_in_balance():
+    """What is carried does not move at all there."""
+    scene = upright()
+    exact = supple.equilibrium(scene, tolerance=1e-9)
+    problem = Problem(exact.model, "float64")
+    problem.begin_step(np.inf)
+    problem.positions = exact.positions
+    run = MPBNG(cycle=3, final_sweeps=0).begin(problem)
+    run.advance(2)
+    assert np.abs(problem.positions - exact.positions).max() < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["woven", "fabric", "corotated", "bending"])
+def test_any_cloth_has_layers(kind):
+    bending = supple.HingeBending(1e-3) if kind == "bending" else None
+    membrane = {
+        "woven": supple.WovenStVK(weft=2e3, warp=1e3, shear=3e2, poisson_weft=0.2, poisson_warp=0.1),
+        "fabric": fabric_of(invented(), "invented"),
+        "corotated": supple.Corotated(young=1e3, poisson=0.3),
+        "bending": MEMBRANE,
+    }[kind]
+    scene = supple.Scene(quasistatic=False, dt=0.01, frames=2)
+    cloth = scene.add_cloth(supple.sheet(12, (0.3, 0.3)), membrane, bending)
+    scene.pin(cloth.where(lambda X: X[:, 1] >= 0.3))
+    frames = list(supple.simulate(scene, MPBNG(), tolerance=1e-3))
+    exact = list(supple.simulate(scene, tolerance=1e-6))
+    np.testing.assert_allclose(frames[-1].positions, exact[-1].positions, atol=1e-4)
+    assert any("iterations with layers" in note for note in frames[-1].report.notes)
+
+
+def test_rollers_hold_the_layers():
+    """A sheet that slides along its border stays in that plane."""
+    scene = supple.Scene(quasistatic=False, dt=0.01, frames=3, gravity=(1, -9.8, 1))
+    cloth = scene.add_cloth(supple.sheet(12, (0.3, 0.3)), MEMBRANE, density=1.0)
+    scene.pin(cloth.where(lambda X: X[:, 1] >= 0.3), axes="yz")
+    last = list(supple.simulate(scene, MPBNG(), max_iterations=10))[-1].positions
+    top = cloth.mesh.points[:, 1] >= 0.3
+    np.testing.assert_allclose(last[top, 1:], cloth.mesh.points[top, 1:], atol=1e-12)
+    assert (last[top, 0] - cloth.mesh.points[top, 0]).mean() == pytest.approx(6 * 0.01**2, rel=0.1)
+
+
+def test_without_cloth_it_is_pbng_and_says_so():
+    scene = cantilever(material("corotated"))
+    found = supple.equilibrium(scene, MPBNG(), tolerance=1e-4)
+    plain = supple.equilibrium(scene, PBNG(), tolerance=1e-4)
+    np.testing.assert_array_equal(found.positions, plain.positions)
+    assert any("no cloth that is fine enough" in note for note in found.report.notes)
+
+
+def test_motions_are_the_same_whether_somebody_looks():
+    scene = hanging(12, quasistatic=False)
+    scene.frames = 3
+    some = list(supple.simulate(scene, MPBNG(), max_iterations=6, substeps=2))
+    watched = list(supple.simulate(scene, MPBNG(), max_iterations=6, substeps=2, watch=lambda *_: None))
+    for a, b in zip(some, watched, strict=True):
+        np.testing.assert_array_equal(a.positions, b.positions)
+
+
+@pytest.mark.parametrize("option", ["layers", "cycle", "coarse_sweeps", "binding", "pad", "coupling"])
+def test_wrong_options_are_refused(option):
+    with pytest.raises((ValueError, TypeError), match=option):
+        MPBNG(**{option: -1})

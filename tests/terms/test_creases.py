@@ -1,0 +1,154 @@
+"""Rest angles that flow: as plastic strains do, kept by states, and left when what folded is gone."""
+
+import pickle
+
+import numpy as np
+import pytest
+from problems import PRECISIONS, model_of, sheet
+from test_state import same
+from test_terms import check_forces
+
+import supple
+from supple import CreasedBending, HingeBending, State
+from supple.linear.assembly import Assembly
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.terms import bending_terms, hinges_of
+from supple.terms.crease import Crease, wrapped
+from supple.terms.dihedral import angles
+
+MEMBRANE = supple.PlaneStressStVK(young=1e4, poisson=0.3)
+
+
+def strip(bending, fold=None, duration=0.2):
+    """Two cells across that stick out of a wall; fold: the angle by which the end is turned about y."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.05, frames=12)
+    cloth = scene.add_cloth(supple.sheet((6, 2), (0.3, 0.1)), MEMBRANE, bending, density=0.2)
+    scene.pin(cloth.where(lambda X: X[:, 0] <= 0.0501))
+    if fold is not None:
+        turn = supple.Rotate(axis=(0, 1, 0), centre=(0.15, 0, 0), angle=fold, duration=duration)
+        scene.pin(cloth.where(lambda X: X[:, 0] >= 0.2499), motion=turn)
+    return scene
+
+
+def creased(**changes):
+    return CreasedBending(**{"stiffness": 1e-3, "yield_angle": 0.1, "creep": 8.0} | changes)
+
+
+def kept(bending):
+    """The largest angle that is left when a strip was folded for a while and is let go."""
+    folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
+    free = strip(bending)
+    state = State(folded.displacements, 0 * folded.velocities, folded.history)
+    rest = supple.equilibrium(free, start=state, tolerance=1e-5)
+    vertices, _ = hinges_of(free.bodies[0].mesh.triangles)
+    return float(np.abs(angles(rest.positions[vertices])).max())
+
+
+def test_a_fold_that_was_held_stays():
+    """Less of it the later it begins to flow, and where it is limited."""
+    left = {
+        "elastic": kept(HingeBending(1e-3)),
+        "never": kept(creased(yield_angle=3.0)),
+        "some": kept(creased()),
+        "late": kept(creased(yield_angle=0.4)),
+        "limited": kept(creased(creep=40.0, max_angle=0.2)),
+    }
+    assert max(left["elastic"], left["never"]) < 1e-3
+    assert left["some"] > left["late"] > 0.01
+    assert left["limited"] == pytest.approx(0.2, rel=0.05)
+
+
+def test_angles_flow_as_strains_do():
+    """θ₀ ← θ₀ + Δt γ (θ - θ₀) where |θ - θ₀| > θ_yield, at most θ_max [PBCM section 4.2], also across ±π."""
+    crease = Crease(yield_angle=0.2, creep=5.0, max_angle=3.0, rest_angle=np.array([0.0, 0.5, 0.0, 3.0]))
+    new = crease.evolve(np.array([1.0, 0.6, -0.21, -3.0]), 0.1)["rest_angle"]
+    turned = 3.0 + 0.5 * (2 * np.pi - 6)
+    np.testing.assert_allclose(new, [0.5, 0.5, -0.105, min(turned, 3.0)])
+    assert crease.evolve(np.array([0.1, 0.5, 0.0, 3.0]), 0.1) == {}
+    all_of_it = Crease(yield_angle=0.0, creep=1e3, max_angle=3.0, rest_angle=np.zeros(1))
+    np.testing.assert_allclose(all_of_it.evolve(np.array([1.5]), 0.1)["rest_angle"], 1.5)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_without_flow_it_is_a_hinge(precision):
+    """Energies, forces and Hessians, also with rest angles, at any angle."""
+    points, triangles = sheet(3)
+    vertices, _ = hinges_of(triangles)
+    random = np.random.default_rng(0)
+    rest = random.uniform(-3, 3, len(vertices))
+    now = points + 0.3 * random.standard_normal(points.shape)
+    found = []
+    for kind in (HingeBending(2.0, rest=rest), CreasedBending(2.0, rest=rest)):
+        problem = Problem(model_of(points, *bending_terms(kind, points, triangles, points)), precision)
+        problem.positions = now
+        problem.balance()
+        hessian = Assembly(problem).hessian("exact").toarray() if precision == "float64" else np.zeros(1)
+        found.append((problem.energy(), problem.states.vectors(problem.states.net)[0].copy(), hessian))
+    close = 1e-9 if precision == "float64" else 2e-4
+    for plain, flowing in zip(*found, strict=True):
+        np.testing.assert_allclose(flowing, plain, rtol=close, atol=close * np.abs(plain).max())
+
+
+def test_forces_are_the_derivative_of_the_energy():
+    points, triangles = sheet(2)
+    rest = np.linspace(-2, 2, len(hinges_of(triangles)[0]))
+    terms = bending_terms(CreasedBending(1.0, rest=rest), points, triangles, points)
+    check_forces(Problem(model_of(points, *terms), "float64"))
+
+
+@pytest.mark.parametrize("name", ["pbng", "descent", "newton", "gpbd", "xpbd"])
+def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
+    scene = strip(creased(), -2.0)
+    options = {"frames": 5, "max_iterations": 5}
+    whole = list(supple.simulate(scene, name, **options))
+    assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
+    state = pickle.loads(pickle.dumps(whole[1].state))
+    for found, expected in zip(
+        supple.simulate(scene, name, start=state, first_frame=3, **options), whole[2:], strict=True
+    ):
+        assert same(found, expected)
+
+
+def test_variations_know_creases():
+    """Whose materials are those of bodies, and come first."""
+    scene = strip(creased(), -1.0)
+    body = scene.bodies[0]
+    stiffer = supple.PlaneStressStVK(young=2e4, poisson=0.3)
+    for result in supple.equilibria(scene, [supple.Variation(materials={body: stiffer})], device="cpu"):
+        assert result.report.ok
+
+
+def test_scene_files_have_creases(tmp_path):
+    path = tmp_path / "fold.toml"
+    path.write_text(
+        """
+quasistatic = false
+[[cloth]]
+mesh = { sheet = { cells = 4 } }
+membrane = { plane_stress_stvk = { young = 1e4, poisson = 0.3 } }
+bending = { creased = { stiffness = 1e-3, yield_angle = 0.3, creep = 4, max_angle = 1.5 } }
+[[pin]]
+where = { side = "x-" }
+"""
+    )
+    (cloth,) = supple.load_scene(path).scene.bodies
+    assert cloth.bending == CreasedBending(1e-3, yield_angle=0.3, creep=4, max_angle=1.5) or (
+        cloth.bending.yield_angle,
+        cloth.bending.creep,
+        cloth.bending.max_angle,
+    ) == (0.3, 4, 1.5)
+    assert [term.name for term in build_model(supple.load_scene(path).scene).terms] == [
+        "triangles",
+        "creases",
+    ]
+
+
+@pytest.mark.parametrize("wrong", [{"yield_angle": -1}, {"creep": "fast"}, {"max_angle": 4.0}])
+def test_wrong_numbers_are_refused(wrong):
+    with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
+        creased(**wrong)
+
+
+def test_angles_are_wrapped():
+    np.testing.assert_allclose(wrapped(np.array([0.1, 3.5, -3.5])), [0.1, 3.5 - 2 * np.pi, 2 * np.pi - 3.5])

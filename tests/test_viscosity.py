@@ -1,0 +1,189 @@
+"""Viscosity, a potential of every step: Kelvin and Voigt's, Maxwell's and Rayleigh's, and closed forms."""
+
+import numpy as np
+import pytest
+from problems import PRECISIONS, cantilever, face, material
+
+import supple
+from supple.problem import Problem
+from supple.scene import SceneError, load_scene
+
+TET = supple.TetMesh([(0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0)], [(0, 1, 2, 3)], repair=True)
+"""Where the highest vertex moves up and down, the strain is yy alone."""
+
+
+def oscillator(viscosity, speed=1e-3, young=1e3, density=24.0):
+    """One tetrahedron with one degree of freedom: k = V (λ + 2μ), m = ρ V/4."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False)
+    kind = supple.StVK(young=young, poisson=0.25)
+    velocity = (0, speed, 0)
+    body = scene.add_solid(TET, kind, density=density, velocity=velocity, viscosity=viscosity)
+    top = body.where(lambda X: X[:, 1] > 0.5)
+    scene.pin(body.where(lambda X: X[:, 1] < 0.5))
+    scene.pin(top, axes="xz")
+    return scene, int(top.vertices[0]), (kind.lam + 2 * kind.mu) / 6, density / 24
+
+
+def recursion(m, k, c, speed, dt, steps):
+    """m (u'' ) + c u' + k u = 0 by backward Euler."""
+    u, v, found = 0.0, speed, []
+    for _ in range(steps):
+        new = (m / dt**2 * (u + dt * v) + c / dt * u) / (m / dt**2 + c / dt + k)
+        u, v = new, (new - u) / dt
+        found.append(u)
+    return np.array(found)
+
+
+DASHPOTS = {
+    "rayleigh": (supple.Rayleigh(0.01), lambda k: 0.01 * k),
+    "kelvin_voigt": (supple.KelvinVoigt(shear=3.0, bulk=8.0), lambda k: (8.0 + 4 / 3 * 3.0) / 6),
+}
+
+
+@pytest.mark.parametrize("name", DASHPOTS)
+def test_an_oscillation_decays_as_backward_euler_says(name):
+    viscosity, coefficient = DASHPOTS[name]
+    scene, top, k, m = oscillator(viscosity)
+    dt, steps = 0.004, 60
+    frames = supple.simulate(scene, "newton", dt=dt, frames=steps, tolerance=1e-9)
+    found = [frame.positions[top, 1] - 1 for frame in frames]
+    expected = recursion(m, k, coefficient(k), 1e-3, dt, steps)
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+    undamped = recursion(m, k, 0.0, 1e-3, dt, steps)
+    assert np.abs(expected - undamped).max() > 0.05 * np.abs(undamped).max()
+
+
+def test_the_rate_of_decay_is_half_of_beta_times_omega_squared():
+    """And Δt/2 ω² of backward Euler itself, to first order."""
+    beta, dt, steps = 0.014, 0.0035, 300
+    scene, top, k, m = oscillator(supple.Rayleigh(beta))
+    omega = np.sqrt(k / m)
+    frames = supple.simulate(scene, "newton", dt=dt, frames=steps, tolerance=1e-9)
+    u = np.array([frame.positions[top, 1] - 1 for frame in frames])
+    peaks = [i for i in range(1, steps - 1) if abs(u[i]) >= abs(u[i - 1]) and abs(u[i]) > abs(u[i + 1])]
+    first, last = peaks[0], peaks[-1]
+    rate = np.log(abs(u[first] / u[last])) / ((last - first) * dt)
+    assert rate == pytest.approx((beta + dt) / 2 * omega**2, rel=0.04)
+
+
+def held_bar(viscosity, stretch=0.1):
+    """A unit cube with ν = 0, stretched in no time and held."""
+    scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=8)
+    body = scene.add_solid(supple.block(1), supple.StVK(young=1e3, poisson=0.0), viscosity=viscosity)
+    for axis in range(3):
+        scene.pin(body.where(face(axis, 0)), axes="xyz"[axis])
+    scene.pin(body.where(face(0, 1)), supple.Translate((stretch, 0, 0), duration=0.0), axes="x", name="pull")
+    return scene
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_stress_relaxes_exponentially(precision):
+    """Each Maxwell branch holds g E ε e^(-t/τ), where g is for a strain that was taken up in one step."""
+    branches = [supple.Maxwell(young=2e3, poisson=0.0, time=0.3), supple.Maxwell(5e2, 0.0, 2.0)]
+    frames = supple.simulate(
+        held_bar(branches), "pbng", tolerance=1e-6, max_iterations=2000, precision=precision
+    )
+    found = np.array([frame.evaluate().reactions["pull"].force[0] for frame in frames])
+    E, dt, F = 0.5 * (1.1**2 - 1), 0.1, 1.1
+    n = np.arange(1, 9)
+    stress = 1e3 + sum(
+        b.young * (1 - np.exp(-dt / b.time)) * b.time / dt * np.exp(-n * dt / b.time) for b in branches
+    )
+    np.testing.assert_allclose(found, F * E * stress, rtol=1e-6 if precision == "float64" else 1e-4)
+
+
+def test_files_and_pictures_have_the_whole_stress():
+    frames = list(supple.simulate(held_bar(supple.Maxwell(2e3, 0.0, 0.3)), "newton", tolerance=1e-8))
+    for frame in (frames[0], frames[-1]):
+        found = frame.evaluate()
+        force = found.reactions["pull"].force[0]
+        np.testing.assert_allclose(found.piola[:, 0, 0], force, rtol=1e-6)
+        np.testing.assert_allclose(found.von_mises, found.cauchy[:, 0, 0], rtol=1e-6)
+        np.testing.assert_allclose(found.principal_stresses[:, 0], found.cauchy[:, 0, 0], rtol=1e-6)
+
+
+SOLVERS = ["pbng", "bpxpbd", "fpxpbd"]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver_ends_where_newton_does(name):
+    scene = cantilever(material("corotated"), cells=2)
+    scene.bodies[0] = supple.Scene().add_solid(
+        supple.block(2), material("corotated"), density=2.0, viscosity=supple.KelvinVoigt(shear=60.0)
+    )
+    scene.pins.clear()
+    scene.pin(scene.bodies[0].where(face(0, 0)))
+    scene.quasistatic = False
+    options = {"dt": 0.05, "frames": 2, "tolerance": 1e-7, "max_iterations": 20000}
+    *_, newton = supple.simulate(scene, "newton", **options)
+    *_, other = supple.simulate(scene, name, **options)
+    moved = np.abs(newton.positions - scene.bodies[0].points).max()
+    np.testing.assert_allclose(other.positions, newton.positions, atol=2e-3 * moved)
+    scene.bodies[0] = supple.Scene().add_solid(supple.block(2), material("corotated"), density=2.0)
+    scene.pins.clear()
+    scene.pin(scene.bodies[0].where(face(0, 0)))
+    *_, free = supple.simulate(scene, "newton", **options)
+    assert np.abs(free.positions - newton.positions).max() > 0.1 * moved
+
+
+def test_an_equilibrium_has_no_viscosity():
+    scenes = held_bar(()), held_bar(supple.KelvinVoigt(9.0))
+    found = [supple.equilibrium(scene, "newton", tolerance=1e-8).positions for scene in scenes]
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_turning_costs_nothing():
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False)
+    body = scene.add_solid(
+        supple.block(1), supple.StVK(young=1e5, poisson=0.3), viscosity=supple.KelvinVoigt(1e4, 1e4)
+    )
+    turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+    work = Problem(supple.build_model(scene), "float64")
+    work.histories.evolve(0.1)
+    work.positions = body.points @ turn.T
+    assert abs(work.energy()) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: supple.KelvinVoigt(shear=-1.0), "shear viscosity"),
+        (lambda: supple.KelvinVoigt(shear=0.0), "not 0"),
+        (lambda: supple.Maxwell(1e3, 0.5, 1.0), "between -1 and 0.5"),
+        (lambda: supple.Maxwell(1e3, 0.3, 0.0), "relaxation time"),
+        (lambda: supple.Rayleigh(np.nan), "stiffness"),
+        (lambda: supple.Scene().add_solid(TET, material("stvk"), viscosity=0.1), "KelvinVoigt"),
+    ],
+)
+def test_bad_input_is_told(make, sentence):
+    with pytest.raises(SceneError, match=sentence):
+        make()
+
+
+def test_pbd_says_that_it_has_none():
+    scene, *_ = oscillator(supple.Rayleigh(0.1))
+    with pytest.raises(ValueError, match="pbd has no viscosity"):
+        list(supple.simulate(scene, "pbd", frames=1, max_iterations=2))
+
+
+def test_scene_files_have_them(tmp_path):
+    path = tmp_path / "bar.toml"
+    path.write_text(
+        """
+        quasistatic = false
+        [[solid]]
+        mesh = { block = { cells = [1, 1, 1] } }
+        material = { stvk = { young = 1e3, poisson = 0.3 } }
+        [[solid.viscosity]]
+        rayleigh = { stiffness = 0.02 }
+        [[solid.viscosity]]
+        maxwell = { young = 1e3, poisson = 0.3, time = 0.5 }
+        [[pin]]
+        where = { side = "x-" }
+        """
+    )
+    (body,) = load_scene(path).scene.bodies
+    assert body.viscosity == (supple.Rayleigh(0.02), supple.Maxwell(1e3, 0.3, 0.5))
+    path.write_text(path.read_text().replace("time = 0.5", "time = 0"))
+    with pytest.raises(ValueError, match="time"):
+        load_scene(path)
