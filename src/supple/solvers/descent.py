@@ -144,7 +144,7 @@ class DescentRun(Run):
                 for _ in range(iterations):
                     self._newton.step()
                 bring_back(self._newton.problem, self.problem)
-        else:
+        else:  # what is left of the time budget is too little for another Newton step
             PBNG().begin(self.problem).advance(iterations)
 
     def _right(self) -> None:

@@ -1,6 +1,8 @@
 """Generalised position-based dynamics for arbitrary energies [GPBD Algorithm 1].
 
-Each element remembers the displacement d that its force has given its vertices, and x = x̃ + Σ d at all times.
+Each element remembers the displacement d that its force has given its vertices, and x = x̃ + Σ d at all times,
+but for elements that were inverted and unfolded. x̃ and the loop over elements are in elementwise.py and
+element_sweeps.py; here is what one visit does.
 A visit minimises ½|d + Δd|²_{W⁻¹} + U(x + Δd) over Δd = W Sᵀ Δλ, S the derivative of the Green strain. With
 the six multipliers as a symmetric matrix Λ, Δdᵢ = Wᵢ F Λ gᵢ and the new deformation gradient is F (I + Λ Γ),
 Γ = Σ Wᵢ gᵢ gᵢᵀ, so the objective [GPBD eq. 19] is, up to a constant,
@@ -65,8 +67,9 @@ def _visit(projection, row, tet, lighter, share):
     sound = unfold(rows, material, x, W, g, N)
     F = measure(rows, sound, g)
     d = load_corners(x, displacements, row, 0)
-    m = local_minimum(material, F, W, g, V, weighted(lighter, d), N, projection.options.newton_steps)
-    step = weighted(share, weighted(W, free_corners(N, spread(matmul(F, full(m)), g))))
+    Lam = local_minimum(material, F, W, g, V, weighted(lighter, d), N, projection.options.newton_steps)
+    moved = weighted(W, free_corners(N, spread(matmul(F, full(Lam)), g)))  # Δd = W Sᵀ Δλ
+    step = weighted(share, moved)
     store_corners(displacements, row, 0, plus(d, step))
     return plus(weighted(share, plus(sound, times(-1.0, x))), step)
 

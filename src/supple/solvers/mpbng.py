@@ -4,8 +4,8 @@ A sweep moves waves by a few vertices, so that fine cloth hangs too long or too 
 Coarser layers of it lead the way. One iteration l = 1, 2, ... is
 
     some sweeps over the coarsest layer
-    one sweep over every finer layer in turn, the cloth itself the last
-    κ = √(1 - l²/r²),  r = (the number of iterations) + pad
+    one sweep over every finer layer in turn, the cloth itself the last (the paper: all of them at once)
+    κ = √(1 - l²/r²) for the next, 1 at first,  r = (the number of iterations) + pad
 
 and after the last a final pass of sweeps over the cloth alone. What the layers add to it is multiplied by κ.
 

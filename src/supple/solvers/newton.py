@@ -1,4 +1,11 @@
-"""Newton's method on the assembled Hessian: the reference that every other solver is tested against."""
+"""Newton's method on the assembled Hessian: the reference that every other solver is tested against.
+
+    f = net force,  H Δu = f  with the Hessian that is asked for
+    t: backtracking on the energy along Δu,  u += t Δu
+    no good t, or f · Δu ≤ 0: the same with a weaker Hessian, which is positive definite
+
+Without `rescue` there is no weaker one, and Δu is taken as it comes.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +109,7 @@ class NewtonRun(Run):
                 "energy; descent, pbng, xpbd can"
             )
         self.options, self.problem = options, problem
-        self._indefinite = self._uphill = 0
+        self._weaker = self._uphill = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
@@ -125,10 +132,10 @@ class NewtonRun(Run):
                 f"the Hessian gave {counted(self._uphill, 'step')} along which the energy rises; rescue=True "
                 "takes its positive part there"
             )
-        if self._indefinite:
+        if self._weaker:
             notes.append(
-                f"the exact Hessian was not positive definite {counted(self._indefinite, 'time')}; "
-                "the projected one was used there"
+                f"the exact Hessian led to no lower energy {counted(self._weaker, 'time')}; the projected "
+                "one was used there"
             )
         return notes
 
@@ -150,10 +157,12 @@ class NewtonRun(Run):
         accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
         if self.options.linear_iterations is not None:
             accuracy = 0.0
-        kind: HessianKind | None = self.options.hessian
-        while kind is not None and not self._go(kind, accuracy, residual) and self.options.rescue:
-            self._indefinite += kind == "exact"
-            kind = WEAKER.get(kind)
+        kind = self.options.hessian
+        went = self._go(kind, accuracy, residual)
+        while not went and self.options.rescue and kind in WEAKER:
+            self._weaker += kind == "exact"
+            kind = WEAKER[kind]
+            went = self._go(kind, accuracy, residual)
 
     def _go(self, kind: HessianKind, accuracy: float, residual: float) -> bool:
         """Along Δu with f · Δu > 0, or along any without a rescue; False where this Hessian does not give it,

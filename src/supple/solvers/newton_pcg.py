@@ -3,10 +3,10 @@
     H = exact Hessian at x, M = multilevel(H), d = PCG(H, r, M) to a forcing tolerance
     negative curvature p  →  H = the positive part of every element, M and d anew
     x(t) from x along d, turning elements;  t: Armijo on E, doubled where the model was too stiff
-    p known: go down along x(t) from x along ±p, too
     no good t: the positive part instead, then sweeps, kept where E falls
+    p known: go down along x(t) from x along ±p, too
 
-E never rises.
+H, M and d are made in linearisation.py. E never rises, but for its rounding.
 """
 
 from __future__ import annotations

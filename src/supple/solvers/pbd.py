@@ -1,6 +1,8 @@
 """Position-based dynamics with continuum energies as constraints C = E [PBCM sections 3-4.2].
 
-A visit moves the corners of an element by Δxᵢ = -E/(Σ wⱼ |∂E/∂xⱼ|²) wᵢ ∂E/∂xᵢ [PBCM eq. 3], towards E = 0.
+A visit moves the corners of an element by Δxᵢ = -E/(Σ wⱼ |∂E/∂xⱼ|²) wᵢ ∂E/∂xᵢ [PBCM eq. 2, 3], towards
+E = 0; with W = Δt²/m in place of w it is the same. x̃ and the loop over elements are in elementwise.py and
+element_sweeps.py.
 There is no compliance: the more sweeps, and the shorter the time step, the stiffer the body, whatever its
 Young's modulus; and in quasistatics external forces lose their effect as sweeps are added [PBNG section 6.1].
 
@@ -61,7 +63,7 @@ def _project_energy(projection, row, u):
     x, W, g, V, material = element(places, row, u)
     energy, P = clamped_energy(material, measure(places.rows, x, g))
     gradient = gradients(places, row, P, g)
-    # E = V ψ and ∂E/∂x = V P g, so s carries 1/V and V drops out.
+    # E = V ψ and ∂E/∂x = V P g: the V of s ∂E/∂x drops out.
     s = _length(stiffness * max(energy, 0.0 * V), weighted_square(W, gradient, gradient))
     put_corners(places, row, u, shifted(x, -s, W, gradient))
 

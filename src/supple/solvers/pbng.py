@@ -44,7 +44,7 @@ DETECTION = 10
 
 
 class Visit(NamedTuple):
-    """Move the vertices of a batch: xᵢ += ω t Aᵢ⁻¹ fᵢ, t ≤ 1 such that no energy becomes infinite."""
+    """Move the vertices of a batch: xᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ), t ≤ 1 such that no energy becomes infinite."""
 
     terms: Any
     vertices: Any
@@ -61,6 +61,7 @@ def _visit(visit, place):
     x = gather(u, vertices.own, batch, 0)
     f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, x)
     N = held_at(vertices.held, batch)
+    # ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
     t = least_share(batch, limit_step(terms, batch, u, x, step, 0.0 * f[0] + 1.0))
     move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)

@@ -2,7 +2,8 @@
 
 Blended (B-PXPBD) mixes XPBD's update with a fixed-point one that restores x = x̃ + W Σ λ ∇C for the visited
 constraint. First-Piola (FP-PXPBD) keeps each element's stress P instead of multipliers: the forces -V P g
-are linear in P, so x = x̃ - W Σ V P g holds exactly at all times, for any energy.
+are linear in P, so x = x̃ - W Σ V P g holds exactly at all times, for any energy. x̃ and the loop over
+elements are in elementwise.py and element_sweeps.py; here is what one visit does.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def _of_copy(values, row):
 @physics
 def _blend(x, W, gradient, C, k, projection, row, slot):
     """One visit of a constraint [PXPBD Algorithm 1]: Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp with
-    Δx_fp = (λ + Δλ) W ∇C - Δx_total [PXPBD eq. 19, 22]."""
+    Δx_fp = (λ + Δλ) W ∇C - Δx_total [PXPBD eq. 19, which the box calls 20, and eq. 22, whose λ is the new
+    one]."""
     (multipliers, totals), (of_copies,) = projection.memory, projection.options
     zeta = _of_copy(of_copies, row)
     lam = load(multipliers, row, slot)
@@ -129,21 +131,22 @@ class PiolaProjection(Projection):
 def _newton_step(material, F, alone, G):
     """(P, F) after one step towards F + P(F) G = F̃, `alone`.
 
-    The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof,
+    The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof [eq. 48],
     δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, h the residual, and s = cof : δF found by Sherman-Morrison
-    [eq. 49]. In this form pinned corners need no special case. The new stress is the linearised one,
-    P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
+    [eq. 49]. In this form pinned corners need no special case, and there is no b of steps 2 and 4: moving the
+    corners by the change of P is one line, at the end of the visit. The new stress is not P at the new F, as
+    in step 6, but the linearised one, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
     """
     P = stress(material, F)
     a, b = bound_coefficients(material, F)
     h = plus9(minus9(F, alone), matmul(P, G))
     Z = inverse_spd(add_diagonal(scaled(a, G), 1.0))
-    C = cofactor(F)
-    CGZ = matmul(matmul(C, G), Z)
+    cof = cofactor(F)
+    cof_GZ = matmul(matmul(cof, G), Z)
     hZ = matmul(h, Z)
-    s = -contract(C, hZ) / (1.0 + b * contract(C, CGZ))
-    dF = combine(-1.0, hZ, -b * s, CGZ)
-    return plus9(P, combine(a, dF, b * s, C)), plus9(F, dF)
+    s = -contract(cof, hZ) / (1.0 + b * contract(cof, cof_GZ))
+    dF = combine(-1.0, hZ, -b * s, cof_GZ)
+    return plus9(P, combine(a, dF, b * s, cof)), plus9(F, dF)
 
 
 @project.of(PiolaProjection)

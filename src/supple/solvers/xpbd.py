@@ -3,6 +3,8 @@
 ψ is written as Σ k/2 C², and each constraint keeps a multiplier λ, the force it exerts along its gradient;
 at rest λ = -V k C. One visit solves C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇C Δλ and ∇C frozen, which leaves
 out that the gradients of all other constraints turn as well: the reason why XPBD's residual stagnates.
+In the papers' words V k = 1/α, W = Δt²/m and λ is theirs over Δt². x̃ and the loop over elements are in
+elementwise.py and element_sweeps.py.
 
 Where C does not vanish at rest, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only as long
 as both gradients are what they were), the frozen gradients cost a part of the whole elastic force: iterated
