@@ -240,7 +240,7 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
         "linear": np.zeros(len(cells), bool),
         "plastic_strain": numbers.copy(),
     }
-    taken = np.zeros(len(cells), bool)
+    taken = np.zeros(len(cells) + 1, bool)  # the last is for what has no cell
     for part in parts:
         here = places(padded(part.vertices, cells.shape[1]), cells)
         new = (here >= 0) & ~taken[here]

@@ -13,10 +13,10 @@ ABLE = [name for name in SOLVERS if name not in ("pbd", "xpbd", "block_xpbd")]
 """Solvers that find equilibria with obstacles to a small imbalance: the others bend forces."""
 
 
-def block_on_plane(cells=2, poisson=0.0, **options):
+def block_on_plane(cells=2, poisson=0.0, young=YOUNG, **options):
     scene = supple.Scene(gravity=(0, -9.81, 0), **options)
     mesh = supple.block(cells=(cells, cells, cells), size=(1, 1, 1))
-    body = scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=poisson), density=DENSITY)
+    body = scene.add_solid(mesh, supple.Corotated(young=young, poisson=poisson), density=DENSITY)
     return scene, body
 
 
@@ -147,7 +147,7 @@ def test_a_block_slides_as_friction_lets_it(mu):
 def test_what_slides_has_kinetic_friction_and_what_rests_static():
     """Also on a floor that moves, where what rests is what moves along."""
     for speed in (0.0, 0.7):
-        scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.02)
+        scene, _ = block_on_plane(2, 0.3, 1e7, quasistatic=False, dt=0.02)
         scene.add_obstacle(supple.Plane(), friction=0.8, kinetic=0.3)
         start = supple.equilibrium(scene, supple.PBNG(), tolerance=1e-8).state
         scene.obstacles.clear()
@@ -158,9 +158,9 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
         there = np.array([frame.positions[:, 0].mean() for frame in motion])
         times = 0.02 * np.arange(1, 41)
         slowed = 2 * np.polyfit(times[:15], there[:15], 2)[0]
-        assert slowed == pytest.approx(-9.81 * 0.3, rel=0.02)
+        assert slowed == pytest.approx(-9.81 * 0.3, rel=1e-3)
         rests = there[-10:] - speed * times[-10:]
-        assert np.ptp(rests) < 2e-3, "it has come to rest after 0.34 s, but for shaking"
+        assert np.ptp(rests) < 1e-6, "it has come to rest after 0.34 s"
 
 
 def test_static_friction_holds_on_a_slope_where_kinetic_would_not():

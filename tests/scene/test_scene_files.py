@@ -397,7 +397,8 @@ MISTAKES = {
     ),
     "unknown acceleration": (
         PINNED + '[solver]\nmethod = "pbng"\nacceleration = "cheby"',
-        "solver.acceleration: acceleration must be 'none', 'sor', 'chebyshev' or 'anderson', got 'cheby'",
+        "solver.acceleration: acceleration must be 'none', 'sor', 'chebyshev', 'anderson', 'paper_sor' or "
+        "'paper_chebyshev', got 'cheby'",
     ),
     "option of another acceleration": (
         PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "anderson", gamma = 1.0 }',

@@ -134,7 +134,7 @@ class Gradient:
     """dL/dθ for every θ that an equilibrium depends on, each computed when it is first asked for.
 
     positions (n, 3) [m] of the equilibrium at which it is taken; forces (n, 3): dL by the force on every
-    vertex [1/N], zero where it is pinned; `of(body)` has what belongs to one body. In units of L by those of
+    vertex [1/N], zero where it is pinned; `of` has what belongs to one body. In units of L by those of
     θ.
     """
 

@@ -99,7 +99,7 @@ def grown(material: Any, swelling: Any = 0.0, rest_shape: Any = None) -> Any:
     what has grown, dried, warmed up or was made with residual strains.
 
     swelling: by what part all lengths grow, α ΔT of thermal expansion; a number or one for each tetrahedron;
-    `Scene.vary(body, "swelling", ramp)` lets it grow in time. rest_shape (3, 3), or (m, 3, 3) for each.
+    `Scene.vary` with "swelling" lets it grow in time. rest_shape (3, 3), or (m, 3, 3) for each.
     Example: `supple.grown(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
     """
     if not isinstance(material, Material):

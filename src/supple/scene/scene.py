@@ -195,7 +195,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.pins.append(Pin(chosen, motion, directions, name))
 
     def vary(self, body: Body | Portion, parameter: str, ramp: AnyRamp) -> None:
-        """Let a parameter of the material of a body, or of `body.region(name)`, vary in time: a ramp says
+        """Let a parameter of the material of a body, or of a `body.region`, vary in time: a ramp says
         what part it has of the value that the material has, e.g. `Ramp(times=(0, 1), fractions=(0.5, 1))`.
 
         Any number that a material declares may vary, for the body or for each element; directions and tensors
