@@ -244,7 +244,7 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
         problem.set_parameters(0, Fibres.example())
 
 
-@pytest.mark.parametrize("solver", ["pbd", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
+@pytest.mark.parametrize("solver", ["xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
 def test_methods_that_need_more_of_a_material_say_so(solver):
     with pytest.raises(ValueError, match=rf"^{solver} .* Fibres .* pbng"):
         supple.equilibrium(scene_of(varied()), solver, max_iterations=1)

@@ -88,6 +88,7 @@ class Together:
         return self._stepping.problem.states.take()
 
     def put(self, states: list[State]) -> None:
+        self._stepping.stand()
         self._stepping.problem.states.put(states)
         self._stepping.begin()
 
@@ -131,9 +132,10 @@ class OneByOne:
         stepping, reports, index = self._stepping, [], self._stepping.index
         self._steps = []
         for k, state in enumerate(self._states):
+            stepping.index = index
+            stepping.stand()
             stepping.problem.state = state
             stepping.begin()
-            stepping.index = index
             reports += stepping.advance(*of_copy(k, forces, pins))
             stepping.settle()
             self._states[k] = stepping.problem.state

@@ -147,7 +147,12 @@ def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -
             model = replace(model, gravity=c.gravity)
         there = problem.states.on_device(copy)
         yield Result(
-            x, report, model, state=state, step=Step(np.inf, x, c.force, time=c.time), on_device=there
+            x,
+            report,
+            model,
+            state=state,
+            step=Step(np.inf, x, c.force, time=c.time, history=state.history),
+            on_device=there,
         )
 
 

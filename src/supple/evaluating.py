@@ -13,8 +13,9 @@ from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import finite_rows, floats, shown
 from supple.compute import Compute
 from supple.evaluation import FIGURES, Deformations, Evaluation, Pulls
+from supple.grip import as_history, rubbing_terms
 from supple.meshes.measures import means_at_vertices
-from supple.model import Model, Step, padded, places
+from supple.model import Model, Step, padded, places, with_term
 from supple.problem import Problem
 from supple.problem.element_values import (
     COUNT,
@@ -32,7 +33,7 @@ from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solving import make_problem
 from supple.terms import Term
-from supple.weak_contact import met_at
+from supple.weak_contact import WeakContact, met_at
 
 DEFAULT = Compute()
 
@@ -50,10 +51,10 @@ def evaluate(
 
     time [s]: when to take loads, parameters that vary and obstacles that move, at their end unless given.
     Obstacles exert what balances vertices that touch them, as far as they can; where they rub, as if nothing
-    slid. compute: a `Compute`,
-    or its device, precision and threads one by one; all is computed there, by what solvers compute with, and
-    returned in float64. To evaluate one scene many times, give `supple.build_model(scene)`: what is set up
-    for it is kept. Examples: `supple.evaluate(scene, result.positions).von_mises`,
+    slid; contacts between bodies are found at these positions. compute: a `Compute`, or its device, precision
+    and threads one by one; all is computed there, by what solvers compute with, and returned in float64. To
+    evaluate one scene many times, give `supple.build_model(scene)`: what is set up for it is kept.
+    Examples: `supple.evaluate(scene, result.positions).von_mises`,
     `supple.evaluate(scene, result.positions).reactions["pin0"].force`.
     """
     compute = compute_of(options)
@@ -63,7 +64,20 @@ def evaluate(
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
-    return evaluation_of(met_at(model, x), x, step, compute)
+    return evaluation_of(met_at(_followed(model, x, float(when), compute), x), x, step, compute)
+
+
+def _followed(model: Model, x: np.ndarray, time: float, compute: Compute) -> Model:
+    """The model with cables and pressures as they are at a time [s]."""
+    problem = _problem(model, compute)
+    problem.positions = x
+    for index, follower in model.followers:
+        if getattr(follower, "confines", False):
+            raise ValueError("contacts of a barrier are not found anew; results have them: result.evaluate()")
+        term = None if isinstance(follower, WeakContact) else follower.follow(problem, time)
+        if term is not None:
+            model = with_term(model, index, term)
+    return model
 
 
 def evaluation_of(
@@ -157,7 +171,11 @@ def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
     problem = _problem(model, compute)
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
-    problem.histories.put([{} if step is None else step.history])
+    remembered = {} if step is None else dict(step.history)
+    for k in rubbing_terms(model):  # contacts that no step remembers are those that the model has
+        rubbing: Any = model.terms[k]
+        remembered = as_history(rubbing) | remembered
+    problem.histories.put([remembered])
     return problem
 
 

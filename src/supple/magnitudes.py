@@ -41,5 +41,6 @@ def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarra
         ):
             if parameter.unit:  # directions, ratios and the like have any small numbers
                 yield f"{parameter.name} [{parameter.unit}] of a material", np.atleast_1d(value), 1 / SINGLE
-        if term.material is None:
-            yield f"the stiffness of {term.name} [N/m]", term.stiffness, 0.0  # type: ignore[attr-defined]
+        stiffness = getattr(term, "stiffness", None)
+        if term.material is None and stiffness is not None:
+            yield f"the stiffness of {term.name} [N/m]", stiffness, 0.0

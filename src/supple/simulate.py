@@ -213,8 +213,11 @@ def _frames(
 ) -> Iterator[Frame]:
     began = perf_counter()
     problem = make_problem(asked.scene, pace.quasistatic, asked.compute)
+    begin = (first_frame - 1) * pace.dt
+    problem.contacts.stand_at(begin)
+    problem.room.stand_at(begin)
     if not place(problem, asked, start):
-        problem.begin_step((first_frame - 1) * pace.dt)
+        problem.begin_step(begin)
     if velocities is not None:
         limit = LARGEST
         given = finite_rows("velocities", velocities, problem.model.vertices, limit=limit)

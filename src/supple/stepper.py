@@ -172,8 +172,8 @@ class Stepper:
         u = x - self.model.rest
         begun = [self._driving.rounded(State(*of_copy(k, u, v))) for k in range(self.copies or 1)]
         if copies is None:
-            self._copies.put(begun)
             self._stepping.index = 0
+            self._copies.put(begun)
             self._failed.clear()
             return
         chosen = self._driving.chosen(copies)

@@ -106,6 +106,12 @@ class Stepping:
         there = Recorded(obstacles, np.zeros(1), self.problem.contacts.moved_by_bodies[None])
         return replace(self._model, obstacles=replace(obstacles, poses=there))
 
+    def stand(self) -> None:
+        """Have obstacles where they are at the time of the last frame; what is moved by bodies is put there
+        with the state."""
+        self.problem.contacts.stand_at(self.time)
+        self.problem.room.stand_at(self.time)
+
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
         self._settled, self._interrupted = True, False

@@ -213,7 +213,7 @@ def test_factorisations_are_let_go():
 
 def test_newton_refuses_single_precision():
     with pytest.raises(
-        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, descent, xpbd"
+        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, mpbng, descent, xpbd"
     ):
         supple.equilibrium(cantilever(material("corotated")), Newton(), precision="float32")
 
@@ -222,7 +222,10 @@ def test_newton_refuses_single_precision():
     ("options", "message"),
     [
         ({"hessian": "approximate"}, "hessian must be 'exact', 'projected' or 'bound'"),
-        ({"linear_solver": "lu"}, "linear_solver must be 'auto', 'multilevel', 'direct', 'amg' or 'cg'"),
+        (
+            {"linear_solver": "lu"},
+            "linear_solver must be 'auto', 'multilevel', 'direct', 'amg', 'cg', 'gauss_seidel', ",
+        ),
         ({"iterations": 0}, "iterations must be a whole number of at least 1"),
     ],
 )

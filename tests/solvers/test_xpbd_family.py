@@ -461,7 +461,7 @@ def test_materials_without_a_pair_are_refused(solver, name):
     ("make", "message"),
     [
         (lambda: XPBD(constraints="triple"), "constraints must be 'auto', 'pair' or 'root', got 'triple'"),
-        (lambda: XPBD(ordering="random"), "ordering must be 'colours' or 'clusters', got 'random'"),
+        (lambda: XPBD(ordering="random"), "ordering must be 'colours', 'clusters' or 'cells', got 'random'"),
         (lambda: BlockXPBD(cluster_size=0), "cluster_size must be a whole number of at least 1, got 0"),
         (lambda: XPBD(sweeps_per_step=0), "sweeps_per_step must be a whole number of at least 1, got 0"),
         (lambda: XPBD(pseudo_dt=0.0), "pseudo_dt must be positive"),

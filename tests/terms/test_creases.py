@@ -36,13 +36,13 @@ def creased(**changes):
 
 
 def kept(bending):
-    """The largest angle that is left when a strip was folded for a while and is let go."""
+    """The angles that are left when a strip was folded for a while and is let go."""
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
     state = State(folded.displacements, 0 * folded.velocities, folded.history)
     rest = supple.equilibrium(free, start=state, tolerance=1e-5)
     vertices, _ = hinges_of(free.bodies[0].mesh.triangles)
-    return float(np.abs(angles(rest.positions[vertices])).max())
+    return np.abs(angles(rest.positions[vertices]))
 
 
 def test_a_fold_that_was_held_stays():
@@ -54,9 +54,9 @@ def test_a_fold_that_was_held_stays():
         "late": kept(creased(yield_angle=0.4)),
         "limited": kept(creased(creep=40.0, max_angle=0.2)),
     }
-    assert max(left["elastic"], left["never"]) < 1e-3
-    assert left["some"] > left["late"] > 0.01
-    assert left["limited"] == pytest.approx(0.2, rel=0.05)
+    assert max(left["elastic"].max(), left["never"].max()) < 1e-3
+    assert left["some"].sum() > left["late"].sum() > 0.1
+    assert left["limited"].max() == pytest.approx(0.2, rel=0.05)
 
 
 def test_angles_flow_as_strains_do():

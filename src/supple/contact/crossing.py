@@ -29,6 +29,10 @@ class Crossing:
         return f"{who}: {counted(self.count, 'edge')} through triangles{deep}, for example at ({at})"
 
 
+DEPTHS = 2.0
+"""How deep, in mean edges, vertices are looked for behind a surface that is passed."""
+
+
 def crossings(surfaces: Surfaces, x: np.ndarray, threads: int = 1) -> list[Crossing]:
     """By pairs of bodies, with vertices at x (n, 3)."""
     x = np.ascontiguousarray(x, float)
@@ -39,7 +43,7 @@ def crossings(surfaces: Surfaces, x: np.ndarray, threads: int = 1) -> list[Cross
         return []
     one, other = surfaces.body[surfaces.edges[edge, 0]], surfaces.body[surfaces.triangles[triangle, 0]]
     pairs = np.sort(np.stack([one, other], axis=1), axis=1)
-    meetings = surfaces.meetings(x, 0.0, size / 4, threads)
+    meetings = surfaces.meetings(x, 0.0, DEPTHS * surfaces.edge, threads)
     met = np.sort(surfaces.body[meetings.vertices[:, [0, -1]]], axis=1)
     found = []
     for pair in np.unique(pairs, axis=0):

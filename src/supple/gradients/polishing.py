@@ -12,6 +12,7 @@ from supple.checks import listed
 from supple.compute import Compute
 from supple.gradients.report import NoGradientError
 from supple.gradients.system import System
+from supple.grip import rubbing_terms
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.scene.cavities import Gas
@@ -66,6 +67,11 @@ def refuse_unknown(result: Result) -> None:
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."
         )
+    if rubbing_terms(result.model):
+        raise NoGradientError(
+            "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
+            "energy."
+        )
     moving = result.step is not None and math.isfinite(result.step.dt)
     viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
     if moving and viscous:
@@ -94,8 +100,9 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
                 "file does not say where the last substep began."
             )
         problem.set_inertia(step.dt, step.anchor)
-    problem.contacts.begin_anew([math.inf])
-    problem.following.begin_step(math.inf)
+    when = math.inf if step is None else step.time
+    problem.contacts.begin_anew([when])
+    problem.following.begin_step(when)
     return problem
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from supple.contact import Friction, Planes
-from supple.contact.obstacles import between
+from supple.contact.obstacles import Obstacles, between
 from supple.contact.rigid import Push, RigidMotion
 from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
@@ -47,16 +47,7 @@ class Contacts:
         if self.obstacles is None:
             return
         self.shapes = self.obstacles.shapes(0.0)
-        self.rigid = [
-            RigidMotion(
-                body,
-                self.obstacles.rows[body.row, POSE + 9 : POSE + 12].copy(),
-                self.obstacles.rows[body.row, POSE : POSE + 9].reshape(3, 3).copy(),
-                body.velocity.copy(),
-                body.spin.copy(),
-            )
-            for body in self.obstacles.rigid
-        ]
+        self.rigid = rigid_motions(self.obstacles)
         self._rest = np.zeros((model.vertices + 1, RECORD))
         self._rest[:-1, :3] = model.rest
         self._free = np.append(_wholly_free(model), 0).astype(dtype)
@@ -174,6 +165,18 @@ class Contacts:
             self._detect(self._free)
         self._way = []
 
+    def stand_at(self, time: float) -> None:
+        """Have obstacles where they are at a time [s], from which the next step moves them, and rigid bodies
+        where the scene has them first."""
+        if self.obstacles is None:
+            return
+        self.rigid, there = rigid_motions(self.obstacles), self.obstacles.shapes(time)
+        self.shapes.rows[:], self._time = there.rows, time
+        self.device.push(self.shapes.rows)
+        if self.obstacles.values_at is not None:
+            self.shapes.values[:] = there.values
+            self.device.push(self.shapes.values)
+
     def begin_anew(self, times: Sequence[float]) -> None:
         """Begin equilibria at times [s], one for each copy of the state, which must be the same."""
         if self.obstacles is None:
@@ -249,3 +252,17 @@ def _wholly_free(model: Model) -> np.ndarray:
     free = np.ones(model.vertices, bool)
     free[model.pinned] = False
     return free
+
+
+def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
+    """Of rigid bodies where the scene has them first."""
+    return [
+        RigidMotion(
+            body,
+            obstacles.rows[body.row, POSE + 9 : POSE + 12].copy(),
+            obstacles.rows[body.row, POSE : POSE + 9].reshape(3, 3).copy(),
+            body.velocity.copy(),
+            body.spin.copy(),
+        )
+        for body in obstacles.rigid
+    ]

@@ -101,6 +101,10 @@ class Room:
         self._done, self.fresh, self.blocked = 0.0, True, False
         return now
 
+    def stand_at(self, time: float) -> None:
+        """Know that vertices are where they are at a time [s], which somebody has set."""
+        self._time, self.checked, self.stale = time, False, True
+
     def begin(self, c: Conditions) -> np.ndarray:
         """Start from where an equilibrium under some conditions does, with pinned vertices on their way to
         where these have them; returns where they are."""

@@ -135,7 +135,7 @@ class SavedRun:
         history = {} if here.state is None else here.state.history
         acting = force, self.model.materials_at(time), time, history
         if scene.quasistatic:
-            still = acting == (None, None, time, {}) and self.model.obstacles is None
+            still = force is None and acting[1] is None and not history and self.model.obstacles is None
             return None if still else Step(np.inf, here.positions, *acting)
         if scene.substeps > 1:
             return Step(scene.dt / scene.substeps, None, *acting)

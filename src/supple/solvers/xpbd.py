@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 from supple.algebra.matrix3 import scaled
 from supple.checks import flag, one_of
 from supple.kernels import load, physics, select, store
-from supple.materials import constraint_pair, psi, shear_modulus, stress
+from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.solvers.corners import (
     corners_of,
     element,
@@ -239,7 +239,8 @@ def _single(method: ElementOptions, term: Term, places: Places) -> list:
 
 def require_pair(method: str, material: Any) -> None:
     if not has_pair(material):
-        known = ", ".join(sorted(cls.__name__ for cls in constraint_pair.classes()))
+        pairs = (cls.__name__ for cls in constraint_pair.classes() if cls in MATERIALS.values())
+        known = ", ".join(sorted(pairs))
         raise ValueError(
             f"{method} needs a material that is a pair of constraints ({known}), "
             f"and {type(material).__name__} is none; fpxpbd, gpbd and pbng take any material"

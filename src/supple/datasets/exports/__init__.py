@@ -52,8 +52,7 @@ def export_dataset(
     if not len(data.ids):
         raise DatasetError(f"{data.path} has no sample that converged, so there is nothing to export.")
     folder = data.path.with_name(f"{data.path.stem}_{to}") if output is None else output
-    if folder.resolve() == data.path.resolve():
-        raise DatasetError(f"{folder} is the data set itself; name another folder.")
+    _refuse_precious(folder, data.path)
     folder.parent.mkdir(parents=True, exist_ok=True)
     module: Any = import_module(f"supple.datasets.exports.{export.module}")
     with replacing_folder(folder) as unfinished:
@@ -66,3 +65,17 @@ def export_dataset(
         )
         module.write(unfinished, data, watch or (lambda done, samples: None))
     return folder
+
+
+def _refuse_precious(folder: Path, store: Path) -> None:
+    """Refuse to replace a folder that is no earlier export."""
+    if folder.resolve() in (store.resolve(), *store.resolve().parents):
+        raise DatasetError(f"{folder} is the data set itself, or has it inside; name another folder.")
+    if not folder.exists():
+        return
+    earlier = folder.is_dir() and {"README.md", "scene.toml"} <= {path.name for path in folder.iterdir()}
+    if not earlier and (not folder.is_dir() or any(folder.iterdir())):
+        raise DatasetError(
+            f"{folder} is there and is no earlier export, so it is not replaced; name another folder, or "
+            "remove it first."
+        )
