@@ -170,3 +170,26 @@ def test_summaries_tell_the_distance():
     certificate = {"bodies": [{"of_size": 1e-5}, {"of_size": 2e-5}], "stable": False}
     assert _distance({"certificate": certificate}) == {"distance": "2.0e-05 of the size, not stable"}
     assert _distance({"certificate": None}) == {}
+
+
+def test_a_saved_run_knows_loads_that_grow(tmp_path):
+    text = """
+frames = 2
+dt = 0.5
+quasistatic = true
+gravity = [0, 0, 0]
+[[solid]]
+mesh = { bar = { cells = [2, 1, 1], size = [1, 0.5, 0.5] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+[[pin]]
+where = { side = "x-" }
+[[force]]
+where = { side = "x+" }
+force = [0, 10, 0]
+ramp = { times = [0, 1], fractions = [0, 1] }
+"""
+    scene = write_scene(tmp_path, text)
+    supple_json("run", scene, "--output", "out", "--no-picture")
+    run = library.open_run(tmp_path / "out")
+    pulls = [np.linalg.norm(run.evaluate(index).external_force.sum(axis=0)) for index in (1, 2)]
+    np.testing.assert_allclose(pulls, [5, 10], rtol=1e-6)

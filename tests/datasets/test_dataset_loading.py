@@ -151,6 +151,13 @@ def test_exports_refuse_in_sentences(data, tmp_path, monkeypatch):
         export_dataset(data, "lanse", tmp_path)
     with pytest.raises(DatasetError, match="is the data set itself"):
         export_dataset(data, "plaid", data.path)
+    with pytest.raises(DatasetError, match="has it inside"):
+        export_dataset(data, "plaid", data.path.parent)
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(DatasetError, match="no earlier export, so it is not replaced"):
+        export_dataset(data, "plaid", tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.txt").exists()
     monkeypatch.setattr("supple.datasets.exports.find_spec", lambda name: None)
     for name, export in EXPORTS.items():
         if export.package:
