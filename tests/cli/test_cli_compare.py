@@ -81,7 +81,7 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
         with_multipliers = [curves.pop("primary"), curves.pop("secondary")]
         assert curves.keys() == {"iterations", "seconds", "residual", "imbalance", "energy"}
         assert {len(curve) for curve in curves.values()} == {trial["iterations"] + 1}
-        has_some = trial["label"] in ("xpbd", "block_xpbd", "bpxpbd", "fpxpbd")
+        has_some = trial["label"] in ("xpbd", "block_xpbd", "bpxpbd")
         assert {len(curve) for curve in with_multipliers} == {trial["iterations"] + 1 if has_some else 0}
         assert trial["ms_per_iteration"] == pytest.approx(1e3 * trial["seconds"] / trial["iterations"])
         assert isinstance(trial["notes"], list)
