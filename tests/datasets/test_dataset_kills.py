@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -86,7 +87,9 @@ def test_twenty_kills_change_nothing(tmp_path):
     killer.start()
     try:
         while killer.left:
-            run_store(store, Share(), workers=2, watch=watch)
+            # Where workers start slowly, one sample may see three of them killed, which ends a run.
+            with suppress(DatasetError):
+                run_store(store, Share(), workers=2, watch=watch)
             discard(store, store.finished()[:2])  # so that there is more to kill
     finally:
         killer.over.set()
