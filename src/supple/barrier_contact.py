@@ -17,6 +17,7 @@ from supple.contact.crossing import crossings
 from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, rooms, within_reach
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
+from supple.grip import owners
 from supple.model import Model
 from supple.terms import Barriers
 from supple.words import counted
@@ -203,10 +204,7 @@ def _empty() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:
-    body = np.zeros(model.vertices, np.int64)
-    for k, (_, own) in enumerate(model.body_vertices):
-        body[own] = k
-    return Surfaces(triangles, body, model.rest, 0.0, flat)
+    return Surfaces(triangles, owners(model), model.rest, 0.0, flat)
 
 
 @dataclass(frozen=True)
