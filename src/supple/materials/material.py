@@ -12,8 +12,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.checks import closest
-from supple.kernels import generic
-from supple.kernels.apart import name_apart
+from supple.kernels import generic, name_apart
 from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
