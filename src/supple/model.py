@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact import Obstacles
+from supple.contact.rigid import Recorded
 from supple.terms import Term, TetElasticity
 
 if TYPE_CHECKING:
@@ -221,6 +222,15 @@ def latest(model: Model, now: Model) -> Model:
     pairs = zip(model.terms, now.terms, strict=True)
     changed = any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs)
     return now if changed else model
+
+
+def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
+    """The model with rigid bodies where numbers (k, 18) have them, at all times."""
+    obstacles = model.obstacles
+    if obstacles is None or not obstacles.rigid:
+        return model
+    there = Recorded(obstacles, np.zeros(1), numbers[None])
+    return replace(model, obstacles=replace(obstacles, poses=there))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from supple.checks import flag, one_number, positive, whole_number
-from supple.contact.rigid import Recorded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
-from supple.model import Model, Step, latest
+from supple.model import Model, Step, latest, with_bodies_at
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
 from supple.report import Outcome, Report
@@ -100,11 +99,7 @@ class Stepping:
         cables change."""
         now = self.problem.model
         self._model = latest(self._model, now)
-        obstacles = self._model.obstacles
-        if obstacles is None or not obstacles.rigid:
-            return self._model
-        there = Recorded(obstacles, np.zeros(1), self.problem.contacts.moved_by_bodies[None])
-        return replace(self._model, obstacles=replace(obstacles, poses=there))
+        return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
 
     def stand(self) -> None:
         """Have obstacles where they are at the time of the last frame; what is moved by bodies is put there
