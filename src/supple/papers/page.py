@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.io.replacing import replacing
-from supple.papers.record import brief, read_record
+from supple.papers.record import brief, read_record, record_path
 from supple.papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
@@ -27,7 +27,10 @@ def write_page(folder: Path) -> Path:
     parts = [HEAD, _counts(records)]
     for paper, title in titles().items():
         parts.append(f"## {paper.upper()}: {title}\n")
-        parts += [_section(row, records[row.key]) for row in rows().values() if row.paper == paper]
+        for row in rows().values():
+            if row.paper == paper:
+                on_gpu = read_record(record_path(folder, row.key, "cuda"))
+                parts.append(_section(row, records[row.key], on_gpu))
     path = folder / "README.md"
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
@@ -53,7 +56,7 @@ def _counts(records: dict[str, dict[str, Any] | None]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(row: Row, record: dict[str, Any] | None) -> str:
+def _section(row: Row, record: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
     lines = [f"### {row.paper.upper()} {row.label}\n", f"**Paper:** {row.claim}\n"]
     if row.state == "illustration":
         lines.append("**Nothing to measure:** a drawing or a list.\n")
@@ -66,14 +69,24 @@ def _section(row: Row, record: dict[str, Any] | None) -> str:
     elif record is None or "verdict" not in record:
         lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
     else:
-        lines += [f"**Here:** {row.shows}.\n", _table(record["parts"])]
-        lines.append(f"**Verdict:** {record['verdict']}\n")
-        size = "the paper's size" if record["full"] else "small"
-        cpu, cores = record["machine"]["cpu"], record["machine"]["cores"]
-        load, when = record.get("load"), f"{record['measured'][:10]}, {record['seconds']:g} s"
-        busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
-        lines.append(f"*{size}; {cores} cores of {cpu}, {when}{busy}*\n")
+        lines += [f"**Here:** {row.shows}.\n", *_measured(record, "Verdict")]
+        if on_gpu is not None and "verdict" in on_gpu:
+            lines += _measured(on_gpu, "Verdict on the GPU")
     return "\n".join(lines)
+
+
+def _measured(record: dict[str, Any], title: str) -> list[str]:
+    """Figures, pictures, the verdict, and where and when it was measured."""
+    lines = [_table(record["parts"])]
+    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in record.get("pictures", [])]
+    lines.append(f"**{title}:** {record['verdict']}\n")
+    size = "the paper's size" if record["full"] else "small"
+    cpu, cores = record["machine"]["cpu"], record["machine"]["cores"]
+    load, when = record.get("load"), f"{record['measured'][:10]}, {record['seconds']:g} s"
+    busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
+    device = f"{record['machine'].get('gpu') or 'a GPU'} beside " if record.get("device") else ""
+    lines.append(f"*{size}; {device}{cores} cores of {cpu}, {when}{busy}*\n")
+    return lines
 
 
 def _table(parts: dict[str, Any]) -> str:
