@@ -142,7 +142,8 @@ def frame_rate(record: Record) -> str:
     word = "agrees" if record.full and rate >= 15 else "partly agrees"
     return (
         f"{word}: {found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
-        f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in clusters on "
+        f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
+        f"clusters on "
         f"{'a GPU' if record.device == 'cuda' else 'the cores of this machine'}; the paper has 15 on its GPU."
     )
 

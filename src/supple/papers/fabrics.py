@@ -75,8 +75,10 @@ def wrinkled(record: Record) -> str:
     word = "agrees" if found["finite"] and found["roughness [m]"] > 1e-4 else "differs"
     return (
         f"{word}: satin, pushed together by a tenth, leaves its plane by "
-        f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds and stays finite in GPBD. Curvatures are scaled by the "
-        "data's own scales, where the paper multiplies them by the square of an edge; 128 x 128 cells are `--full`."
+        f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds and stays finite in GPBD. "
+        f"Curvatures are scaled by the "
+        "data's own scales, where the paper multiplies them by the square of an edge; 128 x 128 cells are "
+        f"`--full`."
     )
 
 
@@ -220,7 +222,8 @@ def times(record: Record) -> str:
     ms = ", ".join(f"{value:.2g}" for value in found.values())
     cells = cells_of(record)
     return (
-        f"partly agrees: a sweep of GPBD with two local Newton steps over {2 * cells * cells:,} triangles takes "
+        f"partly agrees: a sweep of GPBD with two local Newton steps over {2 * cells * cells:,} triangles "
+        f"takes "
         f"{ms} ms ({', '.join(NAMES)}) on this machine, all fabrics nearly alike, as in the paper; its times "
         "are of a GPU and of 128 x 128 cells."
     )

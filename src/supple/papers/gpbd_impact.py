@@ -99,7 +99,8 @@ def paces(record: Record) -> str:
     cloth = 64 if record.full else 16
     satin = record.part(f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_pace, record, cloth))
     return (
-        f"partly agrees: a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells (paper: 1.3 "
+        f"partly agrees: a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells "
+        f"(paper: 1.3 "
         f"ms of 25³ on a GPU) and {satin:.3g} ms on satin of {cloth} x {cloth} cells (paper: 71 ms of 64 x "
         "64); per element a fabric costs more than a solid here, too. The vest is not at hand."
     )

@@ -85,8 +85,10 @@ def equal_budgets(record: Record) -> str:
     return (
         f"{word}: imbalances of PBNG with the paper's sweeps, of PBNG in the time that Newton takes, of "
         f"Newton, XPBD and PBD with the paper's counts, from rest: {'; '.join(said)}. Over 20 frames, each "
-        f"from the one before, the largest distance from the last equilibrium becomes, in edges of the block, "
-        f"{far}. Newton without a line search is not unstable here with either count: its projected Hessian is "
+        f"from the one before, the largest distance from the last equilibrium becomes, in edges of the "
+        f"block, "
+        f"{far}. Newton without a line search is not unstable here with either count: its projected "
+        f"Hessian is "
         "positive definite, and few conjugate gradients make its steps short."
     )
 
