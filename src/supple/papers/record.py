@@ -86,7 +86,7 @@ class Record:
         seconds = round(perf_counter() - began, 1)
         when = datetime.now(UTC).isoformat(timespec="seconds")
         load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
-        where = {"device": self.device} if self.device != "cpu" else {}
+        where = {"device": gpu_name()} if self.device != "cpu" else {}
         about = {"machine": machine(), **where, "load": load, "measured": when, "seconds": seconds}
         self.values |= {"verdict": verdict, **about}
         self._write()
@@ -95,6 +95,16 @@ class Record:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self.path) as path:
             path.write_text(json.dumps(self.values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def gpu_name() -> str:
+    """Of the GPU in use; records made without one say so little."""
+    from supple.kernels.cuda import require_device
+
+    try:
+        return require_device()
+    except (ImportError, RuntimeError, ValueError):
+        return "a GPU"
 
 
 def record_path(folder: Path, key: str, device: str = "cpu") -> Path:
