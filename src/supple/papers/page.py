@@ -15,15 +15,16 @@ WORDS = ("agrees", "differs", "partly")
 
 HEAD = """# The five papers, figure by figure
 
-supple has the methods of five papers on one substrate: the same meshes, materials, loads and residuals for all. This
-page goes through every figure and table of them: what the paper says, what supple measures, on what machine, and a
-verdict in a sentence. `supple papers` lists them, `supple papers pbng-fig7` measures one and goes on where it was
-interrupted, `--full` takes the paper's sizes in place of small ones, `--device cuda` measures rows of times on a GPU,
-and `supple papers --page` writes this page from what was measured. [options](options.md) says how to ask for
-everything that the papers compare with.
+supple has the methods of five papers on one substrate: the same meshes, materials, loads and residuals for
+all. This page goes through every figure and table of them: what the paper says, what supple measures, on what
+machine, and a verdict in a sentence. `supple papers` lists them, `supple papers pbng-fig7` measures one and
+goes on where it was interrupted, `--full` takes the paper's sizes in place of small ones, `--device cuda`
+measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
+[options](options.md) says how to ask for everything that the papers compare with.
 
-*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only so far; the verdict says which.
-*differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can have. *illustration*: a drawing, or a list.
+*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only so far; the verdict
+says which. *differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can have.
+*illustration*: a drawing, or a list.
 """
 
 

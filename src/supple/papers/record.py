@@ -99,11 +99,13 @@ class Record:
 
 def gpu_name() -> str:
     """Of the GPU in use; records made without one say so little."""
-    from supple.kernels.cuda import require_device
+    from supple.kernels.device import DeviceError
 
     try:
+        from supple.kernels.cuda import require_device
+
         return require_device()
-    except (ImportError, RuntimeError, ValueError):
+    except (ImportError, DeviceError):
         return "a GPU"
 
 
