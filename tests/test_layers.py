@@ -72,6 +72,7 @@ ORDER = [
         "stop",
         "continuation",
         "stepping",
+        "integrating",
         "asking",
         "report",
         "magnitudes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -17,6 +18,8 @@ from supple.live.track import DivergedError, Track
 from supple.model import Model
 from supple.scene import Scene, SceneFile, build_model
 
+log = logging.getLogger("supple")
+
 ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 
 
@@ -28,6 +31,8 @@ class Simulation:
 
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
         self.file = file
+        if file.scene.integrator != "backward_euler" and not file.scene.quasistatic:
+            log.warning("the live page moves by backward Euler, not by %s", file.scene.integrator)
         self.settings = self._sound = settings or file_settings(file)
         self.pins = Pins(file.scene)
         self.carried = Carried(file.scene)

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 RIGID = "rigid"
 """The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
 
+ACCELERATION, EARLIER = "acceleration", "earlier"
+"""The names of what steps of second order look back to: (n, 3) [m/s²], or (n, 6) the displacements [m] and
+velocities [m/s] a step ago."""
+
+MOTION = {ACCELERATION: 3, EARLIER: 6}
+"""How many numbers of each vertex these are."""
+
 
 def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
     """For every parameter that evolves: its name in a `State`, with the number of its term where several
@@ -37,6 +44,9 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     known = {name: (k, parameter) for name, k, _, parameter in histories_of(model)}
     rubs = bool(rubbing_terms(model))
     for name, values in history.items():
+        if name in MOTION:
+            _check_motion(name, model.vertices, values)
+            continue
         if rubs and name == CONTACTS:
             check_contacts(model, values)
             continue
@@ -56,6 +66,12 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     return {name: floats(values) for name, values in history.items()}
 
 
+def _check_motion(name: str, vertices: int, values: Any) -> None:
+    found, shape = floats(values), (vertices, MOTION[name])
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
+
+
 def _check_rigid(count: int, values: Any) -> None:
     found = floats(values)
     if found.shape != (count, 18) or not np.isfinite(found).all():
@@ -70,6 +86,7 @@ class Histories:
         self._problem = problem
         self._known = list(histories_of(problem.model))
         self._rubs = rubbing_terms(problem.model)
+        self._motions: list[dict[str, np.ndarray]] = []
 
     @property
     def _materials(self) -> list[tuple]:
@@ -86,11 +103,22 @@ class Histories:
         return [
             {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
             | rubs[0]
-            for materials in self._materials
+            | motion
+            for materials, motion in zip(self._materials, self.motions(), strict=True)
         ]
+
+    def motions(self) -> list[dict[str, np.ndarray]]:
+        """What steps of second order look back to, for each copy, by name; nothing where a motion begins."""
+        copies = self._problem.copies
+        return self._motions if len(self._motions) == copies else [{}] * copies
+
+    def move_on(self, motions: list[dict[str, np.ndarray]]) -> None:
+        """Look back to these from now on, one for each copy."""
+        self._motions = motions
 
     def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Go on from histories, one for each copy; what they lack is as the scene has it."""
+        self.move_on([{name: h[name] for name in MOTION if name in h} for h in histories])
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
         for k in self._rubs:

@@ -71,8 +71,9 @@ class Reader:
             table.damping,
             self._ramp("gravity_ramp", table.gravity_ramp),
             "none" if table.contact is None else table.contact.make(),
+            table.integrator,
         )
-        self._refuse_idle("substeps", "damping")
+        self._refuse_idle("substeps", "damping", "integrator")
 
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):

@@ -793,6 +793,10 @@ class SceneTable(Table):
     substeps: Count = Field(
         1, description="Backward Euler steps from frame to frame, at least 1, each of dt / substeps."
     )
+    integrator: Literal["backward_euler", "bdf2", "trapezoidal"] = Field(
+        "backward_euler",
+        description="The rule of steps: first order and damped, or second order and damped less or not.",
+    )
     damping: Annotated[Number, Field(ge=0, lt=1)] = Field(
         0.0,
         description="The part of every velocity lost in each step of a dynamic scene, from 0 to below 1.",
