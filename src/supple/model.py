@@ -166,10 +166,11 @@ class Model:
 
     def loaded_bodies(self, force: np.ndarray) -> np.ndarray:
         """Whether forces (..., n, 3) act on anything of each body that may move; bool, (..., bodies)."""
-        acting, least = force[..., :, :] * self.free[:, None], 0.0
-        if self.held is not None:  # beyond the rounding of directions
-            acting, least = self.unheld(force), 1e-12 * float(np.abs(force).max(initial=0))
-        acts = (np.abs(acting) > least).any(axis=-1)
+        if self.held is None:
+            acts = (force != 0).any(axis=-1) & self.free
+        else:  # beyond the rounding of directions
+            least = 1e-12 * float(np.abs(force).max(initial=0))
+            acts = (np.abs(self.unheld(force)) > least).any(axis=-1)
         return np.stack([acts[..., own].any(axis=-1) for _, own in self.body_vertices], axis=-1)
 
     def fractions_at(self, time: float) -> tuple[float, ...]:

@@ -102,6 +102,11 @@ class Following:
         for follower in self._confining:
             follower.shorten(self._problem, start)
 
+    @property
+    def looks(self) -> bool:
+        """Whether stencils may be exchanged within a step."""
+        return self._every is not None
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))

@@ -130,8 +130,7 @@ class Problem:
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
-            self.measures.forget()
-            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
+            self._forget_materials()
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -170,9 +169,13 @@ class Problem:
         if self.copies == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
-        self.measures.forget()
-        self.forget_but()
+        self._forget_materials()
         self._upload()
+
+    def _forget_materials(self) -> None:
+        """Let go of what was known of other materials, but for what serves these too."""
+        self.measures.forget()
+        self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:

@@ -21,7 +21,7 @@ from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
-from supple.scene.support import refuse_falling
+from supple.scene.support import Support
 from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
@@ -173,8 +173,9 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = forces_of(scene, mass)
+        support = Support(scene, pinned, held)
         for each in (force, *(whole for _, whole in varying)):
-            refuse_falling(scene, pinned, held, each)
+            support.refuse_falling(each)
 
 
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
