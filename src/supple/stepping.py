@@ -137,8 +137,8 @@ class Stepping:
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
         self._remembered = problem.histories.take()
-        ticks = range(1, pace.substeps + 1)
-        times = [self.index * pace.dt + k * pace.step for k in ticks]
+        times = [self.index * pace.dt + k * pace.step for k in range(1, pace.substeps)]
+        times.append((self.index + 1) * pace.dt)  # to the bit where a motion that goes on from here begins
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
         steps = list(zip(times, aims, strict=True))
         reports = []

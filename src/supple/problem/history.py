@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import floats, shown
-from supple.grip import CONTACTS, as_history, check_contacts, from_history, rubbing_terms
+from supple.grip import CONTACTS, as_history, check_contacts, from_history, rows_from, rubbing_terms
 from supple.materials import evolving
 from supple.model import Model
+from supple.terms import Barriers
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -97,7 +98,8 @@ class Histories:
     def take(self) -> list[dict[str, np.ndarray]]:
         """For each copy, by name."""
         terms: Any = self._problem.model.terms
-        rubs = [as_history(terms[k]) for k in self._rubs] or [{}]
+        x, given = self._problem.positions, self._problem.following.given
+        rubs = [as_history(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
@@ -122,7 +124,10 @@ class Histories:
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
         for k in self._rubs:
-            self._problem.refresh(k, from_history(histories[0]))
+            if isinstance(self._problem.model.terms[k], Barriers):
+                self._problem.following.given[k] = rows_from(histories[0])
+            else:
+                self._problem.refresh(k, from_history(histories[0]))
         if self._known:
             begun = self._problem.layout.begun
             self._use([self._with(begun, history) for history in histories])

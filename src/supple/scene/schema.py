@@ -558,6 +558,9 @@ class Contact(Table):
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient between bodies that stick.")
     kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
     pair: list[RubTable] = Field([], description="Bodies with a friction of their own.")
+    push_apart: StrictBool = Field(
+        False, description="Whether what intersects in the beginning is pushed apart, for a barrier."
+    )
 
     def make(self) -> contact.Contact:
         given = self.given()
