@@ -71,6 +71,7 @@ def _followed(model: Model, x: np.ndarray, time: float, compute: Compute) -> Mod
     """The model with cables and pressures as they are at a time [s]."""
     problem = _problem(model, compute)
     problem.positions = x
+    problem.following.noted.clear()
     for index, follower in model.followers:
         if getattr(follower, "confines", False):
             raise ValueError("contacts of a barrier are not found anew; results have them: result.evaluate()")
@@ -296,4 +297,4 @@ def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> n
         return np.zeros_like(positions)
     if step.anchor is None:
         return None
-    return (model.mass / step.dt**2)[:, None] * (step.anchor - positions)
+    return model.inertia(step.dt)[:, None] * (step.anchor - positions)

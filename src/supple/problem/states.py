@@ -136,6 +136,15 @@ class States:
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
 
+    def slow_down(self, drag: np.ndarray) -> None:
+        """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
+        potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
+        last, anchor = self.vectors(self.last).astype(float), self.vectors(self.anchor).astype(float)
+        slowed = last + (anchor - last) / (1 + drag)[:, None]
+        self._set(self.anchor, slowed)
+        self._set(self.u, slowed)
+        self.device.on_records(self._put)
+
     @property
     def prescribing(self) -> Put:
         """Puts pinned vertices where they are to be, as far as they are held."""
