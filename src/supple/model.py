@@ -60,7 +60,8 @@ class Model:
     number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
     each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
-    if anything; gravity: what the forces have of it, which is by the masses.
+    if anything; gravity: what the forces have of it, which is by the masses; drag (n,): α [1/s] of the forces
+    -α m v that slow vertices down, None for none.
     """
 
     rest: np.ndarray
@@ -81,6 +82,7 @@ class Model:
     winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
     obstacles: Obstacles | None = None
     gravity: Gravity = NO_GRAVITY
+    drag: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -104,6 +106,12 @@ class Model:
     @property
     def vertices(self) -> int:
         return len(self.rest)
+
+    def inertia(self, dt: float) -> np.ndarray:
+        """(n,) [N/m] k of the potential ½ k |u - û|² of a step of Δt [s]: m/Δt², and α m/Δt where vertices
+        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `States.slow_down`."""
+        mass = self.mass if self.drag is None else self.mass * (1 + self.drag * dt)
+        return mass / (dt * dt)
 
     @property
     def elements(self) -> int:

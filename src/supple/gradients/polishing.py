@@ -17,6 +17,7 @@ from supple.model import Model, Step
 from supple.problem import Problem
 from supple.problem.materials import are_alike, materials_of
 from supple.scene.cavities import Gas
+from supple.scene.turning import Turning
 from supple.simulate import Result
 from supple.solvers import default_solver
 from supple.solvers.moves import line
@@ -67,6 +68,11 @@ def refuse_unknown(result: Result) -> None:
         raise NoGradientError(
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."
+        )
+    if any(isinstance(follower, Turning) for _, follower in result.model.followers):
+        raise NoGradientError(
+            "Tractions that turn with their surface cannot be differentiated through yet: they are no "
+            "derivatives of an energy."
         )
     if rubbing_terms(result.model):
         raise NoGradientError(

@@ -85,8 +85,8 @@ class Loads:
             self._acting = fractions, further
 
     def set_time_step(self, dt: float) -> None:
-        """k = m/Δt²."""
-        self.inertia = self.model.mass / (dt * dt)
+        """k = m/Δt², see `Model.inertia`."""
+        self.inertia = self.model.inertia(dt)
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 

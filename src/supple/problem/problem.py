@@ -231,6 +231,8 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+            if self.model.drag is not None:
+                self.states.slow_down(self.model.drag * dt)
         self.contacts.arrive()
         self.room.put_back()
         self.following.begin_step(time)

@@ -109,6 +109,7 @@ def assembled(scene: Scene) -> Model:
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
         gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
+        drag=_drag(scene.bodies),
     )
     return with_contact(scene, model)
 
@@ -131,7 +132,7 @@ def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
 
 def _changing(scene: Scene) -> list[Any]:
     """What makes a term of its own that may vary in time."""
-    return [*scene.inflations, *scene.cables]
+    return [*scene.inflations, *scene.cables, *scene.turning]
 
 
 def _check(scene: Scene) -> None:
@@ -205,6 +206,13 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
     if not any(body.moving for body in bodies):
         return None
     return np.concatenate([body.velocities for body in bodies])
+
+
+def _drag(bodies: list[Body]) -> np.ndarray | None:
+    """(n,) α [1/s]; None where nothing is slowed down."""
+    if not any(body.drag for body in bodies):
+        return None
+    return np.concatenate([np.full(len(body.points), body.drag) for body in bodies])
 
 
 def start_of(scene: Scene) -> np.ndarray:

@@ -31,6 +31,7 @@ from supple.scene.regions import Portion, Region
 from supple.scene.springs import SpringSet
 from supple.scene.terms import TermMaker
 from supple.scene.ties import WithTies
+from supple.scene.turning import FollowingTraction
 from supple.scene.varying import Varied, varied
 from supple.scene.viscosity import Viscosity
 
@@ -66,6 +67,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     cables: list[Tendon] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
+    turning: list[FollowingTraction] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
     further: list[TermMaker] = field(default_factory=list, init=False)
 

@@ -449,10 +449,30 @@ class Force(_Load):
     force: Vector = Field(description="The total force [N], shared equally by the vertices.")
 
 
+class BodyForce(_OfBody):
+    """A force per volume at rest, or per area of cloth."""
+
+    force: Vector | None = Field(None, description="[N/m³], or [N/m²] of cloth.")
+    field: StrictStr | None = Field(None, description="In place of that, a field of the mesh that has it.")
+    region: StrictStr | None = Field(None, description="The region of a solid on which it acts.")
+    ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
+
+    @model_validator(mode="after")
+    def _one_force(self) -> Self:
+        if (self.force is None) == (self.field is None):
+            raise ValueError("must have either a force or a field.")
+        return self
+
+
 class Traction(_Load):
     """A traction on the surface triangles whose vertices are all chosen."""
 
-    traction: Vector = Field(description="Force per area at rest [Pa].")
+    traction: Vector | Number = Field(
+        description="Force per area [Pa], of which a number is that along the outer normals."
+    )
+    following: StrictBool = Field(
+        False, description="It turns with the surface and acts on the area that this has."
+    )
 
 
 class Pressure(_Load):
@@ -808,6 +828,7 @@ class SceneTable(Table):
     cloth: list[Cloth] = Field([], description="Cloth, each piece under [[cloth]].")
     pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
     force: list[Force] = Field([], description="Forces, each under [[force]].")
+    body_force: list[BodyForce] = Field([], description="Forces per volume, each under [[body_force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
     cavity: list[Cavity] = Field([], description="Closed chambers with air, each under [[cavity]].")
