@@ -13,27 +13,13 @@ from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import (
-    Attach,
-    BodyForce,
-    Cable,
-    Cavity,
-    Cloth,
-    Force,
-    Motion,
-    Obstacle,
-    Pin,
-    Pressure,
-    Ramp,
-    SceneTable,
-    Solid,
-    Spring,
-    Target,
-    Traction,
-    Vary,
-    Wind,
-)
-from supple.scene.tables import Table
+from supple.scene.schema import SceneTable
+from supple.scene.tables.base import Table
+from supple.scene.tables.bodies import Cloth, Solid
+from supple.scene.tables.contact import Obstacle
+from supple.scene.tables.holding import Attach, Pin, Spring, Target
+from supple.scene.tables.loads import BodyForce, Cable, Cavity, Force, Pressure, Traction, Vary, Wind
+from supple.scene.tables.motions import Motion, Ramp
 
 Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""
