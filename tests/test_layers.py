@@ -62,7 +62,7 @@ ORDER = [
     {"problem"},
     {"linear"},
     {"solvers"},
-    {"scene", "embedding", "springs", "solver_text", "weak_contact", "barrier_contact"},
+    {"scene", "embedding", "springs", "solver_text", "weak_contact", "barrier_contact", "grid"},
     {
         "ending",
         "finishing",
@@ -72,6 +72,7 @@ ORDER = [
         "stop",
         "continuation",
         "stepping",
+        "grid_stepping",
         "asking",
         "report",
         "magnitudes",

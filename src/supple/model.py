@@ -43,6 +43,14 @@ class Gravity(NamedTuple):
 NO_GRAVITY = Gravity(np.zeros(3))
 
 
+class Grid(NamedTuple):
+    """A regular grid that carries all bodies: the edge of its cells [m], and the part of it that anything may
+    move in a step."""
+
+    spacing: float
+    cfl: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A scene as flat arrays (n vertices in all).
@@ -59,7 +67,8 @@ class Model:
     number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
     each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
-    if anything; gravity: what the forces have of it, which is by the masses.
+    if anything; gravity: what the forces have of it, which is by the masses; grid: what carries the bodies in
+    motions, None where they move by themselves.
     """
 
     rest: np.ndarray
@@ -80,6 +89,7 @@ class Model:
     winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
     obstacles: Obstacles | None = None
     gravity: Gravity = NO_GRAVITY
+    grid: Grid | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

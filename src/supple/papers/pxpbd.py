@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers import pxpbd_grid
 from supple.papers.falling import SMALL_CELL, falling, start, step
 from supple.papers.measuring import SOFT, at_rest, cells_of, face, ms_per_sweep, place, twisted, volume
 from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import BPXPBD, FPXPBD, XPBD, Newton
+
+PARTS = (pxpbd_grid,)
+"""Which register theirs when they are imported."""
 
 
 @shows("pxpbd-fig1")

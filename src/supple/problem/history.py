@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 RIGID = "rigid"
 """The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
 
+AFFINE = "affine"
+"""The name of what a `State` has of vertices that a grid carries: (n, 9) the gradients of their velocities
+[1/s]."""
+
 
 def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
     """For every parameter that evolves: its name in a `State`, with the number of its term where several
@@ -41,7 +45,10 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
             check_contacts(model, values)
             continue
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
-            _check_rigid(len(model.obstacles.rigid), values)
+            _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
+            continue
+        if name == AFFINE and model.grid is not None:
+            _check_rows(AFFINE, (model.vertices, 9), values)
             continue
         if name not in known:
             there = ", ".join(known) or "none"
@@ -56,10 +63,10 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     return {name: floats(values) for name, values in history.items()}
 
 
-def _check_rigid(count: int, values: Any) -> None:
+def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
     found = floats(values)
-    if found.shape != (count, 18) or not np.isfinite(found).all():
-        raise ValueError(f"{RIGID!r} of the state must be finite, ({count}, 18), got {shown(values)}")
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name!r} of the state must be finite, {shape}, got {shown(values)}")
 
 
 class Histories:
@@ -70,6 +77,8 @@ class Histories:
         self._problem = problem
         self._known = list(histories_of(problem.model))
         self._rubs = rubbing_terms(problem.model)
+        self.affine: np.ndarray | None = None
+        """(n, 9) [1/s], see `AFFINE`; None where nobody has said."""
 
     @property
     def _materials(self) -> list[tuple]:
@@ -83,6 +92,8 @@ class Histories:
         rubs = [as_history(terms[k]) for k in self._rubs] or [{}]
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
+        if self.affine is not None:
+            rubs[0][AFFINE] = self.affine
         return [
             {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
             | rubs[0]
@@ -91,6 +102,7 @@ class Histories:
 
     def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Go on from histories, one for each copy; what they lack is as the scene has it."""
+        self.affine = histories[0].get(AFFINE)
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
         for k in self._rubs:

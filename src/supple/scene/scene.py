@@ -43,8 +43,8 @@ class Scene(Loaded, WithObstacles, WithTies):
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
-    contact: how bodies see each other and themselves, "none", "weak", "barrier" or a `Contact` with its
-    options.
+    contact: how bodies see each other and themselves, "none", "weak", "barrier", "grid" or a `Contact` with
+    its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
