@@ -29,6 +29,9 @@ from supple.words import counted
 MOST_STEPS = 10_000
 """In a frame; beyond it something has exploded."""
 
+GRADIENTS = 20
+"""Transfers by which gradients of given velocities are found."""
+
 
 class GridStepping(Stepping):
     """A problem whose vertices a grid carries from frame to frame; one copy of the state."""
@@ -106,8 +109,10 @@ class GridStepping(Stepping):
         if known is not None:
             return known.reshape(-1, 3, 3)
         assert model.grid is not None
-        points = interpolate(x, model.grid.spacing)
-        return points.gradient(points.transfer(model.mass, v, np.zeros((len(x), 3, 3))))
+        points, found = interpolate(x, model.grid.spacing), np.zeros((len(x), 3, 3))
+        for _ in range(GRADIENTS):  # of which affine velocities are a fixed point
+            found = points.gradient(points.transfer(model.mass, v, found))
+        return found
 
     def _problem_of(self, carried: Carried, x: np.ndarray, time: float, dt: float) -> Problem:
         own, obstacles = self.problem, carried.model.obstacles

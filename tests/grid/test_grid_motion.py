@@ -82,8 +82,9 @@ def test_friction_on_a_slope():
         scene = falling(gap=0.0, gravity=(9.81 * np.sin(tilt), -9.81 * np.cos(tilt), 0), damping=0.05)
         scene.add_obstacle(supple.Plane(), friction=mu)
         *_, frame = supple.simulate(scene, BLENDED, frames=15)
-        away[mu] = (frame.positions - scene.bodies[0].points)[:, 0].mean()
-    assert away[0.6] < 0.3 * away[0.0]
+        moved = frame.positions - scene.bodies[0].points
+        away[mu] = moved[scene.bodies[0].points[:, 1] <= 0, 0].mean()
+    assert away[0.6] < 0.1 * away[0.0]
 
 
 def test_bodies_on_one_grid_do_not_pass_each_other():
@@ -106,7 +107,7 @@ def inside(points, corners, cells):
 
 
 def test_pins_go_where_they_should():
-    scene = falling(gravity=(0, 0, 0))
+    scene = falling(gravity=(0, 0, 0), contact=supple.Contact("grid", spacing=0.3))
     (body,) = scene.bodies
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.6, 0.5), angle=0.5, duration=0.1)

@@ -46,7 +46,8 @@ class EmbeddedElasticity(Elastic):
         element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
         count = len(element)
         ids = np.take_along_axis(self.vertices[element], others, axis=1)
-        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(count, -1)
+        gradients = self.gradients.astype(visits.dtype)[element[:, None], others]
+        gradients = gradients.reshape(count, 3 * others.shape[1])
         strain = (self.start - np.eye(3)).reshape(-1, 9)[element]
         rest = visits.place(np.hstack([gradients, strain, self.volume[element, None]]))
         material = placed(self.material, visits.elements, visits.dtype)
