@@ -71,6 +71,7 @@ ORDER = [
         "barrier_contact",
         "standing",
         "pushing_apart",
+        "grid",
     },
     {
         "ending",
@@ -82,6 +83,7 @@ ORDER = [
         "continuation",
         "stepping",
         "integrating",
+        "grid_stepping",
         "asking",
         "report",
         "magnitudes",

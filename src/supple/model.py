@@ -44,6 +44,14 @@ class Gravity(NamedTuple):
 NO_GRAVITY = Gravity(np.zeros(3))
 
 
+class Grid(NamedTuple):
+    """A regular grid that carries all bodies: the edge of its cells [m], and the part of it that anything may
+    move in a step."""
+
+    spacing: float
+    cfl: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A scene as flat arrays (n vertices in all).
@@ -61,7 +69,8 @@ class Model:
     each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
     if anything; gravity: what the forces have of it, which is by the masses; drag (n,): α [1/s] of the forces
-    -α m v that slow vertices down, None for none.
+    -α m v that slow vertices down, None for none; grid: what carries the bodies in motions, None where they
+    move by themselves.
     """
 
     rest: np.ndarray
@@ -83,6 +92,7 @@ class Model:
     obstacles: Obstacles | None = None
     gravity: Gravity = NO_GRAVITY
     drag: np.ndarray | None = None
+    grid: Grid | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

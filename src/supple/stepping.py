@@ -129,10 +129,7 @@ class Stepping:
         """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.
         pins (k, 3) [m]: where the pinned vertices arrive, at constant velocity, instead of where the model
         has them."""
-        if self._interrupted:
-            raise ValueError(
-                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
-            )
+        self.refuse_interrupted()
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
@@ -150,10 +147,16 @@ class Stepping:
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
-        merged = [_merge(list(of_copy)) for of_copy in zip(*reports, strict=True)]
-        if any(report.outcome is Outcome.FAILED for report in merged):
+        of_frame = [merged(list(of_copy)) for of_copy in zip(*reports, strict=True)]
+        if any(report.outcome is Outcome.FAILED for report in of_frame):
             self._undo_lost()
-        return merged
+        return of_frame
+
+    def refuse_interrupted(self) -> None:
+        if self._interrupted:
+            raise ValueError(
+                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
+            )
 
     def settle(self) -> np.ndarray:
         """The velocities (copies, n, 3) [m/s] at the end of the frame, rounded as the problem has them: what
@@ -292,7 +295,7 @@ class Stepping:
         self._settled = True
 
 
-def _merge(reports: list[Report]) -> Report:
+def merged(reports: list[Report]) -> Report:
     """One report for a frame of several substeps: the last, with what adds up added up."""
     last = reports[-1]
     if len(reports) > 1:

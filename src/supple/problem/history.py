@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 RIGID = "rigid"
 """The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
 
-ACCELERATION, EARLIER = "acceleration", "earlier"
-"""The names of what steps of second order look back to: (n, 3) [m/s²], or (n, 6) the displacements [m] and
-velocities [m/s] a step ago."""
+ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
+"""The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 6) the displacements [m] and
+velocities [m/s] a step ago; of a grid (n, 9) the gradients of velocities [1/s]."""
 
-MOTION = {ACCELERATION: 3, EARLIER: 6}
+MOTION = {ACCELERATION: 3, EARLIER: 6, AFFINE: 9}
 """How many numbers of each vertex these are."""
 
 
@@ -46,13 +46,13 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     rubs = bool(rubbing_terms(model))
     for name, values in history.items():
         if name in MOTION:
-            _check_motion(name, model.vertices, values)
+            _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
         if rubs and name == CONTACTS:
             check_contacts(model, values)
             continue
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
-            _check_rigid(len(model.obstacles.rigid), values)
+            _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
             continue
         if name not in known:
             there = ", ".join(known) or "none"
@@ -67,16 +67,10 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     return {name: floats(values) for name, values in history.items()}
 
 
-def _check_motion(name: str, vertices: int, values: Any) -> None:
-    found, shape = floats(values), (vertices, MOTION[name])
+def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
+    found = floats(values)
     if found.shape != shape or not np.isfinite(found).all():
         raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
-
-
-def _check_rigid(count: int, values: Any) -> None:
-    found = floats(values)
-    if found.shape != (count, 18) or not np.isfinite(found).all():
-        raise ValueError(f"{RIGID!r} of the state must be finite, ({count}, 18), got {shown(values)}")
 
 
 class Histories:
@@ -110,7 +104,7 @@ class Histories:
         ]
 
     def motions(self) -> list[dict[str, np.ndarray]]:
-        """What steps of second order look back to, for each copy, by name; nothing where a motion begins."""
+        """What steps look back to, for each copy, by name; nothing where a motion begins."""
         copies = self._problem.copies
         return self._motions if len(self._motions) == copies else [{}] * copies
 

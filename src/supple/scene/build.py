@@ -170,6 +170,11 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         refuse_resting(scene)
+        if contact_of(scene.contact).method == "grid":
+            raise SceneError(
+                'contact="grid" is for motions, quasistatic=False, and this is to be an equilibrium; "weak" '
+                'and "barrier" are for both.'
+            )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])

@@ -45,8 +45,8 @@ class Scene(Loaded, WithObstacles, WithTies):
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
     integrator: the rule of these steps, "backward_euler", or of second order "bdf2" and "trapezoidal";
-    contact: how bodies see each other and themselves, "none", "weak", "barrier" or a `Contact` with its
-    options.
+    contact: how bodies see each other and themselves, "none", "weak", "barrier", "grid" or a `Contact` with
+    its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)

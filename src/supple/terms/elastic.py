@@ -55,7 +55,8 @@ from supple.terms.term import (
 class ElasticRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
     rest (rows, 3 (k - 1) + 1, lanes): their shape gradients [1/m] and the rest volume [m³]. The visiting
-    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are."""
+    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are; rows of another
+    class, with any number of them, have the volume last."""
 
     start: Any
     others: Any
@@ -181,6 +182,8 @@ def rest_volume(rows: Any, row: Any) -> Any:
 
 @chosen_by_type(rest_volume)
 def _rest_volume(rows, row):
+    if not hasattr(rows.instance_class, "corners"):
+        return lambda rows, row: load(rows.rest, row, rows.rest.shape[1] - 1)
     place = 3 * other_count(rows)
     return lambda rows, row: load(rows.rest, row, place)
 
@@ -246,9 +249,13 @@ def _confined_force(rows, row, u, ui):
     )
 
 
-@physics
+@generic
 def deformation_at(rows, row, u, ui):
     """F of the elements in one row of visits."""
+
+
+@deformation_at.of(ElasticRows)
+def _deformation_at(rows, row, u, ui):
     return measure(rows, corners(rows, row, u, ui), shape_gradients(rows, row))
 
 
