@@ -82,10 +82,12 @@ ORDER = [
         "stop",
         "continuation",
         "stepping",
+        "pace",
         "integrating",
         "grid_stepping",
         "asking",
         "report",
+        "apart_report",
         "magnitudes",
     },
     {
