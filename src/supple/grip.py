@@ -81,7 +81,7 @@ def owners(model: Model) -> np.ndarray:
 
 def rubbing_terms(model: Model) -> list[int]:
     """The numbers of terms whose contacts rub: one at most."""
-    return [k for k, term in enumerate(model.terms) if isinstance(term, RubbingContacts) and term.rough]
+    return [k for k, term in enumerate(model.terms) if term.sticks]
 
 
 def as_history(term: RubbingContacts) -> dict[str, np.ndarray]:
