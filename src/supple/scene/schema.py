@@ -6,7 +6,7 @@ Field names, defaults and descriptions here are the format's definition.
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictStr, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -16,7 +16,7 @@ from supple.scene.tables.base import Count, Number, Positive, Table, Vector
 from supple.scene.tables.bodies import Cloth, Solid
 from supple.scene.tables.contact import Contact, Obstacle
 from supple.scene.tables.holding import Attach, Pin, Spring
-from supple.scene.tables.loads import Cable, Cavity, Force, Pressure, Traction, Vary, Wind
+from supple.scene.tables.loads import BodyForce, Cable, Cavity, Force, Pressure, Traction, Vary, Wind
 from supple.scene.tables.materials import material_choice
 from supple.scene.tables.motions import Ramp
 from supple.scene.tables.showing import Output, View
@@ -40,6 +40,10 @@ class SceneTable(Table):
     substeps: Count = Field(
         1, description="Backward Euler steps from frame to frame, at least 1, each of dt / substeps."
     )
+    integrator: Literal["backward_euler", "bdf2", "trapezoidal"] = Field(
+        "backward_euler",
+        description="The rule of steps: first order and damped, or second order and damped less or not.",
+    )
     damping: Annotated[Number, Field(ge=0, lt=1)] = Field(
         0.0,
         description="The part of every velocity lost in each step of a dynamic scene, from 0 to below 1.",
@@ -48,6 +52,7 @@ class SceneTable(Table):
     cloth: list[Cloth] = Field([], description="Cloth, each piece under [[cloth]].")
     pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
     force: list[Force] = Field([], description="Forces, each under [[force]].")
+    body_force: list[BodyForce] = Field([], description="Forces per volume, each under [[body_force]].")
     traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
     pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
     cavity: list[Cavity] = Field([], description="Closed chambers with air, each under [[cavity]].")

@@ -17,7 +17,7 @@ P, so x = x̃ - W Σ V P g holds exactly at all times, for any energy:
     x ← x̃,  P ← 0
     for each iteration, for each element e
         F̃ ← F + P G, G = V Γ: F without the element's own stress
-        (P, F) ← Newton's on F + P(F) G = F̃  [eq. 29-36, 48, 49]      `_newton_step`
+        (P, F) ← Newton's on F + P(F) G = F̃  [eq. 29-36, 48, 49]      `stress_step`
         x ← x - W V ΔP g                                               `_project_piola`
 
 W = Δt²/m, and the papers' λ is ours times Δt².
@@ -143,7 +143,7 @@ class PiolaProjection(Projection):
 
 
 @passage
-def _newton_step(material, F, alone, G):
+def stress_step(material, F, alone, G):
     """(P, F) after one step towards F + P(F) G = F̃, `alone`.
 
     The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof [eq. 48],
@@ -180,7 +180,7 @@ def _project_piola(projection, row, u):
     alone = plus9(F, matmul(old, G))
     new = old
     for _ in range(newton_steps):
-        new, F = _newton_step(material, F, alone, G)
+        new, F = stress_step(material, F, alone, G)
     for p in range(9):
         store(stresses, row, p, new[p])
     put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(new, old), g)))

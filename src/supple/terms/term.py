@@ -83,6 +83,9 @@ class Term(Protocol):
     presses: ClassVar[bool]
     """Whether it is a pressure on triangles."""
 
+    confines: ClassVar[bool]
+    """Whether it is contacts that let nothing pass."""
+
     deforms: ClassVar[bool]
     """Whether its elements have a deformation gradient: `volume` (m,) [m³] and `gradients` (m, k, 3) [1/m] of
     shape functions."""
@@ -115,8 +118,8 @@ class Term(Protocol):
         """[N/m] of its stencils, in any shape; none where a material has them, or nothing is stiff."""
 
     @property
-    def sticks(self) -> bool:
-        """Whether it has points that stick to each other where they meet, which `grip` carries on."""
+    def rough(self) -> bool:
+        """Whether it is contacts that may rub, which `grip` carries on from step to step."""
 
     @property
     def translatable(self) -> np.ndarray:
@@ -151,6 +154,7 @@ class Elemental:
     ties: ClassVar[bool] = False
     loads: ClassVar[bool] = False
     presses: ClassVar[bool] = False
+    confines: ClassVar[bool] = False
     deforms: ClassVar[bool] = False
     fills: ClassVar[bool] = False
     sheet: ClassVar[bool] = False
@@ -166,7 +170,7 @@ class Elemental:
         return np.empty(0)
 
     @property
-    def sticks(self) -> bool:
+    def rough(self) -> bool:
         return False
 
     @property
@@ -201,6 +205,12 @@ def vertex_force(term, row, u, ui):
     u (n, 4) displacement records [m], ui those of the visiting vertices, a 3-tuple. Returns (f, A): f [N] a
     3-tuple, A [N/m] symmetric as xx yy zz xy xz yz.
     """
+
+
+@generic
+def confined_force(term, row, u, ui):
+    """(f, A, q): the same with the `confinement` q [1/m²] of the visiting vertex; for terms whose material
+    may have a `barrier`."""
 
 
 @generic

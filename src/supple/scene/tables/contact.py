@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from supple.scene import contact
 from supple.scene.tables.base import Length, NotNegative, Positive, Table, Vector
@@ -23,8 +23,9 @@ class RubTable(Table):
 class Contact(Table):
     """How solids see each other and themselves."""
 
-    method: Literal["weak", "barrier", "none"] = Field(
-        "weak", description="How contact is treated; with a barrier nothing ever passes anything."
+    method: Literal["weak", "barrier", "grid", "none"] = Field(
+        "weak",
+        description="How contact is treated; with a barrier nothing passes anything; a grid carries all.",
     )
     thickness: Length | None = Field(
         None,
@@ -38,6 +39,13 @@ class Contact(Table):
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient between bodies that stick.")
     kinetic: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
     pair: list[RubTable] = Field([], description="Bodies with a friction of their own.")
+    spacing: Length | None = Field(
+        None, description="Edge of the cells of a grid [m]; the mean edge of tetrahedra unless given."
+    )
+    cfl: Positive = Field(0.4, description="Part of a cell that anything may move in a step of a grid.")
+    push_apart: StrictBool = Field(
+        False, description="Whether what intersects in the beginning is pushed apart, for a barrier."
+    )
 
     def make(self) -> contact.Contact:
         given = self.given()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from supple.scene.cavities import ATMOSPHERE
 from supple.scene.tables.base import Coordinate, NotNegative, Number, Point, Positive, Table, Vector
@@ -25,10 +25,30 @@ class Force(Load):
     force: Vector = Field(description="The total force [N], shared equally by the vertices.")
 
 
+class BodyForce(OfBody):
+    """A force per volume at rest, or per area of cloth."""
+
+    force: Vector | None = Field(None, description="[N/m³], or [N/m²] of cloth.")
+    field: StrictStr | None = Field(None, description="In place of that, a field of the mesh that has it.")
+    region: StrictStr | None = Field(None, description="The region of a solid on which it acts.")
+    ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
+
+    @model_validator(mode="after")
+    def _one_force(self) -> Self:
+        if (self.force is None) == (self.field is None):
+            raise ValueError("must have either a force or a field.")
+        return self
+
+
 class Traction(Load):
     """A traction on the surface triangles whose vertices are all chosen."""
 
-    traction: Vector = Field(description="Force per area at rest [Pa].")
+    traction: Vector | Number = Field(
+        description="Force per area [Pa], of which a number is that along the outer normals."
+    )
+    following: StrictBool = Field(
+        False, description="It turns with the surface and acts on the area that this has."
+    )
 
 
 class Pressure(Load):

@@ -41,7 +41,8 @@ class Maxwell(Table):
 
 
 class Rayleigh(Table):
-    stiffness: Positive = Field(description="β [s]: damping in proportion to the stiffness at rest.")
+    stiffness: NotNegative = Field(0.0, description="β [s]: damping in proportion to the stiffness at rest.")
+    mass: NotNegative = Field(0.0, description="α [1/s]: damping in proportion to the mass.")
 
 
 class ViscosityChoice(Choice):
@@ -49,7 +50,7 @@ class ViscosityChoice(Choice):
 
     kelvin_voigt: KelvinVoigt | None = Field(None, description="A dashpot beside the material.")
     maxwell: Maxwell | None = Field(None, description="A spring with a dashpot behind it.")
-    rayleigh: Rayleigh | None = Field(None, description="In proportion to the stiffness at rest.")
+    rayleigh: Rayleigh | None = Field(None, description="In proportion to stiffness at rest and mass.")
 
     def make(self) -> viscosity.Viscosity:
         kind, value = self.chosen
