@@ -16,7 +16,6 @@ from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic, is_per_element
 from supple.problem.held import normal_records
-from supple.terms import TetElasticity
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -158,7 +157,7 @@ class Assembly:
 def _has_principal_frame(term: Any) -> bool:
     """Whether `add_elements` knows the second derivatives of its elements."""
     material = term.material
-    if not isinstance(term, TetElasticity) or not material.isotropic:
+    if not term.fills or not material.isotropic:
         return False
     return material.objective or type(material) is LinearElastic
 
