@@ -131,7 +131,7 @@ class Problem:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
             self.measures.forget()
-            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
+            self.forget_but(*still_of_use(self))
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -171,7 +171,7 @@ class Problem:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
         self.measures.forget()
-        self.forget_but()
+        self.forget_but(*still_of_use(self))
         self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
