@@ -14,8 +14,9 @@ from supple.linear.elements import Bound, ElementRows, Tangent, add_elements, ar
 from supple.linear.filling import arrange_blocks, begin_blocks, hold_rows
 from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
-from supple.materials import LinearElastic, is_per_element
+from supple.materials import LinearElastic
 from supple.problem.held import normal_records
+from supple.terms.parameters import placed
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -64,9 +65,10 @@ class Assembly:
         taken = []
         for term, elements in zip(self.problem.model.terms, self._elements, strict=True):
             if term.material is not None:
-                if not isinstance(elements, ElementRows) or any(map(is_per_element, term.material)):
+                if not isinstance(elements, ElementRows):
                     return False
-                elements = replace(elements, rows=elements.rows._replace(material=term.material))
+                material = placed(term.material, elements.element, self.problem.dtype)
+                elements = replace(elements, rows=elements.rows._replace(material=material))
             taken.append(elements)
         self._elements = taken
         return True

@@ -51,14 +51,19 @@ class Vectors(NamedTuple):
 
 class Found(NamedTuple):
     """How conjugate gradients ended, with x and the last direction p in `Vectors`. iterations; negative:
-    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; ritz: approximations from inside of the
-    eigenvalues of M A, ascending, of which the first is the smallest curvature that was seen."""
+    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; coefficients: α and β of each
+    iteration."""
 
     iterations: int
     negative: bool
     positive: bool
     gain: float
-    ritz: np.ndarray
+    coefficients: tuple[list[float], list[float]]
+
+    def ritz(self) -> np.ndarray:
+        """Approximations from inside of the eigenvalues of M A, ascending, of which the first is the smallest
+        curvature that was seen."""
+        return _ritz(*self.coefficients)
 
 
 def vectors_of(device: Device, rows: int) -> Vectors:
@@ -108,7 +113,7 @@ def iterate(
     total = float(np.dot(alphas, gains)) if alphas else 0.0
     failed = bool(last[1] < 0)
     negative = failed or (steps < count and not arrived)
-    return Found(len(alphas), negative, not failed, total, _ritz(alphas, betas))
+    return Found(len(alphas), negative, not failed, total, (alphas, betas))
 
 
 def _ritz(alphas: list[float], betas: list[float]) -> np.ndarray:

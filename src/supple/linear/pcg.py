@@ -11,6 +11,8 @@ from supple.linear.block_rows import Threes
 from supple.linear.krylov import Found, iterate, measure_curvature
 from supple.linear.multilevel import Preconditioner, as_matrix, as_records
 
+NO_EIGENVALUES = np.zeros(0)
+
 WIDENINGS = 5
 """How often a preconditioner is made more cautious that is not positive."""
 
@@ -36,20 +38,21 @@ def pcg(
     max_iterations: int = 1000,
 ) -> Solution:
     """Solve H x = b (3 f,) until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
-    found, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
+    found, told = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
 
     def here(records: np.ndarray) -> np.ndarray:
         M.device.pull(records)
         return records[:, :3].ravel()
 
     negative = None if found.negative is None else here(found.negative)
-    return found._replace(x=here(found.x), negative=negative)
+    return found._replace(x=here(found.x), negative=negative, ritz=told.ritz())
 
 
 def solve(
     H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
-) -> tuple[Solution, float]:
-    """The same where kernels see H and the records b (f, 4); and b·x."""
+) -> tuple[Solution, Found]:
+    """The same where kernels see H and the records b (f, 4), without eigenvalues; and what the iterations
+    tell, of which they follow."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
     for _ in range(WIDENINGS):
@@ -59,7 +62,7 @@ def solve(
             break
         M.widen()
     negative = M.moves(vectors.p) if found.negative else None
-    return Solution(M.moves(vectors.x), found.iterations, negative, found.ritz), found.gain
+    return Solution(M.moves(vectors.x), found.iterations, negative, NO_EIGENVALUES), found
 
 
 def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:

@@ -131,7 +131,8 @@ class Problem:
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
-            _forget_materials(self)
+            self.measures.forget()
+            self.forget_but(*still_of_use(self))
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -170,7 +171,8 @@ class Problem:
         if self.copies == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
-        _forget_materials(self)
+        self.measures.forget()
+        self.forget_but(*still_of_use(self))
         self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
@@ -245,10 +247,3 @@ class Problem:
     def energy(self) -> float:
         """E(u) of the first copy [J]."""
         return float(self.measures.energies()[0])
-
-
-def _forget_materials(problem: Problem) -> None:
-    """Let go of what was known of other materials, but for what serves these too."""
-    problem.measures.forget()
-    serves = problem.keeps_prepared and problem.copies == 1
-    problem.forget_but(*still_of_use(problem._shared) if serves else ())

@@ -63,6 +63,14 @@ def _slope(x: list[int], y: list[float]) -> float:
     return sum((a - middle) * (b - mean) for a, b in zip(x, y, strict=True)) / spread if spread else 0.0
 
 
+def _slope(x: list[int], y: list[float]) -> float:
+    """Of the line that fits points best; 0 where all have the same x. For so few, NumPy takes longer to begin
+    than this to end."""
+    mean = sum(x) / len(x)
+    square = sum((a - mean) ** 2 for a in x)
+    return sum((a - mean) * b for a, b in zip(x, y, strict=True)) / square if square else 0.0
+
+
 class Allowance:
     """What is left of a time budget [s], and what a sweep takes where it is fastest, and the last Newton
     step."""

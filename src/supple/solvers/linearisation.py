@@ -129,14 +129,14 @@ class Linearisation:
         assembly = self.assembly
         H = assembly.matrix(kind)
         M = self._hierarchy.at(H, assembly.positions)
-        found, slope = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
+        found, told = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
         self.iterations += found.iterations
         concave = found.negative
         if probe and concave is None:
             concave = self._probe(H, M)
         curvature = curvature_along(H, found.x if concave is None else concave, M) if probe else None
         p = None if concave is None else assembly.spread(concave)
-        return Direction(assembly.spread(found.x), False, p, slope, curvature)
+        return Direction(assembly.spread(found.x), False, p, told.gain, curvature)
 
     def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
         """A direction of negative curvature, records (f, 4), if one shows."""
