@@ -131,6 +131,7 @@ class Problem:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
             self._forget_materials()
+        self._shared.pop("linearisation", None)  # which would go on from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
