@@ -21,6 +21,7 @@ from supple.asking import (
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
+from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
 from supple.problem import Problem
 from supple.problem.history import checked_history
@@ -170,6 +171,7 @@ def simulate(
     substeps: int | None = None,
     damping: float | None = None,
     quasistatic: bool | None = None,
+    integrator: str | None = None,
     start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
@@ -180,7 +182,8 @@ def simulate(
     """Frames of a motion, each a time dt after the last and warm-started from it.
 
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
-    quasistatic one finds the equilibrium at each frame's time. dt, frames, substeps, damping, quasistatic and
+    quasistatic one finds the equilibrium at each frame's time. integrator: "bdf2" and "trapezoidal" are steps
+    of second order, see docs/motions.md. dt, frames, substeps, damping, quasistatic, integrator and
     the velocities at the start default to the scene's; a scene file's start comes with its own velocities. To
     go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
     motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
@@ -191,7 +194,7 @@ def simulate(
     asked = request(scene, solver, options)
     check_watching(history, watch)
     scene = scene_of(scene)
-    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic)
+    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator)
     if pace.quasistatic:
         asked = replace(asked, stop=arriving(asked.stop, options))
     frames = whole_number("frames", scene.frames if frames is None else frames)
@@ -226,7 +229,7 @@ def _frames(
         moving = asked.velocities(start, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
-    stepping = Stepping(problem, asked.solver, asked.stop, pace, history, watch, began)
+    stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
     stepping.index = first_frame - 1
     for _ in range(first_frame, frames + 1):
         yield frame_of(stepping, stepping.advance()[0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.barrier_contact import kept_apart
+from supple.apart_report import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
 from supple.ending import next_look, outcome_here, recovering

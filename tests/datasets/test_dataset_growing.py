@@ -12,7 +12,6 @@ from supple.datasets.shards import Shards
 from supple.datasets.spec import load_spec
 from supple.datasets.verifying import verify
 
-
 LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from supple.model import Model, Step
 from supple.problem import Problem
 from supple.problem.materials import are_alike, materials_of
 from supple.scene.cavities import Gas
+from supple.scene.turning import Turning
 from supple.simulate import Result
 from supple.solvers import default_solver
 from supple.solvers.moves import line
@@ -68,6 +70,11 @@ def refuse_unknown(result: Result) -> None:
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."
         )
+    if any(isinstance(follower, Turning) for _, follower in result.model.followers):
+        raise NoGradientError(
+            "Tractions that turn with their surface cannot be differentiated through yet: they are no "
+            "derivatives of an energy."
+        )
     if rubbing_terms(result.model):
         raise NoGradientError(
             "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
@@ -107,7 +114,7 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
     return problem
 
 
-def _goes_over(problem: Problem, materials: tuple) -> bool:
+def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
     """Whether a problem has these materials, or can have them, which it has then."""
     if problem.layout.materials == [materials]:
         return True

@@ -88,9 +88,9 @@ class Loads:
             self._acting = fractions, further
 
     def set_time_step(self, dt: float) -> None:
-        """k = m/Δt²."""
+        """k = m/Δt², see `Model.inertia`."""
         self.changes += 1
-        self.inertia = self.model.mass / (dt * dt)
+        self.inertia = self.model.inertia(dt)
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 

@@ -109,6 +109,7 @@ def assembled(scene: Scene) -> Model:
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
         gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
+        drag=_drag(scene.bodies),
     )
     return with_contact(scene, model)
 
@@ -131,7 +132,7 @@ def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
 
 def _changing(scene: Scene) -> list[Any]:
     """What makes a term of its own that may vary in time."""
-    return [*scene.inflations, *scene.cables]
+    return [*scene.inflations, *scene.cables, *scene.turning]
 
 
 def _check(scene: Scene) -> None:
@@ -169,6 +170,11 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         refuse_resting(scene)
+        if contact_of(scene.contact).method == "grid":
+            raise SceneError(
+                'contact="grid" is for motions, quasistatic=False, and this is to be an equilibrium; "weak" '
+                'and "barrier" are for both.'
+            )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
@@ -205,6 +211,13 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
     if not any(body.moving for body in bodies):
         return None
     return np.concatenate([body.velocities for body in bodies])
+
+
+def _drag(bodies: list[Body]) -> np.ndarray | None:
+    """(n,) α [1/s]; None where nothing is slowed down."""
+    if not any(body.drag for body in bodies):
+        return None
+    return np.concatenate([np.full(len(body.points), body.drag) for body in bodies])
 
 
 def start_of(scene: Scene) -> np.ndarray:

@@ -19,7 +19,7 @@ from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
-from supple.scene.regions import Portion
+from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
 from supple.scene.support import Support
 from supple.scene.varying import merged_material, varying_materials
@@ -156,10 +156,13 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
                 f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
                 f"which is {type(body.material).__name__}; got {shown(material)}."
             )
-        check_parameters(material, body)
+        if isinstance(body, Portion):
+            of_cells(material, body.name, body.numbers, body.body.n_cells)
+        else:
+            check_parameters(material, body)
     changed = {body.name: material for body, material in variation.materials.items()}
     groups = [
-        [replace(part, material=changed.get(part.name, part.material)) for part in group]
+        [replace(part, material=_for_part(part, changed)) for part in group]
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)
@@ -169,6 +172,18 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
     ]
     others = [term.material for term in model.terms if term.material is not None][len(groups) :]
     return *of_bodies, *others
+
+
+def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
+    """The material of a body or one of its portions, whose arrays may be for the cells of the body."""
+    material = changed.get(part.name)
+    if material is None:
+        return part.material
+    return (
+        of_cells(material, part.name, part.numbers, part.body.n_cells)
+        if isinstance(part, Portion)
+        else material
+    )
 
 
 def _start(model: Model, variation: Variation) -> np.ndarray | None:
