@@ -123,6 +123,11 @@ class Assembly:
         self._assemble("bound", np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
         return self.here(self._matrix).data
 
+    @property
+    def rest_stiffness(self) -> np.ndarray:
+        """(f,) ⅓ tr A of the bound at rest and without inertia [N/m], of the free vertices."""
+        return self.problem.measures.rest_stiffness()[self.free] / 3
+
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
         return self.here(self.matrix(kind))

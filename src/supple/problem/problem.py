@@ -133,6 +133,7 @@ class Problem:
         if changed:
             self.measures.forget()
             self.forget_but(*still_of_use(self))
+        self._shared.pop("linearisation", None)  # which would go on from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
