@@ -157,6 +157,11 @@ def refuse_rule(name: str, model: Model, solver: Solver) -> None:
         raise ValueError(
             f"integrator={name!r} looks back to smooth forces, and those of contact are not; {back}"
         )
+    if model.drag is not None:
+        raise ValueError(
+            f"integrator={name!r} does not know forces in proportion to mass and velocity; {back}, or take "
+            "damping that follows from strains"
+        )
     flowing = [name for name, *_ in histories_of(model)]
     if flowing:
         raise ValueError(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from supple.barrier_contact import ApartReport
+from supple.apart_report import ApartReport
 from supple.problem import Balance
 from supple.problem.touched import ContactReport
 from supple.solvers.certificate import Certificate

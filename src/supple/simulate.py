@@ -21,6 +21,7 @@ from supple.asking import (
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
+from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
 from supple.problem import Problem
 from supple.problem.history import checked_history
@@ -228,7 +229,7 @@ def _frames(
         moving = asked.velocities(start, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
-    stepping = Stepping(problem, asked.solver, asked.stop, pace, history, watch, began)
+    stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
     stepping.index = first_frame - 1
     for _ in range(first_frame, frames + 1):
         yield frame_of(stepping, stepping.advance()[0])

@@ -16,6 +16,7 @@ from supple.checks import LONGEST, whole_number
 from supple.copies import MOST_COPIES, Frames, OneByOne, Together, of_copy, problem_of_copies
 from supple.driving import Driving, Forces, Pins
 from supple.equilibria import move_together
+from supple.grid_stepping import stepping_of
 from supple.magnitudes import refuse_beyond
 from supple.problem import Problem
 from supple.report import Outcome, Report
@@ -26,7 +27,7 @@ from supple.solvers import Solver
 from supple.solving import make_problem
 from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
-from supple.stepping import Stepping, make_pace
+from supple.stepping import make_pace
 from supple.words import counted
 
 
@@ -83,7 +84,7 @@ class Stepper:
             problem = make_problem(self.model, pace.quasistatic, compute)
         if pace.quasistatic and not (copies is not None and at_once):
             stop = arriving(stop, options)
-        self._stepping = Stepping(problem, solver, stop, pace, began=began)
+        self._stepping = stepping_of(problem, solver, stop, pace, began=began)
         kind = Together if copies is None or at_once else OneByOne
         self._copies: Together | OneByOne = kind(self._stepping)
         self._driving = Driving(scene, self.model, copies, problem.dtype)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from supple.checks import flag, one_number, one_of, positive, whole_number
-from supple.contact.rigid import Recorded
 from supple.integrating import INTEGRATORS, RULES, Integrating, refuse_rule
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
-from supple.model import Model, Step, latest
+from supple.model import Model, Step, latest, with_bodies_at
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
 from supple.report import Outcome, Report
@@ -114,11 +113,7 @@ class Stepping:
         cables change."""
         now = self.problem.model
         self._model = latest(self._model, now)
-        obstacles = self._model.obstacles
-        if obstacles is None or not obstacles.rigid:
-            return self._model
-        there = Recorded(obstacles, np.zeros(1), self.problem.contacts.moved_by_bodies[None])
-        return replace(self._model, obstacles=replace(obstacles, poses=there))
+        return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
 
     def stand(self) -> None:
         """Have obstacles where they are at the time of the last frame; what is moved by bodies is put there
@@ -134,16 +129,13 @@ class Stepping:
         """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.
         pins (k, 3) [m]: where the pinned vertices arrive, at constant velocity, instead of where the model
         has them."""
-        if self._interrupted:
-            raise ValueError(
-                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
-            )
+        self.refuse_interrupted()
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
         self._remembered = problem.histories.take()
-        ticks = range(1, pace.substeps + 1)
-        times = [self.index * pace.dt + k * pace.step for k in ticks]
+        times = [self.index * pace.dt + k * pace.step for k in range(1, pace.substeps)]
+        times.append((self.index + 1) * pace.dt)  # to the bit where a motion that goes on from here begins
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
         steps = list(zip(times, aims, strict=True))
         reports = []
@@ -155,10 +147,16 @@ class Stepping:
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
-        merged = [_merge(list(of_copy)) for of_copy in zip(*reports, strict=True)]
-        if any(report.outcome is Outcome.FAILED for report in merged):
+        of_frame = [merged(list(of_copy)) for of_copy in zip(*reports, strict=True)]
+        if any(report.outcome is Outcome.FAILED for report in of_frame):
             self._undo_lost()
-        return merged
+        return of_frame
+
+    def refuse_interrupted(self) -> None:
+        if self._interrupted:
+            raise ValueError(
+                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
+            )
 
     def settle(self) -> np.ndarray:
         """The velocities (copies, n, 3) [m/s] at the end of the frame, rounded as the problem has them: what
@@ -297,7 +295,7 @@ class Stepping:
         self._settled = True
 
 
-def _merge(reports: list[Report]) -> Report:
+def merged(reports: list[Report]) -> Report:
     """One report for a frame of several substeps: the last, with what adds up added up."""
     last = reports[-1]
     if len(reports) > 1:

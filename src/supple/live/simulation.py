@@ -52,7 +52,7 @@ class Simulation:
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
             track.begin_at(self._start, self._start_velocities)
-        self._good = Moment(0.0, 0, (self._start,))
+        self._good = Moment(0.0, 0, ((self._start, None),))
         self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.varied_at(0.0)
         self._last_poses = np.empty((0, 12))
         self.stale = True
@@ -141,9 +141,10 @@ class Simulation:
         for track in self.tracks:
             assert track.balance is not None
             track.history.append((self.updates, track.balance.imbalance))
-        after = tuple(track.positions for track in self.tracks)
+        after = [track.positions for track in self.tracks]
         if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
-            self._good = Moment(self.time, self.updates, after)
+            states = tuple((track.positions, track.bodies) for track in self.tracks)
+            self._good = Moment(self.time, self.updates, states)
 
     def _advance(
         self, track: Track, time: float, targets: np.ndarray, moved: bool, interrupted: Callable[[], bool]
@@ -165,7 +166,7 @@ class Simulation:
         good, s = self._good, self.settings
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
-            track.go_back_to(good.positions[min(i, len(good.positions) - 1)], good.updates)
+            track.go_back_to(*good.states[min(i, len(good.states) - 1)], good.updates)
             track.work_on(self.model, s.compute)
 
     def rest(self) -> bool:
@@ -212,7 +213,7 @@ class Simulation:
             track.solver = solver
         for solver in solvers[len(self.tracks) :]:
             first = self.tracks[0] if self.tracks else Track(solver, self._start, self._start_velocities)
-            self.tracks.append(Track(solver, first.positions, first.velocities))
+            self.tracks.append(Track(solver, first.positions, first.velocities, first.bodies))
         del self.tracks[len(solvers) :]
 
 

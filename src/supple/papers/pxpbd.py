@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers import bars, muscles
+from supple.papers import bars, muscles, pxpbd_grid
 from supple.papers.falling import SMALL_CELL, falling, start, step
 from supple.papers.measuring import SOFT, at_rest, cells_of, face, ms_per_sweep, place, twisted, volume
 from supple.papers.record import Figures, Record
@@ -16,7 +16,7 @@ from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import BPXPBD, FPXPBD, XPBD, Newton
 
-PARTS = bars, muscles
+PARTS = bars, muscles, pxpbd_grid
 """Which register theirs when they are imported."""
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import floats, shown
-from supple.grip import CONTACTS, as_history, check_contacts, from_history, rubbing_terms
+from supple.grip import CONTACTS, as_history, check_contacts, from_history, rows_from, rubbing_terms
 from supple.materials import evolving
 from supple.model import Model
+from supple.terms import Barriers
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 RIGID = "rigid"
 """The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
 
-ACCELERATION, EARLIER = "acceleration", "earlier"
-"""The names of what steps of second order look back to: (n, 3) [m/s²], or (n, 6) the displacements [m] and
-velocities [m/s] a step ago."""
+ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
+"""The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 6) the displacements [m] and
+velocities [m/s] a step ago; of a grid (n, 9) the gradients of velocities [1/s]."""
 
-MOTION = {ACCELERATION: 3, EARLIER: 6}
+MOTION = {ACCELERATION: 3, EARLIER: 6, AFFINE: 9}
 """How many numbers of each vertex these are."""
 
 
@@ -45,13 +46,13 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     rubs = bool(rubbing_terms(model))
     for name, values in history.items():
         if name in MOTION:
-            _check_motion(name, model.vertices, values)
+            _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
         if rubs and name == CONTACTS:
             check_contacts(model, values)
             continue
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
-            _check_rigid(len(model.obstacles.rigid), values)
+            _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
             continue
         if name not in known:
             there = ", ".join(known) or "none"
@@ -66,16 +67,10 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     return {name: floats(values) for name, values in history.items()}
 
 
-def _check_motion(name: str, vertices: int, values: Any) -> None:
-    found, shape = floats(values), (vertices, MOTION[name])
+def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
+    found = floats(values)
     if found.shape != shape or not np.isfinite(found).all():
         raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
-
-
-def _check_rigid(count: int, values: Any) -> None:
-    found = floats(values)
-    if found.shape != (count, 18) or not np.isfinite(found).all():
-        raise ValueError(f"{RIGID!r} of the state must be finite, ({count}, 18), got {shown(values)}")
 
 
 class Histories:
@@ -97,7 +92,8 @@ class Histories:
     def take(self) -> list[dict[str, np.ndarray]]:
         """For each copy, by name."""
         terms: Any = self._problem.model.terms
-        rubs = [as_history(terms[k]) for k in self._rubs] or [{}]
+        x, given = self._problem.positions, self._problem.following.given
+        rubs = [as_history(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
@@ -108,7 +104,7 @@ class Histories:
         ]
 
     def motions(self) -> list[dict[str, np.ndarray]]:
-        """What steps of second order look back to, for each copy, by name; nothing where a motion begins."""
+        """What steps look back to, for each copy, by name; nothing where a motion begins."""
         copies = self._problem.copies
         return self._motions if len(self._motions) == copies else [{}] * copies
 
@@ -122,7 +118,10 @@ class Histories:
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
         for k in self._rubs:
-            self._problem.refresh(k, from_history(histories[0]))
+            if isinstance(self._problem.model.terms[k], Barriers):
+                self._problem.following.given[k] = rows_from(histories[0])
+            else:
+                self._problem.refresh(k, from_history(histories[0]))
         if self._known:
             begun = self._problem.layout.begun
             self._use([self._with(begun, history) for history in histories])

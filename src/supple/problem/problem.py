@@ -41,7 +41,7 @@ class Problem:
     touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
     `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
     own. keeps_prepared: what solvers have prepared for one material serves others too where it can, at the
-    cost that results depend, by rounding, on which material it was.
+    cost that results depend, by rounding, on which material it was. contacts: what makes its contacts.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Problem:
         threads: int | None = None,
         device: Device | None = None,
         varied: bool = False,
+        contacts: Callable[..., Contacts] = Contacts,
     ) -> None:
         check_precision(precision)
         self.model, self.dtype = model, np.dtype(precision)
@@ -61,7 +62,7 @@ class Problem:
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
-        self.contacts = Contacts(model, self.dtype, self.device, self.states)
+        self.contacts = contacts(model, self.dtype, self.device, self.states)
         self.loads.touch(self.contacts.planes)
         self.room = Room(model, self.dtype, self.device, self.states)
         self.loads.stay_in(self.room.balls)
@@ -130,8 +131,7 @@ class Problem:
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
-            self.measures.forget()
-            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
+            self._forget_materials()
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -170,9 +170,13 @@ class Problem:
         if self.copies == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
-        self.measures.forget()
-        self.forget_but()
+        self._forget_materials()
         self._upload()
+
+    def _forget_materials(self) -> None:
+        """Let go of what was known of other materials, but for what serves these too."""
+        self.measures.forget()
+        self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:
@@ -228,6 +232,8 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+            if self.model.drag is not None:
+                self.states.slow_down(self.model.drag * dt)
         self.contacts.arrive()
         self.room.put_back()
         self.following.begin_step(time)

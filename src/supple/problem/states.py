@@ -143,6 +143,12 @@ class States:
         self._set(self.u, anchor)
         self.device.on_records(self._put)
 
+    def slow_down(self, drag: np.ndarray) -> None:
+        """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
+        potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
+        last, anchor = self.vectors(self.last).astype(float), self.vectors(self.anchor).astype(float)
+        self.coast_to(last + (anchor - last) / (1 + drag)[:, None])
+
     @property
     def prescribing(self) -> Put:
         """Puts pinned vertices where they are to be, as far as they are held."""

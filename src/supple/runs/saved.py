@@ -26,8 +26,8 @@ from supple.runs.text import solver_name
 from supple.scene import SceneError, SceneFile, build_model, load_scene
 from supple.scene.obstacles import obstacles_of
 from supple.simulate import Frame
+from supple.standing import standing_at
 from supple.view.picture import Shape
-from supple.weak_contact import met_at
 from supple.words import counted
 
 log = logging.getLogger("supple")
@@ -122,7 +122,8 @@ class SavedRun:
         """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
         frame = self.frame(index)
         x = np.asarray(frame.positions, float)
-        model = met_at(self.model, x, frame.state.history if frame.state is not None else {})
+        history = frame.state.history if frame.state is not None else {}
+        model = standing_at(self.model, x, self.time(index), history)
         return evaluation_of(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:

@@ -31,6 +31,7 @@ from supple.scene.regions import Portion, Region
 from supple.scene.springs import SpringSet
 from supple.scene.terms import TermMaker
 from supple.scene.ties import WithTies
+from supple.scene.turning import FollowingTraction
 from supple.scene.varying import Varied, varied
 from supple.scene.viscosity import Viscosity
 
@@ -44,8 +45,8 @@ class Scene(Loaded, WithObstacles, WithTies):
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
     integrator: the rule of these steps, "backward_euler", or of second order "bdf2" and "trapezoidal";
-    contact: how bodies see each other and themselves, "none", "weak", "barrier" or a `Contact` with its
-    options.
+    contact: how bodies see each other and themselves, "none", "weak", "barrier", "grid" or a `Contact` with
+    its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -66,6 +67,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     cables: list[Tendon] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
+    turning: list[FollowingTraction] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
     further: list[TermMaker] = field(default_factory=list, init=False)
 

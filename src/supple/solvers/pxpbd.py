@@ -128,7 +128,7 @@ class PiolaProjection(Projection):
 
 
 @passage
-def _newton_step(material, F, alone, G):
+def stress_step(material, F, alone, G):
     """(P, F) after one step towards F + P(F) G = F̃, `alone`.
 
     The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof [eq. 48],
@@ -165,7 +165,7 @@ def _project_piola(projection, row, u):
     alone = plus9(F, matmul(old, G))
     new = old
     for _ in range(newton_steps):
-        new, F = _newton_step(material, F, alone, G)
+        new, F = stress_step(material, F, alone, G)
     for p in range(9):
         store(stresses, row, p, new[p])
     put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(new, old), g)))

@@ -30,6 +30,7 @@ from supple.kernels import (
 )
 from supple.materials import (
     by_element,
+    confinement,
     hessian_bound,
     psi,
     step_limit,
@@ -43,6 +44,7 @@ from supple.terms.term import (
     Elemental,
     Elements,
     Visits,
+    confined_force,
     energy,
     others_first,
     step_fraction,
@@ -53,7 +55,8 @@ from supple.terms.term import (
 class ElasticRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
     rest (rows, 3 (k - 1) + 1, lanes): their shape gradients [1/m] and the rest volume [m³]. The visiting
-    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are."""
+    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are; rows of another
+    class, with any number of them, have the volume last."""
 
     start: Any
     others: Any
@@ -179,6 +182,8 @@ def rest_volume(rows: Any, row: Any) -> Any:
 
 @chosen_by_type(rest_volume)
 def _rest_volume(rows, row):
+    if not hasattr(rows.instance_class, "corners"):
+        return lambda rows, row: load(rows.rest, row, rows.rest.shape[1] - 1)
     place = 3 * other_count(rows)
     return lambda rows, row: load(rows.rest, row, place)
 
@@ -208,32 +213,49 @@ def material_at(rows, row):
 
 
 def response(material: Any, F: Any, g: Any) -> Any:
-    """(P g, A) for the shape gradient g of a vertex."""
+    """(P g, A, q) for the shape gradient g of a vertex; q is 0 where ψ is finite everywhere."""
 
 
 @chosen_by_type(response, leads_on=True)
 def _response(material, F, g):
     if vertex_response.known(material.instance_class):
         return lambda material, F, g: vertex_response(material, F, g)
-    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g))
+    if material.instance_class.barrier:
+        return lambda material, F, g: (
+            traction(material, F, g),
+            hessian_bound(material, F, g, g),
+            confinement(material, F, g),
+        )
+    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g), 0.0 * F[0])
 
 
 @vertex_force.of(ElasticRows)
 def _vertex_force(rows, row, u, ui):
+    f, A, _ = confined_force(rows, row, u, ui)
+    return f, A
+
+
+@confined_force.of(ElasticRows)
+def _confined_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
     V = force_volume(rows, row, g)
-    f, A = response(material_at(rows, row), F, g[0])
+    f, A, q = response(material_at(rows, row), F, g[0])
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+        q,
     )
 
 
-@physics
+@generic
 def deformation_at(rows, row, u, ui):
     """F of the elements in one row of visits."""
+
+
+@deformation_at.of(ElasticRows)
+def _deformation_at(rows, row, u, ui):
     return measure(rows, corners(rows, row, u, ui), shape_gradients(rows, row))
 
 

@@ -8,51 +8,11 @@ from pydantic import Field, StrictStr
 
 from supple import meshes
 from supple.materials import Material, grown
-from supple.scene import regions, selections, viscosity
+from supple.scene import regions, viscosity
 from supple.scene.errors import SceneError
-from supple.scene.material_tables import FromField, MaterialChoice, OrField, Row
-from supple.scene.tables import Bound, Choice, Index, Length, NotNegative, Number, Point, Positive, Table
-
-
-class Box(Table):
-    min: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
-        description="The lowest corner [m]; -inf leaves a side open."
-    )
-    max: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
-        description="The highest corner [m]; inf leaves a side open."
-    )
-
-
-class Sphere(Table):
-    centre: Point = Field(description="Its centre [m].")
-    radius: Length = Field(description="Its radius [m], positive.")
-
-
-class Having(Table):
-    """A field of the mesh, and what it is in a region."""
-
-    field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
-    values: Annotated[list[Number], Field(min_length=1)] = Field(
-        description="The values that it has there, such as [3]."
-    )
-
-
-class Cells(Choice):
-    """Which tetrahedra of a solid, at rest."""
-
-    box: Box | None = Field(None, description="Those whose centres are in an axis-aligned box.")
-    sphere: Sphere | None = Field(None, description="Those whose centres are in a sphere.")
-    data: Having | None = Field(
-        None, description='Those that data of the mesh name, e.g. { field = "region", values = [3] }.'
-    )
-    tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
-
-    def make(self) -> Any:
-        """What a `Region` takes."""
-        kind, value = self.chosen
-        if kind == "data":
-            return {value.field: value.values}
-        return value if kind == "tets" else getattr(selections, kind)(**value.given())
+from supple.scene.tables.base import Choice, NotNegative, Number, Positive, Table
+from supple.scene.tables.materials import FromField, MaterialChoice, OrField, Row
+from supple.scene.tables.selections import Cells
 
 
 class RegionTable(Table):
@@ -81,7 +41,8 @@ class Maxwell(Table):
 
 
 class Rayleigh(Table):
-    stiffness: Positive = Field(description="β [s]: damping in proportion to the stiffness at rest.")
+    stiffness: NotNegative = Field(0.0, description="β [s]: damping in proportion to the stiffness at rest.")
+    mass: NotNegative = Field(0.0, description="α [1/s]: damping in proportion to the mass.")
 
 
 class ViscosityChoice(Choice):
@@ -89,7 +50,7 @@ class ViscosityChoice(Choice):
 
     kelvin_voigt: KelvinVoigt | None = Field(None, description="A dashpot beside the material.")
     maxwell: Maxwell | None = Field(None, description="A spring with a dashpot behind it.")
-    rayleigh: Rayleigh | None = Field(None, description="In proportion to the stiffness at rest.")
+    rayleigh: Rayleigh | None = Field(None, description="In proportion to stiffness at rest and mass.")
 
     def make(self) -> viscosity.Viscosity:
         kind, value = self.chosen

@@ -20,7 +20,7 @@ from supple.checks import SMALLEST
 from supple.materials import MEASURED, Material, Parameter, measured
 from supple.meshes import Mesh, fibres_between
 from supple.scene.selections import SIDES, side
-from supple.scene.tables import Choice, Number, Table, Vector
+from supple.scene.tables.base import Choice, Number, Table, Vector
 
 
 class FromField(Table):

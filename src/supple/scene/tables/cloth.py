@@ -12,7 +12,7 @@ from supple import meshes, terms
 from supple.memory import refuse_too_many
 from supple.meshes.sheets import SHEETS
 from supple.scene.paths import located
-from supple.scene.tables import (
+from supple.scene.tables.base import (
     FILE,
     Choice,
     Count,

@@ -11,7 +11,7 @@ from supple.meshes import load_surface
 from supple.scene.paths import located
 from supple.scene.shapes import SHAPES, Shape
 from supple.scene.surface_shapes import SurfaceSequence, SurfaceShape
-from supple.scene.tables import Choice, Count, Length, Number, Point, Table, Vector
+from supple.scene.tables.base import Choice, Count, Length, Number, Point, Table, Vector
 
 INSIDE = "Whether bodies are inside it."
 
