@@ -62,9 +62,12 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     }
 
 
+CLOCK = "quasistatic", "dt", "frames", "substeps", "damping", "integrator"
+
+
 def _clock(scene: Scene) -> dict[str, Any]:
     """How time passes, and gravity in it."""
-    clock = {name: getattr(scene, name) for name in ("quasistatic", "dt", "frames", "substeps", "damping")}
+    clock = {name: getattr(scene, name) for name in CLOCK}
     return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
 
 

@@ -171,6 +171,7 @@ def simulate(
     substeps: int | None = None,
     damping: float | None = None,
     quasistatic: bool | None = None,
+    integrator: str | None = None,
     start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
@@ -181,7 +182,8 @@ def simulate(
     """Frames of a motion, each a time dt after the last and warm-started from it.
 
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
-    quasistatic one finds the equilibrium at each frame's time. dt, frames, substeps, damping, quasistatic and
+    quasistatic one finds the equilibrium at each frame's time. integrator: "bdf2" and "trapezoidal" are steps
+    of second order, see docs/motions.md. dt, frames, substeps, damping, quasistatic, integrator and
     the velocities at the start default to the scene's; a scene file's start comes with its own velocities. To
     go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
     motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
@@ -192,7 +194,7 @@ def simulate(
     asked = request(scene, solver, options)
     check_watching(history, watch)
     scene = scene_of(scene)
-    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic)
+    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator)
     if pace.quasistatic:
         asked = replace(asked, stop=arriving(asked.stop, options))
     frames = whole_number("frames", scene.frames if frames is None else frames)

@@ -40,9 +40,9 @@ class Stepper:
             frame.positions, frame.velocities, frame.report
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
-    step, each with v = (1 - damping) Δx/Δt; a quasistatic one finds the equilibrium. dt, substeps, damping
-    and quasistatic default to the scene's. solver, stop and compute, or what these consist of one by one: as
-    for `simulate`.
+    step, each with v = (1 - damping) Δx/Δt, or those of another integrator, as `simulate` does; a quasistatic
+    one finds the equilibrium. dt, substeps, damping, quasistatic and integrator default to the scene's.
+    solver, stop and compute, or what these consist of one by one: as for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
     leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
@@ -61,6 +61,7 @@ class Stepper:
         substeps: int | None = None,
         damping: float | None = None,
         quasistatic: bool | None = None,
+        integrator: str | None = None,
         copies: int | None = None,
         springs: int = 0,
         **options: Unpack[Options],
@@ -68,7 +69,7 @@ class Stepper:
         began = perf_counter()
         asked = request(scene, solver, options)
         scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
-        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
+        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from supple.datasets.places import Place, find
+from supple.datasets.places import Key, Place, find
 from supple.holding import Holding
 from supple.model import Conditions, Model
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
@@ -65,18 +65,30 @@ class Source:
 
     def vary(self, label: str, paths: Sequence[str]) -> list[Place]:
         self.places[label] = [self.place(text) for text in paths]
+        for known in ("_of_bodies", "_of_materials", "_weighs", "_entries", "rebuilds"):
+            self.__dict__.pop(known, None)
         return self.places[label]
 
-    @property
+    @cached_property
     def rebuilds(self) -> bool:
         """Whether samples need models of their own."""
         return any(place.rebuilds for places in self.places.values() for place in places)
 
-    @property
-    def of_materials(self) -> bool:
+    @cached_property
+    def _of_bodies(self) -> list[Key]:
+        """The last key of every place that is one of a body."""
+        every = (place.keys for places in self.places.values() for place in places)
+        return [keys[-1] for keys in every if keys[0] in ("solid", "cloth")]
+
+    @cached_property
+    def _of_materials(self) -> bool:
         """Whether parameters of materials vary."""
-        every = (place for places in self.places.values() for place in places)
-        return any(place.keys[0] in ("solid", "cloth") and place.keys[-1] != "density" for place in every)
+        return any(key != "density" for key in self._of_bodies)
+
+    @cached_property
+    def _weighs(self) -> bool:
+        """Whether densities vary, and with them masses."""
+        return "density" in self._of_bodies
 
     @cached_property
     def model(self) -> Model:
@@ -112,8 +124,9 @@ class Source:
 
     def conditions(self, values: Values) -> Conditions:
         """What these values mean for the model of the scene, where they do not need one of their own."""
-        found = conditions_in(self._changed(values), self._holding)
-        return found if self.of_materials else replace(found, materials=None)
+        mass = None if self._weighs else self.model.mass
+        found = conditions_in(self._changed(values), self._holding, mass)
+        return found if self._of_materials else replace(found, materials=None)
 
     @cached_property
     def _holding(self) -> Holding:
@@ -133,7 +146,7 @@ class Source:
                 self._change(scene, kind, number, tables[kind][number])
         return scene
 
-    @property
+    @cached_property
     def _entries(self) -> list[tuple[str, int]]:
         """The [[entries]] in which something varies."""
         every = (place.keys for places in self.places.values() for place in places)

@@ -224,7 +224,7 @@ class Gradient:
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
             )
-        return (self.model.mass / self._dt**2)[:, None] * self.forces
+        return self.model.inertia(self._dt)[:, None] * self.forces
 
     @cached_property
     def _tets(self) -> dict[int, Response]:

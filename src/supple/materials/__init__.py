@@ -14,6 +14,7 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    confinement,
     constraint_pair,
     examples_of,
     findings,
@@ -147,6 +148,7 @@ __all__ = [
     "Yeoh",
     "bound_coefficients",
     "by_element",
+    "confinement",
     "constraint_pair",
     "evolving",
     "examples_of",

@@ -12,7 +12,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.checks import closest
-from supple.kernels import generic
+from supple.kernels import generic, name_apart
 from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
@@ -98,6 +98,7 @@ class Material(tuple):
             from supple.materials.deriving import derive
 
             derive(cls)
+        name_apart(cls)
 
     def __new__(cls, **given: Any) -> Self:
         made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
@@ -278,7 +279,8 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g)) at once, for materials that have their own bound for the block of one vertex."""
+    """(P g, A(g, g), q) at once, for materials that have their own bound for the block of one vertex; q is
+    their `confinement`."""
 
 
 @generic
@@ -291,6 +293,17 @@ def shear_modulus(material):
 def step_limit(material, F, g, step):
     """The fraction, at most 1, of a vertex's step that keeps ψ(F + step gᵀ) finite; for materials with a
     `barrier` only."""
+
+
+@generic
+def confinement(material, F, g):
+    """q = 1/r² [1/m²] of a distance r that a vertex may go in any direction without making ψ(F + step gᵀ)
+    infinite, so that within it nobody has to ask for the `step_limit`; 0 where ψ is finite everywhere."""
+
+
+@confinement.of(Material)
+def _confinement(material, F, g):
+    return 0.0 * F[0] + 1e30
 
 
 @generic

@@ -71,7 +71,7 @@ class Loads:
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        self._loaded = np.atleast_2d(self.model.loaded_bodies(force))
+        self._loaded = np.atleast_2d(self.model.loaded_bodies(force)).tolist()
         self.rows.force[:] = self._force_by_batch(self._own)
         self.device.push(self.rows.force)
 
@@ -85,8 +85,8 @@ class Loads:
             self._acting = fractions, further
 
     def set_time_step(self, dt: float) -> None:
-        """k = m/Δt²."""
-        self.inertia = self.model.mass / (dt * dt)
+        """k = m/Δt², see `Model.inertia`."""
+        self.inertia = self.model.inertia(dt)
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 
@@ -112,12 +112,12 @@ class Loads:
 
     def act_on(self, copy: int) -> list[bool]:
         """Whether external forces act on free vertices of each body of a copy."""
-        return self._loaded[copy if len(self._loaded) > 1 else 0].tolist()
+        return self._loaded[copy if len(self._loaded) > 1 else 0]
 
     @property
     def any(self) -> bool:
         """Whether there are forces or inertia."""
-        return bool(self._loaded.any() or self.inertia.any())
+        return any(map(any, self._loaded)) or bool(self.inertia.any())
 
 
 def alike(forces: list[np.ndarray]) -> Any:

@@ -93,7 +93,7 @@ class Measures:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._edge = problem.model.mean_edge
+        self._edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
         self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
         self.forget()
 
@@ -116,21 +116,22 @@ class Measures:
         """Of every active copy; net forces are evaluated into the records `net`."""
         self._energies = None
         figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
-        return {copy: self._balance(copy, figures[copy]) for copy in map(int, self.problem.device.active)}
+        active = self.problem.device.active
+        pairs = zip(active.tolist(), figures[active].tolist(), strict=True)
+        return {copy: self._balance(copy, of_bodies) for copy, of_bodies in pairs}
 
     @property
     def figures(self) -> np.ndarray:
         """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
         return self._figures[1]
 
-    def _balance(self, copy: int, figures: np.ndarray) -> Balance:
-        loaded = self.problem.loads.act_on(copy)
-        bodies = zip(figures.tolist(), loaded, strict=True)
+    def _balance(self, copy: int, figures: list[list[float]]) -> Balance:
+        bodies = zip(figures, self.problem.loads.act_on(copy), strict=True)
         return _together(tuple(self._of_body(of_body, acts) for of_body, acts in bodies))
 
     def _of_body(self, figures: list[float], loaded: bool) -> Balance:
         r2, s2, a2, reach, ratio = figures
-        length = float(np.finfo(self.problem.dtype).eps) * (reach + self._edge)
+        length = self._eps * (reach + self._edge)
         at_rest = not loaded and ratio <= RESTING * length
         return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
 
@@ -223,8 +224,7 @@ class Measures:
     def energy_rounding(self, copy: int = 0) -> float:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
-        p = self.problem
-        eps = float(np.finfo(p.dtype).eps)
+        p, eps = self.problem, self._eps
         stiffness = norm(self._rest_stiffness[copy if p.kinds > 1 else 0])
         scale = ENERGY_ROUNDING * float(self._energy_scale[copy])
         return eps * (scale + STIFFNESS_ROUNDING * self._edge**2 * stiffness)

@@ -131,8 +131,7 @@ class Problem:
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
-            self.measures.forget()
-            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
+            self._forget_materials()
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -171,9 +170,13 @@ class Problem:
         if self.copies == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
-        self.measures.forget()
-        self.forget_but()
+        self._forget_materials()
         self._upload()
+
+    def _forget_materials(self) -> None:
+        """Let go of what was known of other materials, but for what serves these too."""
+        self.measures.forget()
+        self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:
@@ -229,6 +232,8 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+            if self.model.drag is not None:
+                self.states.slow_down(self.model.drag * dt)
         self.contacts.arrive()
         self.room.put_back()
         self.following.begin_step(time)

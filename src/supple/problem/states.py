@@ -136,6 +136,19 @@ class States:
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
 
+    def coast_to(self, anchor: np.ndarray) -> None:
+        """Let a step that has begun have û (copies, n, 3) [m] as its anchor and its start, but for the pinned
+        vertices, which stay where they are led."""
+        self._set(self.anchor, anchor)
+        self._set(self.u, anchor)
+        self.device.on_records(self._put)
+
+    def slow_down(self, drag: np.ndarray) -> None:
+        """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
+        potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
+        last, anchor = self.vectors(self.last).astype(float), self.vectors(self.anchor).astype(float)
+        self.coast_to(last + (anchor - last) / (1 + drag)[:, None])
+
     @property
     def prescribing(self) -> Put:
         """Puts pinned vertices where they are to be, as far as they are held."""

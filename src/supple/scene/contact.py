@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from supple.barrier_contact import already_crossing, with_barrier_contact
+from supple.checks import flag
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
 from supple.materials import evolving
@@ -64,15 +65,16 @@ class Contact:
     method: "none", or "weak": constraints that push apart what is nearer than the thickness
     [m] with a stiffness [N/m] each [PBNG section 4.1]. They give way: reports say how deep bodies went.
     Unless given, the thickness is 1 % of the mean edge of all surfaces, and the stiffness ten times that edge
-    times the largest Young's modulus. "barrier": nothing ever passes anything, without friction. What is
+    times the largest Young's modulus. "barrier": nothing ever passes anything. What is
     nearer than the thickness pushes, infinitely where it touches; unless given, it is 5 % of the mean edge,
     and the stiffness that edge times Young's modulus of the softer body.
-    friction, of weak contact: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
+    friction: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
     ever. kinetic: μ of what slides, that of what sticks unless given. pairs: `Rub`s of bodies that differ
-    from it. "grid": motions are those of a regular grid that carries all bodies, solids only, which so stick
-    to each other [PXPBD section 5.5]. spacing [m]: the edge of its cells, the mean edge of all tetrahedra
-    unless given; cfl: the part of it that anything may move in a step, of which a frame has as many as it
-    takes.
+    from it. push_apart: with a barrier, which must begin where nothing intersects, have what does pushed
+    apart first, by its elasticity and without loads. "grid": motions are those of a regular grid that carries
+    all bodies, solids only, which so stick to each other [PXPBD section 5.5]. spacing [m]: the edge of its
+    cells, the mean edge of all tetrahedra unless given; cfl: the part of it that anything may move in a step,
+    of which a frame has as many as it takes.
     """
 
     method: Method = "weak"
@@ -81,10 +83,14 @@ class Contact:
     friction: float = 0.0
     kinetic: float | None = None
     pairs: tuple[Rub, ...] = ()
+    push_apart: bool = False
     spacing: float | None = None
     cfl: float = 0.4
 
     def __post_init__(self) -> None:
+        flag("push_apart", self.push_apart)
+        if self.push_apart and self.method != "barrier":
+            raise SceneError(f'push_apart is for contact by a "barrier", and this is {self.method!r}.')
         if self.method not in get_args(Method):
             raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
         for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
@@ -98,8 +104,6 @@ class Contact:
         object.__setattr__(self, "pairs", tuple(self.pairs))
         if not all(isinstance(pair, Rub) for pair in self.pairs):
             raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
-        if self.method == "barrier" and (self.friction or any(pair.friction for pair in self.pairs)):
-            raise SceneError('Contact by a "barrier" is without friction; bodies can rub in "weak" contact.')
 
     def table(self, names: list[str]) -> np.ndarray | None:
         """(2, bodies, bodies) μ of what sticks and of what slides; None where nothing rubs."""
@@ -129,11 +133,11 @@ def with_contact(scene: Scene, model: Model) -> Model:
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
     flat = np.array([body.kind != "solid" for body in scene.bodies])
     _refuse_thick(scene, contact)
-    options = contact.thickness, contact.stiffness
-    if contact.method == "barrier":
-        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options)
     rubs = contact.table([body.name for body in scene.bodies])
-    return with_weak_contact(model, triangles, flat, _young(scene), *options, rubs)
+    options = contact.thickness, contact.stiffness, rubs
+    if contact.method == "barrier":
+        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options, contact.push_apart)
+    return with_weak_contact(model, triangles, flat, _young(scene), *options)
 
 
 def _grid(contact: Contact, model: Model) -> Grid:
@@ -174,7 +178,8 @@ def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
 
 def refuse_intersecting(scene: Scene) -> None:
     """Refuse a barrier between bodies that intersect when the scene begins."""
-    if contact_of(scene.contact).method == "barrier" and (found := intersections(scene)):
+    contact = contact_of(scene.contact)
+    if contact.method == "barrier" and not contact.push_apart and (found := intersections(scene)):
         raise SceneError(already_crossing(found))
 
 

@@ -105,6 +105,10 @@ class PBD(ElementOptions):
         one_number("stiffness", self.stiffness, above=0, at_most=1)
         one_number("damping", self.damping, at_least=0, below=1)
 
+    @property
+    def balances_forces(self) -> bool:
+        return False
+
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, places: Places) -> list:

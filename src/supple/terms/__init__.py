@@ -20,6 +20,7 @@ from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.pattern import PatternElasticity
 from supple.terms.pressure import Pressure
+from supple.terms.pull import Pull
 from supple.terms.rubbing import RubbingContacts
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
@@ -55,6 +56,7 @@ __all__ = [
     "PatternElasticity",
     "PointSprings",
     "Pressure",
+    "Pull",
     "Relations",
     "RubbingContacts",
     "Springs",

@@ -30,6 +30,7 @@ from supple.kernels import (
 )
 from supple.materials import (
     by_element,
+    confinement,
     hessian_bound,
     psi,
     step_limit,
@@ -43,6 +44,7 @@ from supple.terms.term import (
     Elemental,
     Elements,
     Visits,
+    confined_force,
     energy,
     others_first,
     step_fraction,
@@ -211,26 +213,39 @@ def material_at(rows, row):
 
 
 def response(material: Any, F: Any, g: Any) -> Any:
-    """(P g, A) for the shape gradient g of a vertex."""
+    """(P g, A, q) for the shape gradient g of a vertex; q is 0 where ψ is finite everywhere."""
 
 
 @chosen_by_type(response, leads_on=True)
 def _response(material, F, g):
     if vertex_response.known(material.instance_class):
         return lambda material, F, g: vertex_response(material, F, g)
-    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g))
+    if material.instance_class.barrier:
+        return lambda material, F, g: (
+            traction(material, F, g),
+            hessian_bound(material, F, g, g),
+            confinement(material, F, g),
+        )
+    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g), 0.0 * F[0])
 
 
 @vertex_force.of(ElasticRows)
 def _vertex_force(rows, row, u, ui):
+    f, A, _ = confined_force(rows, row, u, ui)
+    return f, A
+
+
+@confined_force.of(ElasticRows)
+def _confined_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
     V = force_volume(rows, row, g)
-    f, A = response(material_at(rows, row), F, g[0])
+    f, A, q = response(material_at(rows, row), F, g[0])
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+        q,
     )
 
 

@@ -41,13 +41,14 @@ class RubbingRows(NamedTuple):
 class RubbingContacts:
     """vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
     numbers (m, NUMBERS) of each contact, see above; capacity: how many there is room for; rough: whether any
-    may rub."""
+    may rub; keys (m, 2), by which contacts that rub are known again."""
 
     vertices: np.ndarray
     weights: np.ndarray
     numbers: np.ndarray
     capacity: int | None = None
     rough: bool = True
+    keys: np.ndarray | None = None
 
     name: ClassVar[str] = "contacts"
     ties: ClassVar[bool] = True

@@ -150,6 +150,12 @@ def vertex_force(term, row, u, ui):
 
 
 @generic
+def confined_force(term, row, u, ui):
+    """(f, A, q): the same with the `confinement` q [1/m²] of the visiting vertex; for terms whose material
+    may have a `barrier`."""
+
+
+@generic
 def energy(term, row, u, ui):
     """Energy [J] of the stencils in one row of visits."""
 

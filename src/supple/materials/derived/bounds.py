@@ -19,11 +19,10 @@ FLOOR = 0.25
 
 
 @physics
-def lifted(material, A, g):
+def lifted(material, least, A, g):
     """A + τ I, for a block A of one vertex as xx yy zz xy xz yz: where its least eigenvalue is negative, τ
     leaves its magnitude, and nowhere less than a part of μ |g|², the one at rest. A 9-tuple."""
     floor = FLOOR * shear_modulus(material) * dot(g, g)
-    least = least_eigenvalue(A)
     zero = 0.0 * least
     lift = max(max(floor - least, -2.0 * least), zero)
     return add_diagonal((A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2]), lift)
