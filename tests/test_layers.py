@@ -58,7 +58,7 @@ ORDER = [
     {"materials"},
     {"terms"},
     {"ordering"},
-    {"meshes", "model", "state", "evaluation", "holding", "grip", "reactions"},
+    {"meshes", "model", "state", "evaluation", "cloth_figures", "holding", "grip", "reactions"},
     {"problem"},
     {"linear"},
     {"solvers"},

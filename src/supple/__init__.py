@@ -149,6 +149,7 @@ __all__ = [
     "tetrahedralise",
     "torus",
     "tube",
+    "weld",
 ]
 
 
