@@ -83,6 +83,7 @@ ORDER = [
         "continuation",
         "stepping",
         "integrating",
+        "pacing",
         "grid_stepping",
         "asking",
         "report",
