@@ -117,11 +117,7 @@ class Integrating:
 
     def pull(self) -> None:
         """Let inertia pull towards x̂, from where the solve starts, after the problem has begun the step."""
-        p = self._problem
-        anchor = p.model.rest + self._rule.anchor(*self._before, self._dt)
-        p.states.set_anchor(anchor)
-        p.states.positions = anchor
-        p.device.on_records(p.states.prescribing)
+        self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
 
     def arrive(self, damping: float) -> np.ndarray:
         """Velocities (copies, n, 3) [m/s] where the step has led; what the next one looks back to is kept.

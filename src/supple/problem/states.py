@@ -133,6 +133,13 @@ class States:
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
 
+    def coast_to(self, anchor: np.ndarray) -> None:
+        """Let a step that has begun have û (copies, n, 3) [m] as its anchor and its start, but for the pinned
+        vertices, which stay where they are led."""
+        self._set(self.anchor, anchor)
+        self._set(self.u, anchor)
+        self.device.on_records(self._put)
+
     @property
     def prescribing(self) -> Put:
         """Puts pinned vertices where they are to be, as far as they are held."""
