@@ -11,17 +11,10 @@ import numpy as np
 
 from supple.contact import Obstacles
 from supple.contact.rigid import Recorded
-from supple.terms import Term, TetElasticity
+from supple.terms import Term
 
 if TYPE_CHECKING:
     from supple.embedding import Part
-
-
-class _Bare(NamedTuple):
-    """What there is of `TetElasticity` beside the rest positions."""
-
-    vertices: np.ndarray
-    material: Any
 
 
 @dataclass(frozen=True)
@@ -96,18 +89,11 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
-        bare = tuple(
-            _Bare(term.vertices, term.material) if type(term) is TetElasticity else term
-            for term in self.terms
-        )
         state = {name: value for name, value in self.__dict__.items() if name != "cells"}
-        return state | {"terms": bare}
+        return state | {"terms": tuple(term.bare() for term in self.terms)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        terms = tuple(
-            TetElasticity.from_mesh(state["rest"], *term) if isinstance(term, _Bare) else term
-            for term in state["terms"]
-        )
+        terms = tuple(bare.at(state["rest"]) for bare in state["terms"])
         self.__dict__.update(state | {"terms": terms})
 
     def __repr__(self) -> str:
@@ -119,7 +105,7 @@ class Model:
 
     def inertia(self, dt: float) -> np.ndarray:
         """(n,) [N/m] k of the potential ½ k |u - û|² of a step of Δt [s]: m/Δt², and α m/Δt where vertices
-        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `States.slow_down`."""
+        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `slow_down`."""
         mass = self.mass if self.drag is None else self.mass * (1 + self.drag * dt)
         return mass / (dt * dt)
 

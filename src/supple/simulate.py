@@ -23,7 +23,7 @@ from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
 from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
-from supple.pacing import Pace, make_pace
+from supple.pace import Pace, make_pace
 from supple.problem import Problem
 from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials

@@ -18,7 +18,7 @@ from supple.driving import Driving, Forces, Pins
 from supple.equilibria import move_together
 from supple.grid_stepping import stepping_of
 from supple.magnitudes import refuse_beyond
-from supple.pacing import make_pace
+from supple.pace import make_pace
 from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model

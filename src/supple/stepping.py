@@ -11,7 +11,7 @@ from supple.integrating import RULES, Integrating, refuse_rule
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model, Step, latest, with_bodies_at
-from supple.pacing import Pace
+from supple.pace import Pace
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
 from supple.report import Outcome, Report

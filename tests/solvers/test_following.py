@@ -7,7 +7,7 @@ import pytest
 from problems import PRECISIONS, cantilever, material
 
 import supple
-from supple.pacing import Pace
+from supple.pace import Pace
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import SOLVERS

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.grid.interpolation import Interpolation, interpolate
 from supple.model import Model
-from supple.terms import EmbeddedElasticity, TetElasticity
+from supple.terms import EmbeddedElasticity
 
 LIGHT = {"float32": 1e-6, "float64": 0.0}
 """Parts of the mean mass of a node: lighter ones are not solved for, but go where their velocity takes
@@ -95,7 +95,7 @@ def embedded(
     term: Any, points: Interpolation, displacements: np.ndarray, material: Any
 ) -> EmbeddedElasticity:
     """The elements of a term, with vertices displaced by (n, 3) [m], on the nodes that carry them."""
-    assert isinstance(term, TetElasticity)
+    assert term.fills
     corners = term.vertices
     ids = points.corners[corners].reshape(len(corners), -1)
     parts = (points.weights[corners][..., None] * term.gradients[:, :, None]).reshape(*ids.shape, 3)
@@ -109,7 +109,7 @@ def _merged(ids: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     order = np.argsort(ids, axis=1, kind="stable")
     sorted_ids = np.take_along_axis(ids, order, axis=1)
     new = np.diff(sorted_ids, axis=1, prepend=sorted_ids[:, :1]) > 0
-    slot = np.cumsum(new, axis=1)
+    slot = np.cumsum(new, axis=1, dtype=np.int64)
     m, k = len(ids), int(slot.max()) + 1
     nodes = np.repeat(sorted_ids[:, :1], k, axis=1)
     np.put_along_axis(nodes, slot, sorted_ids, axis=1)

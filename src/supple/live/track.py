@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.compute import Compute
 from supple.model import Model, Step, with_bodies_at
-from supple.pacing import total_damping
+from supple.pace import total_damping
 from supple.problem import Balance
 from supple.problem.materials import changing_materials
 from supple.solvers import Run, Solver
@@ -138,7 +138,7 @@ class Track:
 
     @property
     def _cause(self) -> str:
-        materials = [getattr(term, "material", None) for term in self._problem.model.terms]
+        materials = [term.material for term in self._problem.model.terms]
         if any(getattr(material, "barrier", False) for material in materials):
             return "as they do in inverted elements of a material with a barrier"
         return f"too large for {self._problem.dtype}"

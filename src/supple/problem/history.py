@@ -11,7 +11,6 @@ from supple.checks import floats, shown
 from supple.grip import CONTACTS, as_history, check_contacts, from_history, rows_from, rubbing_terms
 from supple.materials import evolving
 from supple.model import Model
-from supple.terms import Barriers
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -118,7 +117,7 @@ class Histories:
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
         for k in self._rubs:
-            if isinstance(self._problem.model.terms[k], Barriers):
+            if self._problem.model.terms[k].confines:
                 self._problem.following.given[k] = rows_from(histories[0])
             else:
                 self._problem.refresh(k, from_history(histories[0]))

@@ -15,7 +15,6 @@ from supple.materials import evolving
 from supple.model import Grid, Model
 from supple.scene.checks import listed, number, shown
 from supple.scene.errors import SceneError
-from supple.terms import TetElasticity
 from supple.weak_contact import with_weak_contact
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def with_contact(scene: Scene, model: Model) -> Model:
 def _grid(contact: Contact, model: Model) -> Grid:
     """What carries a model, or a refusal of what no grid can carry."""
     obstacles = model.obstacles
-    beside = [term.name for term in model.terms if not isinstance(term, TetElasticity)]
+    beside = [term.name for term in model.terms if not term.fills]
     evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
     rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
     wrong = {

@@ -19,7 +19,8 @@ from supple.solvers.projection import Places, Projection, new_memory, project, p
 from supple.solvers.pxpbd import BPXPBD, FPXPBD, safe_zeta, stress_step
 from supple.solvers.xpbd import XPBD, Pair, multiplier_step, root_constraint, use_root
 from supple.terms import Term
-from supple.terms.elastic import deformation_at, load_matrix, material_at, rest_volume
+from supple.terms.elastic import deformation_at, material_at, rest_volume
+from supple.terms.element_tensors import load_matrix
 from supple.terms.embedded import EmbeddedRows, gradient_of
 
 

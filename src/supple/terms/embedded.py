@@ -16,6 +16,7 @@ from supple.algebra.matrix3 import det, outer, plus9, sub
 from supple.kernels import counters_for, gather, load, pack_like, physics, run, select, stream
 from supple.materials import psi, step_limit
 from supple.terms.elastic import Elastic, deformation_at, material_at, response, rest_volume
+from supple.terms.element_tensors import tensors_of
 from supple.terms.parameters import placed
 from supple.terms.tensors import project_tensors
 from supple.terms.term import Elements, Visits, energy, inversion, others_first, step_fraction, vertex_force
@@ -59,7 +60,7 @@ class EmbeddedElasticity(Elastic):
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ Gᵃⱼ Gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = self.tensors(elements, u, kind == "bound", threads)
+        tensors = tensors_of(elements, u, kind == "bound", threads)
         if kind == "projected":
             run(project_tensors, threads, tensors, counters_for(1))
         m, k = self.vertices.shape

@@ -1,4 +1,4 @@
-"""How time passes in a motion: steps from frame to frame, their rule, and what they lose."""
+"""How time passes in motions."""
 
 from __future__ import annotations
 
