@@ -150,6 +150,7 @@ __all__ = [
     "tetrahedralise",
     "torus",
     "tube",
+    "weld",
 ]
 
 

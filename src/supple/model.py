@@ -105,7 +105,7 @@ class Model:
 
     def inertia(self, dt: float) -> np.ndarray:
         """(n,) [N/m] k of the potential ½ k |u - û|² of a step of Δt [s]: m/Δt², and α m/Δt where vertices
-        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `States.slow_down`."""
+        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `slow_down`."""
         mass = self.mass if self.drag is None else self.mass * (1 + self.drag * dt)
         return mass / (dt * dt)
 

@@ -73,6 +73,7 @@ from supple.meshes import (
     tetrahedralise,
     torus,
     tube,
+    weld,
 )
 from supple.report import History, Outcome, Report
 from supple.scene import (

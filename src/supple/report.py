@@ -54,6 +54,15 @@ class History:
         self.imbalance.append(balance.imbalance)
         self.energy.append(energy)
 
+    def go_on(self, further: History) -> None:
+        """Add what a solve has recorded that began where this one ended, but for its start."""
+        done, clock = self.iterations[-1], self.seconds[-1]
+        self.iterations += [done + k for k in further.iterations[1:]]
+        self.seconds += [clock + s for s in further.seconds[1:]]
+        self.residual += further.residual[1:]
+        self.imbalance += further.imbalance[1:]
+        self.energy += further.energy[1:]
+
     def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
         """What a method with multipliers has beside these, if it is one."""
         if residuals is not None:

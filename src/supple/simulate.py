@@ -23,6 +23,7 @@ from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
 from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
+from supple.pace import Pace, make_pace
 from supple.problem import Problem
 from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials
@@ -32,7 +33,7 @@ from supple.scene.scene import scene_of
 from supple.solvers import Solver
 from supple.solving import Watcher, make_problem, solve
 from supple.state import State
-from supple.stepping import Pace, Stepping, make_pace
+from supple.stepping import Stepping
 
 if TYPE_CHECKING:
     from supple.evaluation import Evaluation

@@ -18,6 +18,7 @@ from supple.driving import Driving, Forces, Pins
 from supple.equilibria import move_together
 from supple.grid_stepping import stepping_of
 from supple.magnitudes import refuse_beyond
+from supple.pace import make_pace
 from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
@@ -27,7 +28,6 @@ from supple.solvers import Solver
 from supple.solving import make_problem
 from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
-from supple.stepping import make_pace
 from supple.words import counted
 
 

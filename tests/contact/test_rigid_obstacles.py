@@ -10,12 +10,12 @@ G = 9.81
 PLANE = (supple.Plane(),)
 
 
-def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0)):
+def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0), away=(30, 30, 0)):
     """Rigid shapes among obstacles, far from a soft body that has nothing to do with them."""
     scene = supple.Scene(gravity=gravity, quasistatic=False, dt=dt)
-    mesh = supple.block(cells=(1, 1, 1), size=(0.1, 0.1, 0.1)).translated((30, 30, 0))
+    mesh = supple.block(cells=(1, 1, 1), size=(0.1, 0.1, 0.1)).translated(away)
     body = scene.add_solid(mesh, supple.NeoHookean(young=1e4, poisson=0.3), density=100)
-    scene.pin(body.where(lambda X: X[:, 0] < 30.05))
+    scene.pin(body.where(lambda X: X[:, 0] < away[0] + 0.05))
     for obstacle in obstacles:
         scene.add_obstacle(obstacle, friction=friction)
     for k, (shape, options) in enumerate(rigid):
@@ -102,6 +102,6 @@ def test_two_that_meet_in_the_air_keep_their_momentum():
 def test_a_hollow_box_holds_them():
     room = supple.Box(size=(1, 1, 1), centre=(0, 0.5, 0), hollow=True)
     ball = supple.Sphere(radius=0.1, centre=(0.2, 0.5, 0.1)), {"velocity": (4, 0, 3)}
-    moved = numbers_of(scene_of(ball, obstacles=(room,)), 60)[:, 0]
+    moved = numbers_of(scene_of(ball, obstacles=(room,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
     assert np.abs(moved[:, [0, 2]]).max() < 0.4 + 1e-6
     assert moved[:, 1].min() > 0.1 - 1e-6

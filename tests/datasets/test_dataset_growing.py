@@ -12,6 +12,8 @@ from supple.datasets.shards import Shards
 from supple.datasets.spec import load_spec
 from supple.datasets.verifying import verify
 
+LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
+
 
 def finish(store):
     run_store(store, Share(), workers=1)
@@ -97,10 +99,10 @@ def test_tables_grow_at_their_end(tmp_path):
 def test_samples_that_failed_stay_failed(tmp_path):
     """Their record goes along, too."""
     vary = [*VARY[:2], {"path": "pin.end.motion.rotate.angle", "name": "angle", "range": [-1, 1]}]
-    store = solved(tmp_path, count=3, shard=4, vary=vary, solve={"max_iterations": 1, "start": "cold"})
+    store = solved(tmp_path, count=3, shard=4, vary=vary, solve=LIMITS)
     failed = supple.data.open(store.path).outcomes
     assert "converged" not in failed
-    spec = spec_of(tmp_path, count=4, shard=4, vary=vary, solve={"max_iterations": 1, "start": "cold"})
+    spec = spec_of(tmp_path, count=4, shard=4, vary=vary, solve=LIMITS)
     grown = make_store(load_spec(spec), store.path, grow=True)
     Shards(grown).run(0)
     data = supple.data.open(grown.path)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_scenes import SCENE, VARY, sample_bytes, scene_file, solved, spec_of
+from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of
 
 import supple
 from supple.datasets.making import make_store
@@ -72,8 +72,9 @@ def test_what_is_stored_is_what_evaluate_says(tmp_path):
 def test_what_obstacles_do_is_stored(tmp_path):
     """A beam under the middle, which only its two lowest vertices there can touch."""
     beam = "[[obstacle]]\nshape = { box = { size = [0.3, 0.2, 1], centre = [0.55, -0.101, 0.25] } }\n"
-    scene = scene_file(tmp_path, SCENE.replace("[[force]]", beam + "[[force]]"))
-    changes = {"vary": VARY[:1], "store": {"quantities": ["positions", "contact"]}, "scene": scene}
+    (tmp_path / "beam.toml").write_text(SCENE.replace("[[force]]", beam + "[[force]]"))
+    changes = {"vary": VARY[:1], "store": {"quantities": ["positions", "contact"]}}
+    changes["scene"] = str(tmp_path / "beam.toml")
     store = solved(tmp_path, count=3, shard=3, **changes)
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1, 2]

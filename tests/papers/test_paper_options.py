@@ -40,7 +40,7 @@ def scene_file(tmp_path, table):
     file.write_text(
         f"""
 [[solid]]
-mesh = {{ block = {{ cells = 1 }} }}
+mesh = {{ block = {{ cells = [1, 1, 1] }} }}
 material = {{ corotated = {{ young = 1e5, poisson = 0.3 }} }}
 
 [[pin]]

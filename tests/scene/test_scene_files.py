@@ -6,6 +6,7 @@ import jsonschema
 import numpy as np
 import pytest
 from data import data
+from fabrics import hylc
 from scene_texts import PINNED, SCENES, cells_inside
 
 from supple.materials import NeoHookean
@@ -22,6 +23,8 @@ def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tm
         monkeypatch.setenv("SUPPLE_DATA", str(data("armadillo.obj").parent))
         monkeypatch.setattr("supple.meshes.filling._fill", cells_inside)
         monkeypatch.setattr("supple.meshes.filling.cache_folder", lambda: tmp_path)
+    if "\nfabric = " in text:
+        monkeypatch.setenv("SUPPLE_DATA", str(hylc("materials/satin1.json").parents[2]))
     file = load_scene(path)
     assert file.title
     assert file.stop.tolerance == 1e-4

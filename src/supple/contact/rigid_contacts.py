@@ -93,7 +93,7 @@ def corrections(motions: list[RigidMotion], pushes: list[Push], shapes: Shapes) 
     free = np.einsum("kij,kj->ki", inverse, np.stack([missing for _, missing in systems]))
     reach = [motion.reach for motion in motions]
     far = max(np.linalg.norm(s[:3]) + r * np.linalg.norm(s[3:]) for s, r in zip(free, reach, strict=True))
-    met = meetings(motions, shapes, 2 * far + 0.1 * min(reach))
+    met = meetings(motions, shapes, float(2 * far + 0.1 * min(reach)))
     if not met:
         return free
     J = np.stack([_directions(motions, each) for each in met])  # (c, 3, k, 6): along n, and two across it

@@ -103,8 +103,8 @@ def difference(store: Store, facts: Facts) -> str:
     return GROWING[1] if same_scene else "its scene is different"
 
 
-def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, name: str) -> None:
-    """All of a store that there is before anything is solved; name: what it will be called."""
+def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
+    """All of a store that there is before anything is solved; called: the name that it will have."""
     count = len(facts.drawn)
     nodes: dict[str, Any] = {}
     (path / RECORDS).mkdir(parents=True)
@@ -126,7 +126,7 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, name: s
     _write_design(path / "design.csv", facts)
     (path / "scene.toml").write_text(facts.scene, encoding="utf-8")
     write_json(path / "zarr.json", _root(facts, command, nodes))
-    (path / "README.md").write_text(card(Store(path), name), encoding="utf-8")
+    (path / "README.md").write_text(card(Store(path), called), encoding="utf-8")
 
 
 def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:

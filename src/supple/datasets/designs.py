@@ -66,7 +66,7 @@ def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.n
     from scipy.stats import qmc
 
     ends = [0, *(before for before in counts if before < count), count]
-    seeds = [seed, *([seed, k] for k in range(1, len(ends) - 1))]
+    seeds: list[Any] = [seed, *([seed, k] for k in range(1, len(ends) - 1))]
     parts = [
         qmc.LatinHypercube(size, rng=np.random.default_rng(own)).random(last - first)
         for own, first, last in zip(seeds, ends, ends[1:], strict=False)

@@ -155,23 +155,27 @@ class Source:
         )
 
     def _change(self, scene: Scene, kind: str, number: int, table: dict[str, Any]) -> None:
-        try:
-            entry: Any = type(getattr(self.table, kind)[number]).model_validate(table)
-        except ValidationError as error:
-            mistakes = Mistakes(Path(self.file.path.name))
-            mistakes.add_invalid(error, describe_in(type(getattr(self.table, kind)[number])), (kind, number))
-            mistakes.raise_any()
+        before = getattr(self.table, kind)[number]
         try:
             if kind == "pin":
-                motion = Compose(tuple(each.make() for each in entry.motion))
-                scene.pins[number] = replace(scene.pins[number], motion=motion)
+                moves = [
+                    self._valid(own, table["motion"][k], kind, number, "motion", k).make()
+                    for k, own in enumerate(before.motion)
+                ]
+                scene.pins[number] = replace(scene.pins[number], motion=Compose(tuple(moves)))
             elif kind in ("solid", "cloth"):
                 place = number if kind == "solid" else len(self.table.solid) + number
+                made_of = "material" if kind == "solid" else "membrane"
                 body = scene.bodies[place]
-                material = (entry.material if kind == "solid" else entry.membrane).make(body.mesh)
+                own = getattr(before, made_of)
+                if made_of in table:
+                    own = self._valid(own, table[made_of], kind, number, made_of)
+                material = own.make(body.mesh)
                 check_parameters(material, body.mesh)
-                scene.bodies[place] = replace(body, material=material, density=entry.density)
+                density = self._valid(before, table, kind, number).density if self._weighs else body.density
+                scene.bodies[place] = replace(body, material=material, density=density)
             else:
+                entry = self._valid(before, table, kind, number)
                 place = number if kind == "force" else len(self.table.force) + number
                 load = scene.loads[place]
                 alone = copy(self.file.scene)
@@ -183,6 +187,16 @@ class Source:
             raise
         except ValueError as error:
             raise SceneError(f"{kind}[{number}]: {error}") from None
+
+    def _valid(self, before: Any, table: dict[str, Any], *where: Key) -> Any:
+        """A table of the scene with other values, as valid as it was before; only what varies is looked at,
+        since there are many samples."""
+        try:
+            return type(before).model_validate(table)
+        except ValidationError as error:
+            mistakes = Mistakes(Path(self.file.path.name))
+            mistakes.add_invalid(error, describe_in(type(before)), where)
+            mistakes.raise_any()
 
     def own_model(self, values: Values) -> Model:
         """The model of the scene with these values, of as many vertices as that of the file."""

@@ -81,7 +81,7 @@ def _weights(p: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         weights = np.linalg.solve(system, right)[:k].T.copy()
     except np.linalg.LinAlgError:
         return np.zeros((m, k)), np.zeros(m, bool)
-    sound = np.isfinite(weights).all(axis=1)
+    sound = np.asarray(np.isfinite(weights).all(axis=1))
     sound &= np.abs(np.where(sound[:, None], weights, 0)).sum(axis=1) < FAR_OFF
     return weights, sound
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def gradients(
             "take is a function of a gradient, such as lambda found: found.gravity; got " + shown(take)
         )
     same = callable(loss) or isinstance(loss, np.ndarray)
-    losses: Iterable[Loss] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
+    losses: Iterable[Any] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
     compute = compute_of(options)
 
     def found() -> Iterator[T]:

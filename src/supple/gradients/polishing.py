@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
     return problem
 
 
-def _goes_over(problem: Problem, materials: tuple) -> bool:
+def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
     """Whether a problem has these materials, or can have them, which it has then."""
     if problem.layout.materials == [materials]:
         return True

@@ -109,7 +109,7 @@ def _merged(ids: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     order = np.argsort(ids, axis=1, kind="stable")
     sorted_ids = np.take_along_axis(ids, order, axis=1)
     new = np.diff(sorted_ids, axis=1, prepend=sorted_ids[:, :1]) > 0
-    slot = np.cumsum(new, axis=1)
+    slot = np.cumsum(new, axis=1, dtype=np.int64)
     m, k = len(ids), int(slot.max()) + 1
     nodes = np.repeat(sorted_ids[:, :1], k, axis=1)
     np.put_along_axis(nodes, slot, sorted_ids, axis=1)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.kernels import counters_for, kernel, maker, physics, run, take_chunk
+from supple.kernels import counters_for, maker, physics, run, take_chunk
+from supple.ordering import sort_corners
 
 CHUNK = 1024
 """Rows that a thread takes at a time."""
@@ -62,23 +63,6 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     ends = np.cumsum([m * k * k for m, k in sizes])
     parts = [slots[end - m * k * k : end].reshape(m, k, k) for (m, k), end in zip(sizes, ends, strict=True)]
     return Pattern(indptr.astype(np.int32), indices, diagonal, parts)
-
-
-@kernel
-def sort_corners(corner, start, incident):
-    """incident[start[i] : start[i + 1]]: where row i stands among the corners."""
-    for c in range(len(corner)):
-        if corner[c] >= 0:
-            start[corner[c] + 1] += 1
-    for i in range(1, len(start)):
-        start[i] += start[i - 1]
-    for c in range(len(corner)):
-        if corner[c] >= 0:
-            incident[start[corner[c]]] = c
-            start[corner[c]] += 1
-    for i in range(len(start) - 1, 0, -1):
-        start[i] = start[i - 1]
-    start[0] = 0
 
 
 @maker

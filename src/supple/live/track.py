@@ -9,11 +9,11 @@ import numpy as np
 
 from supple.compute import Compute
 from supple.model import Model, Step, with_bodies_at
+from supple.pace import total_damping
 from supple.problem import Balance
 from supple.problem.materials import changing_materials
 from supple.solvers import Run, Solver
 from supple.solving import make_problem
-from supple.stepping import total_damping
 
 LARGE = 500_000
 """Elements of which a sweep takes longer than a picture, some 20 ms on two cores."""

@@ -28,7 +28,7 @@ def cells_of(record: Record) -> int:
 def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[supple.Scene, supple.Body]:
     scene = supple.Scene(**{"quasistatic": False, "dt": 0.005, "damping": 0.01} | options)
     mesh = supple.sheet(cells, (size, size), plane="xz", origin=(-size / 2, 0, -size / 2))
-    return scene, scene.add_cloth(mesh, supple.load_fabric(name))
+    return scene, scene.add_cloth(mesh, supple.load_fabric(name), rest="uv")
 
 
 def over_all(record: Record, what: str, measure: Any) -> dict[str, Any]:

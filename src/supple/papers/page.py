@@ -22,9 +22,8 @@ goes on where it was interrupted, `--full` takes the paper's sizes in place of s
 measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
 [options](options.md) says how to ask for everything that the papers compare with.
 
-*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only so far; the
-verdict says which. *differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can
-have.
+*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only; the verdict
+says which. *differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can have.
 *illustration*: a drawing, or a list.
 """
 

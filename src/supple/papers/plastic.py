@@ -25,7 +25,7 @@ def energies(record: Record) -> str:
     if not record.pictures:
         lines = {"PBD": (range(len(local)), local), "Newton-Raphson": (range(len(whole)), whole)}
         record.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
-    word = "agrees" if five < 0.2 * start and five < 30 * newton else "partly agrees"
+    word = "agrees" if five < 1.5 * newton and local[-1] < 4 * whole[-1] else "partly agrees"
     return (
         f"{word}: of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
         f"{local[-1] / start:.1e} after {len(local) - 1}, Newton-Raphson on all constraints C = E "

@@ -81,7 +81,7 @@ def residuals_on_a_grid(record: Record) -> str:
     xpbd, blended, newton = (row[str(max(COUNTS))] for row in found.values())
     falls = blended < 1e-2 * xpbd and newton < 1e-2 * xpbd
     times = [found[name].get("ms to 1e-3") for name in ("bpxpbd, zeta 0.5", "newton")]
-    sooner = None not in times and times[0] < times[1]  # type: ignore[operator]
+    sooner = None not in times and times[0] < times[1]
     word = "agrees" if falls and sooner else "partly agrees" if falls else "differs"
     said = " and ".join("never" if t is None else f"after {t:.3g} ms" for t in times)
     return (

@@ -31,8 +31,9 @@ class Device(Protocol):
     records: int
     threads: int
 
-    def alike(self, dtype: np.dtype) -> Device:
-        """Another device of this kind for one copy of the same state in a precision."""
+    def alike(self, dtype: np.dtype, records: int | None = None) -> Device:
+        """Another device of this kind for one copy of the same state in a precision, or of one with so many
+        records."""
 
     def suit(self, batches_per_colour: int) -> None:
         """Take no more threads than so many batches are worth."""
@@ -101,8 +102,8 @@ class Cpu:
         self.threads = default_threads() if threads is None else threads
         self.active = np.zeros(1, np.int32)
 
-    def alike(self, dtype: np.dtype) -> Cpu:
-        return Cpu(self.records, dtype, self.threads)
+    def alike(self, dtype: np.dtype, records: int | None = None) -> Cpu:
+        return Cpu(records or self.records, dtype, self.threads)
 
     def suit(self, batches_per_colour: int) -> None:
         self.threads = max(1, min(self.threads, batches_per_colour // MIN_BATCHES_PER_THREAD))

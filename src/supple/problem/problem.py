@@ -24,7 +24,7 @@ from supple.problem.materials import change_materials, materials_of, still_of_us
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.room import Room
-from supple.problem.states import States
+from supple.problem.states import States, slow_down
 from supple.state import State
 from supple.terms import Term, same_kind
 
@@ -131,7 +131,9 @@ class Problem:
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
-            self._forget_materials()
+            self.measures.forget()
+            self.forget_but(*still_of_use(self))
+        self._shared.pop("linearisation", None)  # which would go on from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -170,13 +172,9 @@ class Problem:
         if self.copies == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
-        self._forget_materials()
-        self._upload()
-
-    def _forget_materials(self) -> None:
-        """Let go of what was known of other materials, but for what serves these too."""
         self.measures.forget()
-        self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
+        self.forget_but(*still_of_use(self))
+        self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
         if copies != self.copies:
@@ -233,7 +231,7 @@ class Problem:
         else:
             self.states.coast(dt, damping, pinned)
             if self.model.drag is not None:
-                self.states.slow_down(self.model.drag * dt)
+                slow_down(self.states, self.model.drag * dt)
         self.contacts.arrive()
         self.room.put_back()
         self.following.begin_step(time)

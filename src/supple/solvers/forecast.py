@@ -56,11 +56,11 @@ class Forecast:
 
 
 def _slope(x: list[int], y: list[float]) -> float:
-    """Σ (x - x̄)(y - ȳ) / Σ (x - x̄)², that of the line through points of which squares are least; 0 where all
-    have the same x."""
-    middle, mean = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((a - middle) ** 2 for a in x)
-    return sum((a - middle) * (b - mean) for a, b in zip(x, y, strict=True)) / spread if spread else 0.0
+    """Of the line that fits points best; 0 where all have the same x. For so few, NumPy takes longer to begin
+    than this to end."""
+    mean = sum(x) / len(x)
+    square = sum((a - mean) ** 2 for a in x)
+    return sum((a - mean) * b for a, b in zip(x, y, strict=True)) / square if square else 0.0
 
 
 class Allowance:

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from supple.kernels import RECORD, kernel
 from supple.linear import Assembly, Multilevel
 from supple.linear.filling import host_elements
-from supple.linear.pattern import sort_corners
+from supple.ordering import sort_corners
 from supple.problem import Problem
 from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace

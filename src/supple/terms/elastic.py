@@ -32,13 +32,13 @@ from supple.materials import (
     vertex_response,
 )
 from supple.terms.parameters import packed, placed
+from supple.terms.placing import place_elements
 from supple.terms.straining import from_rest, rest_gradient
 from supple.terms.term import (
     Elemental,
     Visits,
     confined_force,
     energy,
-    others_first,
     step_fraction,
     vertex_force,
 )
@@ -75,14 +75,8 @@ class Elastic(Elemental):
         object.__setattr__(self, "material", by_element(self.material, len(self.vertices)))
 
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
-        element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
-        ids = np.take_along_axis(self.vertices[element], others, axis=1)
-        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(
-            len(element), 3 * others.shape[1]
-        )
-        volume = self.volume[element, None].astype(visits.dtype)
-        material = placed(self.material, visits.elements, visits.dtype)
-        return self.kind(start, visits.place_ids(ids), visits.place(np.hstack([gradients, volume])), material)
+        ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
+        return self.kind(start, ids, rest, placed(self.material, visits.elements, visits.dtype))
 
 
 def corner_count(rows: Any) -> int:

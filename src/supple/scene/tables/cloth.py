@@ -94,7 +94,7 @@ class Pillow(Sheet):
 class Surface(Choice):
     """Where cloth starts: a generated surface, or a file."""
 
-    further = ("scale", "translate")
+    further = ("scale", "translate", "weld")
     sheet: Sheet | None = Field(None, description="A rectangle.")
     disc: Disc | None = Field(None, description="A flat disc.")
     tube: Tube | None = Field(None, description="An open tube about the x axis.")
@@ -107,6 +107,9 @@ class Surface(Choice):
         [1.0, 1.0, 1.0], description="Scales the surface: one positive factor, or one per axis."
     )
     translate: Point = Field([0.0, 0.0, 0.0], description="Moves the surface [m], after scaling.")
+    weld: NotNegative | None = Field(
+        None, description="Vertices at most so far apart [m], after scaling, become one: seams that hold."
+    )
 
     def make(self, folder: Path) -> meshes.TriMesh:
         kind, value = self.chosen
@@ -117,6 +120,7 @@ class Surface(Choice):
             refuse_too_many(*SHEETS[kind](**arguments), kind, solved=True, cells="triangles")
             mesh = getattr(meshes, kind)(**arguments)
         mesh = mesh.scaled(self.scale) if "scale" in self.model_fields_set else mesh
+        mesh = mesh if self.weld is None else meshes.weld(mesh, self.weld)
         return mesh.translated(self.translate) if any(self.translate) else mesh
 
 

@@ -17,6 +17,9 @@ class View(Table):
         default=[32.0, 20.0],
         description="Azimuth and elevation of the camera [degrees]; [0, 0] looks along -z.",
     )
+    thickness: Annotated[Number, Field(ge=0, le=1000)] = Field(
+        default=0.0, description="How many times as thick as it is cloth is drawn, 0 for not at all."
+    )
 
 
 class Output(Table):
