@@ -1,21 +1,34 @@
 """Contacts between surfaces: who is near to whom, in which direction, and how far inside.
 
-A vertex meets the nearest triangle of each body; whether it is outside of it is told by the triangles that
-are equally near. Edges meet where they cross, seen along the normal of both.
+Triangles that face each other meet in what they share (`contact.overlaps`). What is sharp, and surfaces that
+are pressed hard, meet when they are half as far apart: a vertex the nearest triangle of each body, and
+whether it is outside of it is told by the triangles that are equally near; edges where they cross, seen along
+the normal of both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from supple.contact.closest import on_edges, on_triangle
 from supple.contact.grid import near, point
+from supple.contact.overlaps import overlaps
 from supple.kernels import kernel
 
 EQUALLY_NEAR = 1e-6
 """Relative to the nearest."""
+
+SHARP = 0.5
+"""Part of the thickness within which vertices and edges meet."""
+
+SIZE = 1.6
+"""Mean edge of a right triangle with equal legs, in parts of the root of its area."""
+
+DEEPEST = 10.0
+"""How far triangles may have passed each other, in thicknesses."""
 
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
@@ -23,20 +36,20 @@ PARALLEL = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """vertices (m, 4) and signed weights (m, 4) of the points that meet, positive for the first of them;
-    normal (m, 3): from the second to the first outside of it; distance (m,) [m] along it, negative where they
-    have passed each other; strength (m,), from 0 to 1: how much it counts, which fades where edges end."""
+    """vertices (m, 6) and signed weights (m, 6) of the points that meet, positive for the first of them,
+    whose vertices come first; unused places repeat the first with weight 0; normal (m, 3): from the second to
+    the first outside of it; distance (m,) [m] along it, negative where they have passed each other; thickness
+    (m,) [m]: from which distance on they push; strength (m,): how much it counts, 0 to 1 of vertices and
+    edges, which fade where edges end, and the area that triangles share, in parts of their own size times the
+    mean edge; keys (m, 2) by which contacts are known again."""
 
     vertices: np.ndarray
     weights: np.ndarray
     normal: np.ndarray
     distance: np.ndarray
+    thickness: np.ndarray
     strength: np.ndarray
-
-    @staticmethod
-    def none() -> Meetings:
-        nothing = np.empty(0)
-        return Meetings(np.empty((0, 4), np.int64), np.empty((0, 4)), np.empty((0, 3)), nothing, nothing)
+    keys: np.ndarray
 
     @staticmethod
     def of(several: list[Meetings]) -> Meetings:
@@ -94,7 +107,7 @@ class Surfaces:
         )
         self.edges, self._of_side = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True)
 
-    @property
+    @cached_property
     def edge(self) -> float:
         """Mean length of an edge at rest [m]."""
         return float(_length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
@@ -107,10 +120,36 @@ class Surfaces:
         normal = np.cross(b - a, c - a)
         normal /= np.maximum(_length(normal), 1e-300)[:, None]
         found = [
-            self._of_vertices(x, normal, thickness, reach, threads),
-            self._of_edges(x, normal, thickness, threads),
+            self._of_triangles(x, normal, thickness, reach, threads),
+            self._of_vertices(x, normal, SHARP * thickness, reach, threads),
+            self._of_edges(x, normal, SHARP * thickness, reach, threads),
         ]
         return Meetings.of(found)
+
+    def _of_triangles(
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+    ) -> Meetings:
+        deepest = min(DEEPEST * thickness, reach)
+        one, other = _pairs(*near(x, self.triangles, self.triangles, max(thickness, deepest), threads))
+        stencils = np.column_stack([self.triangles[one], self.triangles[other]])
+        free = self.flat[self.body[stencils[:, [0, 3]]]]
+        found = overlaps(x, stencils, normal[one], normal[other], free)
+        keys = np.column_stack([one, other])[found.pairs]
+        n, distance = found.normal, (found.normal * _gaps(x, found.stencils, found.weights)).sum(axis=1)
+        side = np.where(free[found.pairs].all(axis=1) & (distance < 0), -1.0, 1.0)
+        rest = _length(_gaps(self.rest, found.stencils, found.weights))
+        body = self.body[found.stencils]
+        kept = (side * distance < thickness) & (side * distance > -deepest)
+        kept &= (body[:, 0] != body[:, -1]) | (rest > self.clear)
+        size = SIZE * np.sqrt(np.minimum(*(self._areas(x)[keys[:, k]] for k in range(2))))
+        thick, strength = np.full(len(distance), thickness), found.area / (self.edge * size)
+        columns = found.stencils, found.weights, side[:, None] * n, side * distance, thick
+        return Meetings(*columns, strength, keys).where(kept)
+
+    def _areas(self, x: np.ndarray) -> np.ndarray:
+        """(t,) [m²] of triangles."""
+        a, b, c = np.moveaxis(x[self.triangles], 1, 0)
+        return np.maximum(0.5 * _length(np.cross(b - a, c - a)), 1e-300)
 
     def _of_vertices(
         self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
@@ -138,11 +177,25 @@ class Surfaces:
         signed = side * distance
         own = self.body[stencils[:, 0]] == self.body[stencils[:, 1]]
         deepest = np.where(own, thickness, reach)
-        found = Meetings(stencils, weights, n, signed, np.ones(len(signed)))
+        of_vertex = np.repeat(stencils[:, :1], 3, axis=1)
+        nothing = np.zeros((len(signed), 2))
+        keys = np.column_stack([len(self.triangles) + stencils[:, 0], -1 - self.body[stencils[:, 1]]])
+        found = Meetings(
+            np.column_stack([of_vertex, stencils[:, 1:]]),
+            np.column_stack([weights[:, :1], nothing, weights[:, 1:]]),
+            n,
+            signed,
+            np.full(len(signed), thickness),
+            np.ones(len(signed)),
+            keys,
+        )
         return found.where((signed < thickness) & (signed > -deepest))
 
-    def _of_edges(self, x: np.ndarray, normal: np.ndarray, thickness: float, threads: int) -> Meetings:
-        one, other = _pairs(*near(x, self.edges, self.edges, thickness, threads))
+    def _of_edges(
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+    ) -> Meetings:
+        deepest = min(DEEPEST * thickness, reach)
+        one, other = _pairs(*near(x, self.edges, self.edges, max(thickness, deepest), threads))
         stencils = np.column_stack([self.edges[one], self.edges[other]])
         weights = np.zeros(stencils.shape)
         _weigh_edges(x, stencils, weights)
@@ -161,8 +214,20 @@ class Surfaces:
         flat = self.flat[self.body[stencils[:, 0]]] | self.flat[self.body[stencils[:, 2]]]
         side = np.where(flat & (gap < 0), -1.0, 1.0)
         strength = 16 * np.abs(np.prod(weights, axis=1)) * sine**2
-        found = Meetings(stencils, weights, side[:, None] * n, side * gap, strength)
-        return found.where(np.abs(gap) < thickness)
+        again, nothing = np.repeat(stencils[:, :1], 2, axis=1), np.zeros((len(gap), 2))
+        first = len(self.triangles) + len(self.rest)
+        found = Meetings(
+            np.column_stack([stencils[:, :2], again, stencils[:, 2:]]),
+            np.column_stack([weights[:, :2], nothing, weights[:, 2:]]),
+            side[:, None] * n,
+            side * gap,
+            np.full(len(gap), thickness),
+            strength,
+            first + np.column_stack([one, other]),
+        )
+        own = self.body[stencils[:, 0]] == self.body[stencils[:, -1]]
+        kept = (found.distance < thickness) & (found.distance > -np.where(own, thickness, deepest))
+        return found.where(kept)
 
     def _edge_normals(self, normal: np.ndarray) -> np.ndarray:
         """(edges, 3) sums of the normals of the triangles at each edge."""

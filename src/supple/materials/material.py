@@ -12,7 +12,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, dot, matvec, outer, scaled
 from supple.checks import closest
-from supple.kernels import generic
+from supple.kernels import generic, name_apart
 from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
@@ -98,6 +98,7 @@ class Material(tuple):
             from supple.materials.deriving import derive
 
             derive(cls)
+        name_apart(cls)
 
     def __new__(cls, **given: Any) -> Self:
         made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))

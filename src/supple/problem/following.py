@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from supple.grip import Grip, owners, rubbing_terms
+from supple.grip import grip_of, owners, rubbing_terms
 from supple.problem.measures import stiffness_of
 from supple.terms import Term
 
@@ -59,8 +59,12 @@ class Following:
         self._every = min(periods, default=None)
         self.beginning = True
         """Whether the present look is the one at the beginning of a step."""
-        self.grips: dict[int, Grip] = {}
+        self.balanced = False
+        """Whether all forces seem to balance in the present look."""
+        self.grips: dict[int, Any] = {}
         """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
+        self.given: dict[int, np.ndarray] = {}
+        """Of barriers that rub: what a state had of them that somebody has set, until a step begins."""
 
     @property
     def rough(self) -> bool:
@@ -83,7 +87,8 @@ class Following:
         for index in rubbing_terms(problem.model):
             term: Any = problem.model.terms[index]
             u = problem.states.vectors(problem.u)[0].astype(float)
-            self.grips[index] = Grip.of(term, u, owners(problem.model))
+            rows = self.given.pop(index, None)
+            self.grips[index] = grip_of(term, problem.positions, u, owners(problem.model), rows)
 
     def begin_step(self, time: float) -> None:
         """Look where the step that ends at a time [s] begins."""
@@ -105,6 +110,11 @@ class Following:
         for follower in self._confining:
             follower.shorten(self._problem, start)
 
+    @property
+    def looks(self) -> bool:
+        """Whether stencils may be exchanged within a step."""
+        return self._every is not None
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
@@ -118,6 +128,7 @@ class Following:
         if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
+        self.balanced = balanced
         return self._look(False)
 
     def _look(self, beginning: bool) -> bool:

@@ -21,7 +21,7 @@ from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
-from supple.scene.support import refuse_falling
+from supple.scene.support import Support
 from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
@@ -170,12 +170,18 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         refuse_resting(scene)
+        if contact_of(scene.contact).method == "grid":
+            raise SceneError(
+                'contact="grid" is for motions, quasistatic=False, and this is to be an equilibrium; "weak" '
+                'and "barrier" are for both.'
+            )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = forces_of(scene, mass)
+        support = Support(scene, pinned, held)
         for each in (force, *(whole for _, whole in varying)):
-            refuse_falling(scene, pinned, held, each)
+            support.refuse_falling(each)
 
 
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]

@@ -21,7 +21,7 @@ from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
 from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
-from supple.scene.support import refuse_falling
+from supple.scene.support import Support
 from supple.scene.varying import merged_material, varying_materials
 
 Vertices = VertexSet | Body
@@ -49,8 +49,11 @@ class Variation:
         return self.__dict__ | {"pins": pins}
 
 
-def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
-    """What a variation means for the scene's model."""
+def conditions(
+    scene: Scene, model: Model, variation: Variation, support: Support | None = None
+) -> Conditions:
+    """What a variation means for the scene's model. support: what holds the scene's parts, where that is
+    known."""
     if not isinstance(variation, Variation):
         raise SceneError(f"A variation is a supple.Variation(...); got {shown(variation)}.")
     for name in ("pins", "forces", "materials"):
@@ -63,7 +66,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
     if (variation.forces or variation.gravity is not None) and not scene.obstacles:
-        refuse_falling(scene, model.pinned, model.held, force)
+        (support or Support(scene, model.pinned, model.held)).refuse_falling(force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
@@ -74,11 +77,12 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     )
 
 
-def conditions_in(scene: Scene, holding: Holding | None = None) -> Conditions:
+def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray | None = None) -> Conditions:
     """What is different from one scene to another of the same bodies that are held at the same vertices:
-    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, if that is
-    known."""
-    mass = np.concatenate([body.masses for body in scene.bodies])
+    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, and mass
+    (n,) [kg], if they are known."""
+    if mass is None:
+        mass = np.concatenate([body.masses for body in scene.bodies])
     prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
     force, varying = forces_of(scene, mass)
     for fraction, whole in varying:

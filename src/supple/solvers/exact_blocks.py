@@ -22,9 +22,13 @@ class ExactTets(TetRows):
     __slots__ = ()
 
 
+EXACT: dict[Any, Any] = {TetRows: ExactTets}
+"""What has exact blocks, by what has bounds."""
+
+
 def exact_blocks(terms: tuple) -> tuple[Any, ...]:
     """The same terms, tetrahedra with exact blocks; others keep their bounds."""
-    return tuple(ExactTets(*rows) if type(rows) is TetRows else rows for rows in terms)
+    return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
 
 
 @confined_force.of(ExactTets)

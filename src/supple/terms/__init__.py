@@ -13,6 +13,7 @@ from supple.terms.bending import (
 )
 from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
+from supple.terms.embedded import EmbeddedElasticity
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.isometric import IsometricHinges
@@ -44,6 +45,7 @@ __all__ = [
     "CableSegments",
     "CreasedBending",
     "Elements",
+    "EmbeddedElasticity",
     "Fabric",
     "FabricElasticity",
     "FabricMembrane",
