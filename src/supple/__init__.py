@@ -121,6 +121,7 @@ __all__ = [
     "fibres_between",
     "film",
     "gradient",
+    "gradients",
     "grown",
     "inspect",
     "load_fabric",

@@ -140,7 +140,8 @@ class Evaluation(Deformations):
         if self._inertial is None:
             raise ValueError(
                 "forces of inertia, and with them net forces and reactions, are not known for frames of "
-                "several substeps that were read from files: they do not say where the last substep began"
+                "several substeps that were read from files: they do not say where the last substep began; "
+                "nor for the first frame of another integrator than backward_euler"
             )
         return self._inertial
 

@@ -14,6 +14,7 @@ from supple.gradients import (
     MotionGradient,
     NoGradientError,
     gradient,
+    gradients,
     motion_gradient,
 )
 from supple.inspection import inspect
