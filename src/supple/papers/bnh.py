@@ -158,7 +158,7 @@ def large(record: Record, cells: int) -> Figures:
 def armadillo(record: Record) -> str:
     mesh, what = small_body()
     found = {
-        name: record.part(f"{what}, {name}", partial(survives, mesh, solver))
+        name: record.part(name, partial(survives, mesh, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
     rough, smooth = (row["energy over that of good steps"] for row in found.values())

@@ -147,7 +147,7 @@ def draped(record: Record) -> str:
 def _draped(record: Record, name: str) -> Figures:
     scene, _ = square(name, cells_of(record))
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if record.full else 24)
     record.picture(last, name, camera=(20, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
