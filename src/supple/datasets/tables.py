@@ -108,9 +108,8 @@ class StoreTable(Table):
     precision: Literal["float16", "float32", "float64"] = Field("float32", description="Of what is stored.")
     shard: Count | None = Field(
         None,
-        description="Samples in a shard, which one worker solves and writes as a whole; 64 unless "
-        "given, 1024 "
-        "on a CUDA device.",
+        description="Samples in a shard, which one worker solves and writes as a whole; unless given 64, 256 "
+        "in sets of 10,000 and more, and 1024 on a CUDA device.",
     )
 
 
