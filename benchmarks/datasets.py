@@ -93,11 +93,13 @@ def on_device(asked: argparse.Namespace) -> None:
         rows = []
         for cells, samples, shard in (((19, 6, 6), asked.samples, 1024), ((31, 31, 31), asked.large, 128)):
             alone = solves_alone(folder, cells, min(samples, asked.shard or shard))
+            print(f"{cells}: {alone}", flush=True)
             for workers in asked.workers:
                 rows.append(stored(folder, cells, samples, asked.shard or shard, workers) | alone)
                 rows[-1]["part_of_solving_rate"] = (
                     rows[-1]["samples_per_second_once_started"] / alone["solves_per_second"]
                 )
+                print(f"{cells}: {rows[-1]}", flush=True)
         figures = {"device": require_device(), "machine": machine(), "versions": versions(), "sets": rows}
     _write("datasets_gpu.json", figures)
 

@@ -16,6 +16,7 @@ from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
+from supple.problem.measures import rest_stiffness_of
 from supple.terms.parameters import placed
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Assembly:
     @property
     def rest_stiffness(self) -> np.ndarray:
         """(f,) ⅓ tr A of the bound at rest and without inertia [N/m], of the free vertices."""
-        return self.problem.measures.rest_stiffness()[self.free] / 3
+        return rest_stiffness_of(self.problem.measures)[self.free] / 3
 
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""

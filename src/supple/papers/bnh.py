@@ -175,7 +175,7 @@ def _said(value: float | None) -> str:
 
 def small_body() -> tuple[supple.TetMesh, str]:
     """About 2,900 tetrahedra: a ring, since the paper's armadillo of 2,922 is not public in this form."""
-    mesh = supple.torus(1.0, 0.35, 3)
+    mesh = supple.torus(1.0, 0.35, 2)
     return mesh, f"a ring of {len(mesh.tets):,} tetrahedra, which stands for the armadillo,"
 
 

@@ -18,13 +18,13 @@ from supple.public import GPBD
 
 
 def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
-    """A cube with a barrier that hits a sphere at a speed [m/s]."""
+    """A cube with a barrier that hits the floor at a speed [m/s]."""
     scene = supple.Scene(quasistatic=False, dt=0.001)
     mesh = cube_of_six(cells)
     scene.add_solid(
         mesh, supple.LogNeoHookean(young=1e5, poisson=0.45), density=1000, velocity=(0, -speed, 0)
     )
-    scene.add_obstacle(supple.Sphere(0.3, (0.5, -0.32, 0.5)))
+    scene.add_obstacle(supple.Plane(point=(0, -0.02, 0)))
     return scene
 
 
@@ -34,9 +34,10 @@ def impact(record: Record) -> str:
     sound = found["finite"] and found["inverted at the end"] == 0
     word = "agrees" if sound else "partly agrees" if found["finite"] else "differs"
     return (
-        f"{word}: a cube with the logarithmic barrier hits a sphere at 5 m/s, is pressed to "
-        f"{found['least volume']:.2f} of its volume in places, and leaves it with "
-        f"{found['inverted at the end']} inverted elements. The vest of CLOTH3D is not at hand; fabrics on "
+        f"{word}: a cube with the logarithmic barrier hits the floor at 5 m/s, is pressed to "
+        f"{found['least volume']:.2f} of its volume in places, and moves at {found['rebound [m/s]']:.1f} m/s "
+        f"after 0.3 s with {found['inverted at the end']} inverted elements. The vest of CLOTH3D is not "
+        f"at hand; fabrics on "
         "a body are gpbd-fig6."
     )
 
@@ -44,7 +45,7 @@ def impact(record: Record) -> str:
 def _impact(record: Record) -> Figures:
     scene = falling_cube(25 if record.full else 5)
     least = 1.0
-    for frame in supple.simulate(scene, GPBD(newton_steps=3, iterations=3), frames=150, precision="float32"):
+    for frame in supple.simulate(scene, GPBD(newton_steps=3, iterations=3), frames=300, precision="float32"):
         least = min(least, float(jacobians(frame.model, frame.positions).min()))
         if frame.index == 60:
             record.picture(frame, "60 ms after the start", field="volume_ratio")

@@ -17,6 +17,7 @@ from supple.problem.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
+from supple.problem.memo import Memo, memo_here
 from supple.problem.sums import FIGURES, Cuts, cut
 from supple.problem.totals import Totals
 from supple.terms import inversion
@@ -96,18 +97,6 @@ ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
 elements would store when stretched by one rounding of their edges; measured on all materials."""
 
 
-@dataclass
-class Memo:
-    """What was found where a problem's u was so, under what acted then: solvers and those who watch them ask
-    for the same again and again. energies: with the sums of their magnitudes."""
-
-    u: np.ndarray
-    terms: tuple
-    changes: int
-    balances: dict[int, Balance] | None = None
-    energies: tuple[np.ndarray, np.ndarray] | None = None
-
-
 class Measures:
     """Evaluates a problem's active copies; everything is summed in float64."""
 
@@ -136,7 +125,8 @@ class Measures:
     def balances(self) -> dict[int, Balance]:
         """Of every active copy; net forces are evaluated into the records `net`, where they are not those of
         the present state already."""
-        memo = self._here()
+        memo, kept = memo_here(self.problem, self._memo)
+        self._memo = memo if kept else None
         if memo.balances is not None:
             return dict(memo.balances)
         self._energies = None
@@ -145,20 +135,6 @@ class Measures:
         pairs = zip(active.tolist(), figures[active].tolist(), strict=True)
         memo.balances = {copy: self._balance(copy, of_bodies) for copy, of_bodies in pairs}
         return dict(memo.balances)
-
-    def _here(self) -> Memo:
-        """What is known of the present state: of one that is easy to tell from others."""
-        p = self.problem
-        u, loads = p.u, p.loads
-        plain = p.device.name == "cpu" and not (p.contacts or p.room or p.model.followers)
-        if not plain or p.model.held is not None or loads.inertia.any():
-            self._memo = None
-            return Memo(u, (), 0)
-        known = self._memo
-        same = known is not None and known.terms is p.layout.terms and known.changes == loads.changes
-        if known is None or not same or not np.array_equal(known.u, u):
-            known = self._memo = Memo(u.copy(), p.layout.terms, loads.changes)
-        return known
 
     @property
     def figures(self) -> np.ndarray:
@@ -207,10 +183,6 @@ class Measures:
         stiffness = sizes.reshape(kinds, n + 1, RECORD)[:, :-1, 1].astype(float)
         return np.where(p.model.free, stiffness - 3 * p.loads.inertia, 0)
 
-    def rest_stiffness(self, copy: int = 0) -> np.ndarray:
-        """tr A of every vertex at rest without inertia (n,) [N/m], of a copy; 0 of pinned ones."""
-        return self._rest_stiffness[copy if self.problem.kinds > 1 else 0]
-
     @cached_property
     def _softness_memory(self) -> np.ndarray:
         return np.zeros(self._rest_stiffness.shape, self.problem.dtype)
@@ -232,7 +204,9 @@ class Measures:
 
     def energies(self) -> np.ndarray:
         """(copies,) E(u) [J]."""
-        p, memo = self.problem, self._here()
+        p = self.problem
+        memo, kept = memo_here(p, self._memo)
+        self._memo = memo if kept else None
         if memo.energies is not None:
             energies, self._energy_scale = memo.energies
             return energies.copy()
@@ -265,7 +239,7 @@ class Measures:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         eps = self._eps
-        stiffness = norm(self.rest_stiffness(copy))
+        stiffness = norm(rest_stiffness_of(self, copy))
         scale = ENERGY_ROUNDING * float(self._energy_scale[copy])
         return eps * (scale + STIFFNESS_ROUNDING * self._edge**2 * stiffness)
 
@@ -291,3 +265,8 @@ def stiffness_of(measures: Measures) -> np.ndarray:
     problem, sizes = measures.problem, measures._sizes
     problem.device.pull(sizes)
     return sizes[: problem.model.vertices, 1].astype(float) / 3
+
+
+def rest_stiffness_of(measures: Measures, copy: int = 0) -> np.ndarray:
+    """tr A (n,) [N/m] of every vertex of a copy at rest without inertia; 0 of pinned ones."""
+    return measures._rest_stiffness[copy if measures.problem.kinds > 1 else 0]

@@ -19,7 +19,16 @@ from supple.terms.elastic import Elastic, deformation_at, material_at, response,
 from supple.terms.element_tensors import tensors_of
 from supple.terms.parameters import placed
 from supple.terms.tensors import project_tensors
-from supple.terms.term import Elements, Visits, energy, inversion, others_first, step_fraction, vertex_force
+from supple.terms.term import (
+    Elements,
+    Visits,
+    confined_force,
+    energy,
+    inversion,
+    others_first,
+    step_fraction,
+    vertex_force,
+)
 
 
 class EmbeddedRows(NamedTuple):
@@ -115,12 +124,19 @@ def _deformation_at(rows, row, u, ui):
 
 @vertex_force.of(EmbeddedRows)
 def _vertex_force(rows, row, u, ui):
+    f, A, _ = confined_force(rows, row, u, ui)
+    return f, A
+
+
+@confined_force.of(EmbeddedRows)
+def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
     F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A = response(material_at(rows, row), F, own_gradient(rows, row))
+    f, A, q = response(material_at(rows, row), F, own_gradient(rows, row))
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+        q,
     )
 
 
