@@ -93,9 +93,9 @@ def draped(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) 
 
 
 def specimen(rings: int) -> supple.TriMesh:
-    """A disc whose ring at the edge of the support is moved out by half a cell: bending at that ring is that of
-    half a cell on both sides of it, of which the inner half is clamped. Without that, cloth would hang from
-    within the support, and the coefficient would change with the mesh to first order."""
+    """A disc whose ring at the edge of the support is moved out by half a cell: bending at that ring is that
+    of half a cell on both sides of it, of which the inner half is clamped. Without that, cloth would hang
+    from within the support, and the coefficient would change with the mesh to first order."""
     mesh = supple.disc(SPECIMEN, rings, plane="xz")
     r = np.hypot(mesh.points[:, 0], mesh.points[:, 2])
     moved = np.interp(r, (0, SUPPORT, SPECIMEN), (0, SUPPORT + 0.5 * SPECIMEN / rings, SPECIMEN))
