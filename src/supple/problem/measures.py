@@ -71,7 +71,7 @@ class Balance:
 
 
 def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
-    """The balance of a body with such figures, see `measure`; edge [m]: the mean one; eps: of the precision."""
+    """Of a body with such figures, see `measure`; edge [m]: the mean one; eps: of the precision."""
     r2, s2, a2, reach, ratio = figures
     length = eps * (reach + edge)
     at_rest = not loaded and ratio <= RESTING * length
