@@ -24,6 +24,8 @@ import ipctk
 import numpy as np
 
 import supple
+from supple.contact.crossing import crossings
+from supple.contact.pairs import Surfaces
 from supple.io.machine import machine
 from supple.problem import Problem
 from supple.problem.following import Following
@@ -151,6 +153,17 @@ def intersects(scene: supple.Scene, positions: np.ndarray) -> bool:
     return bool(ipctk.has_intersections(mesh, positions[used]))
 
 
+def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:
+    """How deep a vertex is inside of a body [m], where surfaces cross."""
+    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
+    body = np.repeat(np.arange(len(scene.bodies)), [len(body.points) for body in scene.bodies])
+    flat = np.array([body.kind != "solid" for body in scene.bodies])
+    rest = np.concatenate([body.points for body in scene.bodies])
+    return max(
+        (each.depth for each in crossings(Surfaces(triangles, body, rest, 0.0, flat), positions)), default=0.0
+    )
+
+
 @contextmanager
 def stopwatch() -> Iterator[dict[str, float]]:
     """Seconds that are spent in finding contacts, of which recolouring is a part."""
@@ -203,6 +216,7 @@ def measure(name: str, case: Case, contact: str, options: argparse.Namespace) ->
             seconds, setup = seconds + report.seconds, setup + report.setup_seconds
             if intersects(scene, frame.positions):
                 crossed.append(frame.index)
+                deepest = max(deepest, depth_of(scene, frame.positions))
             if report.met is not None:
                 deepest, most = max(deepest, report.met.depth), max(most, report.met.contacts)
             if report.contact is not None:
