@@ -8,19 +8,22 @@ energy is exact, and the same one before and after a look.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supple.barrier_grip import BarrierGrip
 from supple.contact.crossing import crossings
 from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, rooms, within_reach
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
-from supple.grip import owners
+from supple.grip import owners, rows_from
 from supple.model import Model
+from supple.pushing_apart import pushed_apart
 from supple.terms import Barriers
-from supple.words import counted
+from supple.terms.barrier_hessian import closest
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -50,12 +53,16 @@ BLOCKED = 1e-3
 class BarrierContact:
     """Says which barriers there are where the vertices of a problem are, and how far these may move: a
     `Confining` follower. thickness h [m]; stiffness (bodies,): k [N/m] of each, of which two have the
-    smaller; names of the bodies."""
+    smaller; names of the bodies; friction (2, bodies, bodies): μ of what sticks and of what slides, of every
+    pair, or None; push_apart: Young's modulus [Pa] by which what intersects where a motion begins is pushed
+    apart, None where that is refused."""
 
     surfaces: Surfaces
     thickness: float
     stiffness: np.ndarray
     names: tuple[str, ...]
+    friction: np.ndarray | None = None
+    push_apart: float | None = None
     every: int | None = EVERY
     confines: bool = True
 
@@ -67,7 +74,7 @@ class BarrierContact:
     def confine(self, problem: Problem) -> None:
         """With the neighbours that are known, as long as these will do."""
         if not problem.room.checked:
-            self._refuse_crossings(problem)
+            self._check(problem)
         known: Neighbours | None = problem.room.neighbours
         radii = None if known is None else known.rooms_at(problem.positions)
         if radii is None:
@@ -120,35 +127,65 @@ class BarrierContact:
     def follow(self, problem: Problem, time: float) -> Barriers | None:
         room = problem.room
         if not room.checked:
-            self._refuse_crossings(problem)
+            self._check(problem)
         found, radii = self._look(problem)
         room.settle(radii)
         moved = room.pursue(BLOCKED * self.thickness)
         fresh, room.fresh = room.fresh, False
-        new, old = self.term(found, radii), self._term_of(problem)
+        new, old = self.term(found, radii, self._grip(problem)), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
-        return None if enough and not moved else new
+        begins = new.rough and problem.following.beginning  # springs are those of the step
+        return None if enough and not moved and not begins else new
+
+    def _index(self, problem: Problem) -> int:
+        return next(k for k, own in problem.model.followers if own is self)
 
     def _term_of(self, problem: Problem) -> Any:
-        return problem.model.terms[next(k for k, own in problem.model.followers if own is self)]
+        return problem.model.terms[self._index(problem)]
 
-    def term(self, found: Gaps, radii: np.ndarray, capacity: int = 0) -> Barriers:
-        """All pairs that can get nearer than their reach in balls of radii (n,)."""
+    def _grip(self, problem: Problem) -> BarrierGrip | None:
+        return None if self.friction is None else problem.following.grips.get(self._index(problem))
+
+    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
+        """The barriers with vertices at positions x (n, 3), where nothing must have passed anything, and
+        their friction as a state's history has it."""
+        self._refuse_crossings(x, 1)
+        found = gaps(self.surfaces, x, self.thickness)
+        grip = None if self.friction is None else BarrierGrip(x, rows_from(history))
+        return self.term(found, np.zeros(len(x)), grip, max(1, len(found.keys)))
+
+    def meeting_points(self, x: np.ndarray) -> np.ndarray:
+        """(m, 3) [m] where surfaces push each other, with vertices at x (n, 3)."""
+        found, reach = self._reach(gaps(self.surfaces, x, self.thickness))
+        found = found.where(found.distance < reach)
+        weights, _ = closest(x[found.vertices], found.crossing)
+        return np.einsum("mk,mki->mi", np.maximum(weights, 0.0), x[found.vertices])
+
+    def term(
+        self, found: Gaps, radii: np.ndarray, grip: BarrierGrip | None = None, capacity: int = 0
+    ) -> Barriers:
+        """All pairs that can get nearer than their reach in balls of radii (n,); in a step of which the grip
+        tells where it began, where they rub."""
         farthest = np.full(len(found.distance), (1 + AHEAD) * self.thickness)
         found = found.where(within_reach(found, radii, farthest))
         found, reach = self._reach(found)
         kept = within_reach(found, radii, (1 + AHEAD) * reach)
         found, reach = found.where(kept), reach[kept]
-        body = self.surfaces.body[found.vertices[:, [0, -1]]]
+        stiffness = self.stiffness[self.surfaces.body[found.vertices[:, [0, -1]]]].min(axis=1)
+        rubs = None
+        if self.friction is not None:
+            grip = grip or BarrierGrip(self.surfaces.rest, rows_from({}))
+            rubs = grip.rubs(found, stiffness, self.surfaces.body, self.friction)
         return Barriers(
             vertices=found.vertices.astype(np.int32),
             crossing=found.crossing,
-            stiffness=self.stiffness[body].min(axis=1),
+            stiffness=stiffness,
             reach=reach,
             keys=found.keys,
             positions=self.surfaces.rest,
             capacity=capacity,
+            rubs=rubs,
         )
 
     def _reach(self, found: Gaps) -> tuple[Gaps, np.ndarray]:
@@ -161,18 +198,26 @@ class BarrierContact:
         kept = reach > 0
         return found.where(kept), reach[kept]
 
-    def _refuse_crossings(self, problem: Problem) -> None:
-        """Refuse to begin where surfaces have passed each other already."""
-        found = crossings(self.surfaces, problem.positions, problem.device.threads)
+    def _check(self, problem: Problem) -> None:
+        """Refuse to begin where surfaces have passed each other already, or push them apart."""
+        threads, x = problem.device.threads, problem.positions
+        if self.push_apart is not None and crossings(self.surfaces, x, threads):
+            y = self.push_apart
+            problem.positions = pushed_apart(problem.model, self.surfaces, x, self.thickness, y, threads)
+            problem.following.remember()
+        self._refuse_crossings(problem.positions, threads)
+        problem.room.checked = True
+
+    def _refuse_crossings(self, x: np.ndarray, threads: int) -> None:
+        found = crossings(self.surfaces, x, threads)
         if found:
             raise ValueError(already_crossing([each.sentence(list(self.names)) for each in found]))
-        problem.room.checked = True
 
 
 def already_crossing(sentences: list[str]) -> str:
     return (
         f"contact = 'barrier' must begin where nothing intersects, but {'; '.join(sentences)}. Move the "
-        "bodies apart, or take contact = 'weak', which pushes them apart."
+        "bodies apart, have them pushed apart with push_apart = true, or take contact = 'weak'."
     )
 
 
@@ -183,18 +228,22 @@ def with_barrier_contact(
     young: np.ndarray,
     thickness: float | None = None,
     stiffness: float | None = None,
+    friction: np.ndarray | None = None,
+    push_apart: bool = False,
 ) -> Model:
     """The model with contact between the triangles (t, 3) of its surfaces; flat (bodies,): those that have no
-    inside; young (bodies,): E [Pa]."""
+    inside; young (bodies,): E [Pa]; friction: as in `BarrierContact`; push_apart: whether what intersects is
+    pushed apart."""
     surfaces = surfaces_of(model, triangles, flat)
     edge = surfaces.edge
     thick = THICKNESS * edge if thickness is None else thickness
     stiff = STIFFNESS * young * edge if stiffness is None else np.full(len(young), stiffness)
     names = tuple(name for name, _ in model.body_vertices)
-    contact = BarrierContact(surfaces, thick, stiff, names)
+    apart = float(young.max()) if push_apart else None
+    contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
     nothing = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))
-    none = contact.term(Gaps(np.empty((0, 4), np.int64), *_empty()), nothing, capacity)
+    none = contact.term(Gaps(np.empty((0, 4), np.int64), *_empty()), nothing, None, capacity)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
 
@@ -205,49 +254,3 @@ def _empty() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:
     return Surfaces(triangles, owners(model), model.rest, 0.0, flat)
-
-
-@dataclass(frozen=True)
-class ApartReport:
-    """Contact of bodies with each other and themselves, none of which has passed another: contacts, which are
-    nearer than the thickness; the smallest gap [m], None where nothing is near; how far pinned vertices are
-    behind their motion [m]; the force [N] on each body, which are 0 in sum."""
-
-    contacts: int
-    gap: float | None
-    behind: float
-    bodies: dict[str, tuple[float, float, float]]
-
-    @property
-    def depth(self) -> float:
-        """Of what has passed, which is nothing [m]."""
-        return 0.0
-
-    def __str__(self) -> str:
-        gap = "" if self.gap is None else f", smallest gap {self.gap:.2e} m"
-        return f"{counted(self.contacts, 'contact')} between bodies{gap}"
-
-
-def kept_apart(problem: Problem) -> ApartReport | None:
-    """At the problem's present u; None where there is no barrier."""
-    own = [(k, f) for k, f in problem.model.followers if isinstance(f, BarrierContact)]
-    if not own:
-        return None
-    ((index, contact),) = own
-    term: Any = problem.model.terms[index]
-    force = term.forces(problem.positions)
-    bodies = {}
-    for name, vertices in problem.model.body_vertices:
-        fx, fy, fz = map(float, force[vertices].sum(axis=0))
-        bodies[name] = fx, fy, fz
-    found, reach = contact._reach(contact._look(problem)[0])
-    apart = found.distance[found.distance < reach]
-    others = found.distance[surfaces_apart(contact.surfaces, found)]
-    gap = float(others.min()) if len(others) else None
-    return ApartReport(len(apart), gap, problem.room.behind, bodies)
-
-
-def surfaces_apart(surfaces: Surfaces, found: Gaps) -> np.ndarray:
-    """(m,) whether pairs are of different bodies, or farther from each other at rest than they are now."""
-    body = surfaces.body[found.vertices[:, [0, -1]]]
-    return (body[:, 0] != body[:, 1]) | (distances_at(surfaces.rest, found) > 2 * found.distance)

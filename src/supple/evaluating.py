@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,8 +13,9 @@ from supple.checks import finite_rows, floats, shown
 from supple.compute import Compute
 from supple.evaluation import FIGURES, Deformations, Evaluation, Pulls
 from supple.grip import as_history, rubbing_terms
+from supple.keeping import kept
 from supple.meshes.measures import means_at_vertices
-from supple.model import Model, Step, padded, places, with_term
+from supple.model import Model, Step, padded, places
 from supple.problem import Problem
 from supple.problem.element_values import (
     COUNT,
@@ -32,8 +32,8 @@ from supple.scene import Scene, SceneFile
 from supple.scene.build import assembled
 from supple.scene.scene import scene_of
 from supple.solving import make_problem
+from supple.standing import standing_at
 from supple.terms import Term
-from supple.weak_contact import WeakContact, met_at
 
 DEFAULT = Compute()
 
@@ -64,20 +64,7 @@ def evaluate(
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = finite_rows("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
-    return evaluation_of(met_at(_followed(model, x, float(when), compute), x), x, step, compute)
-
-
-def _followed(model: Model, x: np.ndarray, time: float, compute: Compute) -> Model:
-    """The model with cables and pressures as they are at a time [s]."""
-    problem = _problem(model, compute)
-    problem.positions = x
-    for index, follower in model.followers:
-        if getattr(follower, "confines", False):
-            raise ValueError("contacts of a barrier are not found anew; results have them: result.evaluate()")
-        term = None if isinstance(follower, WeakContact) else follower.follow(problem, time)
-        if term is not None:
-            model = with_term(model, index, term)
-    return model
+    return evaluation_of(standing_at(model, x, float(when)), x, step, compute)
 
 
 def evaluation_of(
@@ -141,29 +128,35 @@ def _external_force(model: Model, step: Step | None) -> np.ndarray:
     return model.force if step is None or step.force is None else step.force
 
 
-@lru_cache(maxsize=2)
 def _problem(model: Model, compute: Compute) -> Problem:
     """The elements of a model alone, without anything that holds or loads them; kept for the frames of a
     film."""
-    nothing = np.empty((0, 3))
-    alone = replace(
-        model,
-        force=np.zeros_like(model.rest),
-        pinned=np.empty(0, int),
-        held=None,
-        prescribed=lambda t: nothing,
-        varying=(),
-        velocities=None,
-        obstacles=None,
-    )
-    return make_problem(alone, False, compute)
+
+    def make() -> Problem:
+        nothing = np.empty((0, 3))
+        alone = replace(
+            model,
+            force=np.zeros_like(model.rest),
+            pinned=np.empty(0, int),
+            held=None,
+            prescribed=lambda t: nothing,
+            varying=(),
+            velocities=None,
+            obstacles=None,
+        )
+        return make_problem(alone, False, compute)
+
+    return kept("alone", model, compute, make)
 
 
-@lru_cache(maxsize=2)
 def _with_obstacles(model: Model, compute: Compute) -> Problem:
     """The model with its obstacles, under no forces yet."""
-    quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
-    return make_problem(quiet, False, compute)
+
+    def make() -> Problem:
+        quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
+        return make_problem(quiet, False, compute)
+
+    return kept("with obstacles", model, compute, make)
 
 
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
@@ -174,7 +167,7 @@ def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
     remembered = {} if step is None else dict(step.history)
     for k in rubbing_terms(model):  # contacts that no step remembers are those that the model has
         rubbing: Any = model.terms[k]
-        remembered = as_history(rubbing) | remembered
+        remembered = as_history(rubbing, model.rest) | remembered
     problem.histories.put([remembered])
     return problem
 
@@ -296,4 +289,4 @@ def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> n
         return np.zeros_like(positions)
     if step.anchor is None:
         return None
-    return (model.mass / step.dt**2)[:, None] * (step.anchor - positions)
+    return model.inertia(step.dt)[:, None] * (step.anchor - positions)

@@ -3,17 +3,19 @@ what sticks, and what slides.
 
 The spring of a contact begins where its two points were together when the step began, less what it was
 stretched by at the end of the step before. What slides drags its end along. A vertex is known by the body
-that it touches, whichever of its triangles that is, and two edges by their ends.
+that it touches, whichever of its triangles that is; two edges and two triangles by their numbers. Triangles
+that are new to each other begin as far stretched as those of the same body that one of them was on before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supple.barrier_grip import BarrierGrip, check_rows, no_rows, remembered
 from supple.checks import floats, shown
 from supple.contact.pairs import Meetings
 from supple.terms import RubbingContacts
@@ -24,17 +26,27 @@ if TYPE_CHECKING:
     from supple.model import Model
 
 CONTACTS = "contacts"
-"""The name of what a `State` has of them: (m, 8 + NUMBERS) vertices, weights and numbers of each."""
+"""The name of what a `State` has of them: (m, WIDTH) vertices, weights, keys and numbers of each; of barriers
+what `BarrierGrip` has."""
+
+CORNERS, KEYS = 6, 2
+WIDTH = 2 * CORNERS + KEYS + NUMBERS
+
+Rough = Any
+"""Contacts of bodies that rub: `RubbingContacts` or `Barriers`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grip:
-    """start (n, 3): displacements when the step began [m]; keys (m,) of the contacts there were then;
-    stretch (m, 3) [m] of their springs; slides (m,)."""
+    """start (n, 3): displacements when the step began [m]; of the contacts that there were then: keys (m, 2),
+    the bodies (m,) that they were on; stretch (m, 3) [m] of their springs, stiffness (m,) [N/m]; slides
+    (m,)."""
 
     start: np.ndarray
     keys: np.ndarray
+    on: np.ndarray
     stretch: np.ndarray
+    stiffness: np.ndarray
     slides: np.ndarray
 
     @staticmethod
@@ -43,32 +55,45 @@ class Grip:
         whose each vertex is."""
         found, k = term.response(u), np.maximum(term.numbers[:, STIFFNESS], 1e-300)
         stretch = (found.holds / k)[:, None] * found.slip
-        touches = found.push > 0
-        keys = keys_of(term.vertices, term.weights, body)
-        return Grip(u.copy(), keys[touches], stretch[touches], (found.slides & touches)[touches])
+        some = found.push > 0
+        keys = np.zeros((len(k), KEYS), np.int64) if term.keys is None else term.keys
+        on = body[term.vertices[:, -1]]
+        return Grip(u.copy(), keys[some], on[some], stretch[some], k[some], found.slides[some])
 
     def held(self, found: Meetings, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of contacts in this step: o₀ (m, 3) [m], and whether each slides (m,)."""
-        c = np.einsum("mk,mki->mi", found.weights, self.start[found.vertices])
-        slides = np.zeros(len(c), bool)
-        keys = keys_of(found.vertices, found.weights, body)
-        _, new, old = np.intersect1d(keys, self.keys, assume_unique=True, return_indices=True)
-        o = -c
+        o = -np.einsum("mk,mki->mi", found.weights, self.start[found.vertices])
+        slides = np.zeros(len(o), bool)
+        _, new, old = np.intersect1d(_one(found.keys), _one(self.keys), return_indices=True)
+        known = np.zeros(len(o), bool)
+        known[new] = True
         o[new] += self.stretch[old]
         slides[new] = self.slides[old]
+        self._hand_over(found, body, ~known, o, slides)
         along = (o * found.normal).sum(axis=1)
         return o - along[:, None] * found.normal, slides
 
+    def _hand_over(
+        self, found: Meetings, body: np.ndarray, new: np.ndarray, o: np.ndarray, slides: np.ndarray
+    ) -> None:
+        """Let contacts begin as the first of their triangles was stretched on the same body, on the mean."""
+        places, old = np.unique(_one(np.column_stack([self.keys[:, 0], self.on])), return_inverse=True)
+        wanted = _one(np.column_stack([found.keys[:, 0], body[found.vertices[:, -1]]]))
+        if not len(places):
+            return
+        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+        some = new & (places[at] == wanted)
+        whole = np.bincount(old, self.stiffness, len(places))
+        for axis in range(3):
+            mean = np.bincount(old, self.stiffness * self.stretch[:, axis], len(places)) / whole
+            o[some, axis] += mean[at[some]]
+        slides[some] = np.bincount(old, self.slides, len(places))[at[some]] > 0
 
-def keys_of(vertices: np.ndarray, weights: np.ndarray, body: np.ndarray) -> np.ndarray:
-    """(m,) of contacts: two numbers each."""
-    n = len(body)
-    edges = weights[:, 1] > 0
-    of_vertex = np.column_stack([vertices[:, 0], -1 - body[vertices[:, -1]]])
-    one, other = np.sort(vertices[:, :2], axis=1), np.sort(vertices[:, 2:], axis=1)
-    of_edges = np.column_stack([one[:, 0] * n + one[:, 1], other[:, 0] * n + other[:, 1]])
-    keys = np.where(edges[:, None], of_edges, of_vertex).astype(np.int64)
-    return np.ascontiguousarray(keys).view([("a", np.int64), ("b", np.int64)]).ravel()
+
+def _one(pairs: np.ndarray) -> np.ndarray:
+    """Rows (m, 2) of whole numbers as one thing each, which can be sorted."""
+    whole = np.ascontiguousarray(pairs, np.int64)
+    return whole.view([("a", np.int64), ("b", np.int64)]).ravel()
 
 
 def owners(model: Model) -> np.ndarray:
@@ -81,35 +106,60 @@ def owners(model: Model) -> np.ndarray:
 
 def rubbing_terms(model: Model) -> list[int]:
     """The numbers of terms whose contacts rub: one at most."""
-    return [k for k, term in enumerate(model.terms) if isinstance(term, RubbingContacts) and term.rough]
+    return [k for k, term in enumerate(model.terms) if term.rough]
 
 
-def as_history(term: RubbingContacts) -> dict[str, np.ndarray]:
-    return {CONTACTS: np.column_stack([term.vertices, term.weights, term.numbers]).astype(float)}
+def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: Any) -> Grip | BarrierGrip:
+    """Where a step begins at positions x and displacements u (n, 3) [m], with the contacts of the last one;
+    rows: what a state had of barriers, where the step is the first after it."""
+    if term.confines:
+        return BarrierGrip(x, remembered(term, x) if rows is None else rows)
+    return Grip.of(term, u, body)
+
+
+def as_history(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
+    """What a state has of contacts where vertices are at positions (n, 3); rows as above."""
+    if term.confines:
+        return {CONTACTS: remembered(term, positions) if rows is None else rows}
+    keys = np.zeros((len(term.vertices), KEYS)) if term.keys is None else term.keys
+    return {CONTACTS: np.column_stack([term.vertices, term.weights, keys, term.numbers]).astype(float)}
 
 
 def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
-    nothing = np.empty((0, 4), np.int32), np.empty((0, 4)), np.empty((0, NUMBERS))
-    return RubbingContacts(*nothing, capacity, rough)
+    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, rough=rough)
 
 
 def from_history(history: Mapping[str, Any]) -> RubbingContacts:
     """The contacts of a history; none where it has none."""
-    if CONTACTS not in history:
-        return no_contacts()
-    rows = floats(history[CONTACTS])
+    return _from_rows(floats(history[CONTACTS])) if CONTACTS in history else no_contacts()
+
+
+def _from_rows(rows: np.ndarray) -> RubbingContacts:
+    vertices, weights, keys, numbers = np.split(rows, np.cumsum([CORNERS, CORNERS, KEYS]), axis=1)
     return RubbingContacts(
-        rows[:, :4].astype(np.int32), rows[:, 4:8].copy(), rows[:, 8:].copy(), capacity=max(1, len(rows))
+        vertices.astype(np.int32),
+        np.ascontiguousarray(weights),
+        np.ascontiguousarray(numbers),
+        capacity=max(1, len(rows)),
+        keys=keys.astype(np.int64),
     )
+
+
+def rows_from(history: Mapping[str, Any]) -> np.ndarray:
+    """The same of barriers."""
+    return floats(history[CONTACTS]) if CONTACTS in history else no_rows()
 
 
 def check_contacts(model: Model, values: Any) -> None:
     """Refuse a history of contacts that does not suit a model."""
+    (index,) = rubbing_terms(model)
+    if model.terms[index].confines:
+        check_rows(model.vertices, CONTACTS, values)
+        return
     rows = floats(values)
-    width = 8 + NUMBERS
-    sound = rows.ndim == 2 and rows.shape[1] == width and np.isfinite(rows).all()
-    if not sound or not ((rows[:, :4] >= 0) & (rows[:, :4] < model.vertices)).all():
+    sound = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
+    if not sound or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
         raise ValueError(
-            f"{CONTACTS!r} of the state must be (m, {width}) finite numbers, the first four of each row "
+            f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers, the first six of each row "
             f"vertices of {counted(model.vertices, 'vertex', 'vertices')}; got {shown(values)}"
         )

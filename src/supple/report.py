@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from supple.barrier_contact import ApartReport
+from supple.apart_report import ApartReport
 from supple.problem import Balance
 from supple.problem.touched import ContactReport
 from supple.solvers.certificate import Certificate
@@ -79,6 +79,8 @@ class Report:
         s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1.
     reduction: |r| / |r at the first iterate|, as in the papers' plots.
     residual: |r| [N].  energy: total (incremental) potential [J].
+    primary [N], secondary: the residuals of positions and of multipliers [PXPBD eq. 11, 12], where a history
+        was kept of a method that has these; None of others.
     max_iterations: those that were allowed, given or not.
     certificate: how far every body is from the equilibrium, where that was computed.
     contact: what bodies do to obstacles and obstacles to bodies, where there are any; met: what bodies do to
@@ -112,6 +114,16 @@ class Report:
     history: History | None = field(default=None, repr=False)
 
     @property
+    def primary(self) -> float | None:
+        """|g| [N] at the end, see above."""
+        return self.history.primary[-1] if self.history is not None and self.history.primary else None
+
+    @property
+    def secondary(self) -> float | None:
+        """|h| at the end, see above."""
+        return self.history.secondary[-1] if self.history is not None and self.history.secondary else None
+
+    @property
     def ok(self) -> bool:
         return self.outcome.ok
 
@@ -122,6 +134,7 @@ class Report:
         values["outcome"] = self.outcome.name.lower()
         values["sentence"] = self.outcome.value
         values["ok"] = self.ok
+        values["primary"], values["secondary"] = self.primary, self.secondary
         return values
 
     def _limit(self) -> str:
@@ -143,6 +156,10 @@ class Report:
             lines.append(f"  {self.contact}")
         if self.met is not None:
             lines.append(f"  {self.met}")
+        if self.primary is not None:
+            lines.append(
+                f"  residuals of positions {self.primary:.2e} N, of multipliers {self.secondary:.2e}"
+            )
         if self.inverted:
             lines.append(f"  inverted: {counted(self.inverted, 'element')}")
         if self.rejected:

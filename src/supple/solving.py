@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.barrier_contact import kept_apart
+from supple.apart_report import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
 from supple.ending import next_look, outcome_here, recovering
@@ -114,7 +114,7 @@ class _Solving:
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
                 self._look_inside()
-            if following.iterated(count, self._balanced):
+            if following.looks and following.iterated(count, self._balanced):
                 self._begin_again()
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)

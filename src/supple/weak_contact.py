@@ -1,9 +1,10 @@
 """Contact between bodies by weak constraints that come and go [PBNG sections 4.1, 10.1 and 11.2].
 
 Where two surfaces are nearer than a thickness h, or have passed each other, ½ k (n · C - h)² pushes them
-apart, C being the vector from one closest point to the other and n the direction of contact; it does not
-pull. With friction, springs hold what sticks (`terms/rubbing.py`). n and the closest points are found anew
-every few iterations, and before a state counts as balanced.
+apart, C being the vector from one point to the other and n the direction of contact; it does not pull.
+Triangles that lie on each other have k in proportion to the area that they share, so that a uniform pressure
+goes through as one. With friction, springs hold what sticks (`terms/rubbing.py`). n and the points are found
+anew every few iterations, and before a state counts as balanced.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ import numpy as np
 
 from supple.contact.pairs import Meetings, Surfaces
 from supple.grip import CONTACTS, Grip, from_history, no_contacts, owners
-from supple.model import Model, with_term
+from supple.model import Model
 from supple.terms import RubbingContacts
-from supple.terms.rubbing import FRICTION, GAP, NORMAL, SLIP
 from supple.words import counted
 
 if TYPE_CHECKING:
@@ -28,11 +28,9 @@ THICKNESS, STIFFNESS, REACH = 0.01, 10.0, 0.5
 """Unless given, in parts of the mean edge e of the surfaces: the thickness [e], and how deep inside another
 body a vertex is found [e]; the stiffness in parts of E e, E being the largest Young's modulus."""
 
-SAME = 1e-3
-"""Constraints whose weights and normals differ by less than this stay as they are."""
-
-ALIKE = 1e-2
-"""The same, within a step, where their forces differ by less than this part of the largest."""
+ALIKE, ALIKE_IN_THE_END = 1e-2, 1e-4
+"""Within a step constraints stay as they are where others would do the same but for these parts of the
+largest force: on the way, and where all forces seem to balance."""
 
 EVERY = 10
 """Iterations after which contacts are found anew."""
@@ -57,10 +55,19 @@ class WeakContact:
         found = self.meetings(problem.positions, problem.device.threads)
         new = self.term(found, problem.following.grips.get(index))
         old: Any = problem.model.terms[index]
-        if _alike(old, new, SAME * self.thickness):
-            return None
-        within = not problem.following.beginning
-        return None if within and _act_alike(old, new, problem.positions, self.rest) else new
+        if problem.following.beginning:
+            return None if _same(old, new) else new
+        enough = ALIKE_IN_THE_END if problem.following.balanced else ALIKE
+        return None if _act_alike(old, new, problem.positions, self.rest, enough) else new
+
+    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> RubbingContacts:
+        """The constraints with vertices at positions x (n, 3), and those of a state's history where they
+        rub."""
+        if self.rough and CONTACTS in history:
+            return from_history(history)
+        grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
+        found = self.meetings(x)
+        return self.term(found, grip, max(1, len(found.distance)))
 
     @property
     def rough(self) -> bool:
@@ -72,6 +79,11 @@ class WeakContact:
     def meetings(self, x: np.ndarray, threads: int = 1) -> Meetings:
         return self.surfaces.meetings(x, self.thickness, self.reach, threads)
 
+    def meeting_points(self, x: np.ndarray) -> np.ndarray:
+        """(m, 3) [m] where surfaces meet, with vertices at x (n, 3)."""
+        met = self.meetings(x)
+        return np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), x[met.vertices])
+
     def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> RubbingContacts:
         """Contacts in a step of which the grip tells where it began, where they rub."""
         first, second = self.surfaces.body[found.vertices[:, 0]], self.surfaces.body[found.vertices[:, -1]]
@@ -80,28 +92,23 @@ class WeakContact:
             slip, slides = grip.held(found, self.surfaces.body)
         gap = (found.normal * np.einsum("mk,mki->mi", found.weights, self.rest[found.vertices])).sum(axis=1)
         mu = self.friction[slides.astype(int), first, second]
-        columns = found.normal, slip, gap - self.thickness, self.stiffness * found.strength, mu
+        columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
         vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
-        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough)
+        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
 
 
-def _act_alike(old: RubbingContacts, new: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> bool:
-    """Whether other constraints do the same to vertices at positions x (n, 3), but for a little: of triangles
-    that are equally near, now the one and now the other is the nearest."""
+def _act_alike(
+    old: RubbingContacts, new: RubbingContacts, x: np.ndarray, rest: np.ndarray, enough: float
+) -> bool:
+    """Whether other constraints do the same to vertices at positions x (n, 3), but for that part of the
+    largest force."""
     before, now = met_force(old, x, rest), met_force(new, x, rest)
-    return bool(np.abs(now - before).max(initial=0.0) <= ALIKE * np.abs(now).max(initial=0.0))
+    return bool(np.abs(now - before).max(initial=0.0) <= enough * np.abs(now).max(initial=0.0))
 
 
-def _alike(old: RubbingContacts, new: RubbingContacts, little: float) -> bool:
-    """Whether constraints are the same but for a little [m]."""
-    if not np.array_equal(old.vertices, new.vertices):
-        return False
-    if np.abs(old.weights - new.weights).max(initial=0.0) > SAME:
-        return False
-    a, b = old.numbers, new.numbers
-    turned = np.abs(a[:, NORMAL:SLIP] - b[:, NORMAL:SLIP]).max(initial=0.0)
-    slid = np.abs(a[:, SLIP:GAP] - b[:, SLIP:GAP]).max(initial=0.0)
-    return bool(turned <= SAME and slid <= little and np.array_equal(a[:, FRICTION], b[:, FRICTION]))
+def _same(old: RubbingContacts, new: RubbingContacts) -> bool:
+    pairs = ((old.vertices, new.vertices), (old.weights, new.weights), (old.numbers, new.numbers))
+    return all(np.array_equal(a, b) for a, b in pairs)
 
 
 def with_weak_contact(
@@ -128,20 +135,6 @@ def with_weak_contact(
     none = no_contacts(room, contact.rough)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
-
-
-def met_at(model: Model, x: np.ndarray, history: Mapping[str, np.ndarray] | None = None) -> Model:
-    """The model with the contacts of bodies that there are at positions x (n, 3); where they rub, those of a
-    state's history, or else as if nothing had moved yet."""
-    for index, contact in model.followers:
-        if not isinstance(contact, WeakContact):
-            continue
-        if contact.rough and history and CONTACTS in history:
-            return with_term(model, index, from_history(history))
-        grip = Grip.of(no_contacts(), x - model.rest, contact.surfaces.body) if contact.rough else None
-        found = contact.meetings(x)
-        return with_term(model, index, contact.term(found, grip, max(1, len(found.distance))))
-    return model
 
 
 @dataclass(frozen=True)

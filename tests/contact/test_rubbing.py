@@ -152,11 +152,6 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     assert term.response(u).slides[push > 0].any()
 
 
-def with_barrier(scene):
-    scene.contact = supple.Contact("barrier", friction=0.2)
-    return scene
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -164,7 +159,6 @@ def with_barrier(scene):
         (lambda: supple.Contact(friction=0.1, kinetic=0.2), "must not be larger than friction"),
         (lambda: supple.Contact(pairs=("a", "b")), "must be Rub"),
         (lambda: supple.Rub("ab", 0.2), "two names"),
-        (lambda: supple.build_model(with_barrier(on_slope(0.2))), 'rub in "weak" contact'),
     ],
 )
 def test_bad_friction_is_refused(make, message):

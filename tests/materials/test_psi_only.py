@@ -220,7 +220,7 @@ def density(**functions):
     ("psi", "sentence"),
     [
         (lambda self, I1: self.mu if I1 > 3 else 0.0, "cannot decide an `if`.*supple.select"),
-        (lambda self, I1: math.sin(I1), "psi of Wrong cannot be differentiated.*is not a float"),
+        (lambda self, I1: math.sin(I1), r"psi of Wrong\w* cannot be differentiated.*is not a float"),
         (lambda self, I1: self.mu, "does not depend on I1"),
         (lambda self, I1: "text", "numbers were expected, got 'text'"),
         (lambda self, I1: None, "numbers were expected, got None"),

@@ -119,13 +119,30 @@ def point(x, i):
 
 
 @physics
+def _boxes_apart(s, m, o):
+    """Distance² of the boxes of two triangles, at most."""
+    square = 0.0
+    for axis in range(3):
+        low = high = s.x[s.seek[m, 0], axis]
+        least = most = s.x[s.other[o, 0], axis]
+        for corner in range(1, 3):
+            here, there = s.x[s.seek[m, corner], axis], s.x[s.other[o, corner], axis]
+            low, high, least, most = min(low, here), max(high, here), min(least, there), max(most, there)
+        gap = max(least - high, low - most, 0.0)
+        square += gap * gap
+    return square
+
+
+@physics
 def _apart(s, m, o):
     """Distance² of the m-th thing from the o-th of the others; infinite where they share a corner, and for
-    edges that do not cross a triangle."""
+    edges that do not cross a triangle; of two triangles that of their boxes."""
     for a in range(s.seek.shape[1]):
         for b in range(s.other.shape[1]):
             if s.seek[m, a] == s.other[o, b]:
                 return math.inf
+    if s.seek.shape[1] == 3:
+        return _boxes_apart(s, m, o)
     x, p = s.x, point(s.x, s.seek[m, 0])
     a, b = point(x, s.other[o, 0]), point(x, s.other[o, 1])
     if s.seek.shape[1] == 2 and s.other.shape[1] == 3:
@@ -179,7 +196,7 @@ def _look_around(s, m):
 
 @physics
 def _wanted(s, m, o):
-    """Edges look for later ones only."""
+    """Edges and triangles look for later ones of their own only."""
     return s.seek.shape[1] != s.other.shape[1] or o > m
 
 
@@ -220,7 +237,7 @@ def near(
     """Pairs of things nearer to each other than a radius [m], which share no corner: start (m + 1,) and found
     (pairs,), the numbers of those near to each, in order. x (n, 3) points; seek (m, 1) vertices and other
     (o, 3) triangles, or edges (m, 2) in both, and then only those with larger numbers; or edges and
-    triangles, and then those that cross, whatever the radius."""
+    triangles, and then those that cross, whatever the radius; or triangles in both, whose boxes are near."""
     x = np.ascontiguousarray(x, float)
     nothing = np.zeros(len(seek) + 1, np.int64), np.zeros(0, np.int64)
     if len(seek) == 0 or len(other) == 0:

@@ -1,21 +1,37 @@
 """Contacts between surfaces: who is near to whom, in which direction, and how far inside.
 
-A vertex meets the nearest triangle of each body; whether it is outside of it is told by the triangles that
-are equally near. Edges meet where they cross, seen along the normal of both.
+Triangles that face each other meet in what they share (`contact.overlaps`). What is sharp, and surfaces that
+are pressed hard, meet when they are half as far apart: a vertex the nearest triangle of each body, and
+whether it is outside of it is told by the triangles that are equally near; edges where they cross, seen along
+the normal of both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from supple.contact.closest import on_edges, on_triangle
 from supple.contact.grid import near, point
+from supple.contact.overlaps import overlaps
 from supple.kernels import kernel
 
 EQUALLY_NEAR = 1e-6
 """Relative to the nearest."""
+
+SHARP = 0.5
+"""Part of the thickness within which vertices and edges meet."""
+
+SIZE = 1.6
+"""Mean edge of a right triangle with equal legs, in parts of the root of its area."""
+
+DEEPEST = 10.0
+"""How far edges may have passed each other, in thicknesses."""
+
+FACING = 0.5
+"""Part of the sum of the normals at an edge along n from which on it wholly faces another edge."""
 
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
@@ -23,20 +39,20 @@ PARALLEL = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Meetings:
-    """vertices (m, 4) and signed weights (m, 4) of the points that meet, positive for the first of them;
-    normal (m, 3): from the second to the first outside of it; distance (m,) [m] along it, negative where they
-    have passed each other; strength (m,), from 0 to 1: how much it counts, which fades where edges end."""
+    """vertices (m, 6) and signed weights (m, 6) of the points that meet, positive for the first of them,
+    whose vertices come first; unused places repeat the first with weight 0; normal (m, 3): from the second to
+    the first outside of it; distance (m,) [m] along it, negative where they have passed each other; thickness
+    (m,) [m]: from which distance on they push; strength (m,): how much it counts, 0 to 1 of vertices and
+    edges, which fade where edges end, and the area that triangles share, in parts of their own size times the
+    mean edge; keys (m, 2) by which contacts are known again."""
 
     vertices: np.ndarray
     weights: np.ndarray
     normal: np.ndarray
     distance: np.ndarray
+    thickness: np.ndarray
     strength: np.ndarray
-
-    @staticmethod
-    def none() -> Meetings:
-        nothing = np.empty(0)
-        return Meetings(np.empty((0, 4), np.int64), np.empty((0, 4)), np.empty((0, 3)), nothing, nothing)
+    keys: np.ndarray
 
     @staticmethod
     def of(several: list[Meetings]) -> Meetings:
@@ -94,7 +110,7 @@ class Surfaces:
         )
         self.edges, self._of_side = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True)
 
-    @property
+    @cached_property
     def edge(self) -> float:
         """Mean length of an edge at rest [m]."""
         return float(_length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
@@ -107,10 +123,54 @@ class Surfaces:
         normal = np.cross(b - a, c - a)
         normal /= np.maximum(_length(normal), 1e-300)[:, None]
         found = [
-            self._of_vertices(x, normal, thickness, reach, threads),
-            self._of_edges(x, normal, thickness, threads),
+            self._of_triangles(x, normal, thickness, reach, threads),
+            self._of_vertices(x, normal, SHARP * thickness, reach, threads),
+            self._of_edges(x, normal, SHARP * thickness, reach, threads),
         ]
         return Meetings.of(found)
+
+    def _of_triangles(
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+    ) -> Meetings:
+        one, other = _pairs(*near(x, self.triangles, self.triangles, max(thickness, reach), threads))
+        stencils = np.column_stack([self.triangles[one], self.triangles[other]])
+        free = self.flat[self.body[stencils[:, [0, 3]]]]
+        found = overlaps(x, stencils, normal[one], normal[other], free)
+        keys = np.column_stack([one, other])[found.pairs]
+        n, distance = found.normal, (found.normal * _gaps(x, found.stencils, found.weights)).sum(axis=1)
+        side = np.where(free[found.pairs].all(axis=1) & (distance < 0), -1.0, 1.0)
+        rest = _length(_gaps(self.rest, found.stencils, found.weights))
+        first, second = self.body[found.stencils[:, [0, -1]]].T
+        deepest = np.minimum(reach, (self._thick[first] + self._thick[second]) / 2)
+        kept = (side * distance < thickness) & (side * distance > -deepest)
+        kept &= (first != second) | (rest > self.clear)
+        size = SIZE * np.sqrt(np.minimum(*(self._areas(x)[keys[:, k]] for k in range(2))))
+        thick, strength = np.full(len(distance), thickness), found.area / (self.edge * size)
+        columns = found.stencils, found.weights, side[:, None] * n, side * distance, thick
+        return Meetings(*columns, strength, keys).where(kept)
+
+    @cached_property
+    def _thick(self) -> np.ndarray:
+        """(bodies,) [m] about how thick bodies are at rest: twice their volume over their surface; 0 of flat
+        ones. What is deeper inside would rather come out on the other side."""
+        a, b, c = np.moveaxis(self.rest[self.triangles], 1, 0)
+        body, count = self.body[self.triangles[:, 0]], len(self.flat)
+        middle = np.column_stack([np.bincount(body, axis, count) for axis in a.T])
+        middle /= np.maximum(np.bincount(body, minlength=count), 1)[:, None]
+        a, b, c = (corner - middle[body] for corner in (a, b, c))
+        volume = np.bincount(body, (a * np.cross(b, c)).sum(axis=1) / 6, count)
+        surface = np.maximum(np.bincount(body, self._areas(self.rest), count), 1e-300)
+        return np.where(self.flat, 0.0, 2 * np.abs(volume) / surface)
+
+    def _vertex_normals(self, normal: np.ndarray) -> np.ndarray:
+        """(n, 3) sums of the normals of the triangles at each vertex."""
+        three = np.repeat(normal, 3, axis=0)
+        return np.column_stack([np.bincount(self.triangles.ravel(), v, len(self.rest)) for v in three.T])
+
+    def _areas(self, x: np.ndarray) -> np.ndarray:
+        """(t,) [m²] of triangles."""
+        a, b, c = np.moveaxis(x[self.triangles], 1, 0)
+        return np.maximum(0.5 * _length(np.cross(b - a, c - a)), 1e-300)
 
     def _of_vertices(
         self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
@@ -119,7 +179,7 @@ class Surfaces:
         stencils = np.column_stack([self.vertices[which], self.triangles[triangle]])
         weights = np.zeros(stencils.shape)
         _weigh_triangles(x, stencils, weights)
-        kept = self._clear(stencils, _weigh_triangles)
+        kept = self._clear(stencils, _weigh_triangles) & self._faces(stencils, normal[triangle], normal)
         which, triangle, stencils, weights = (each[kept] for each in (which, triangle, stencils, weights))
         gap = _gaps(x, stencils, weights)
         distance = _length(gap)
@@ -138,11 +198,25 @@ class Surfaces:
         signed = side * distance
         own = self.body[stencils[:, 0]] == self.body[stencils[:, 1]]
         deepest = np.where(own, thickness, reach)
-        found = Meetings(stencils, weights, n, signed, np.ones(len(signed)))
+        of_vertex = np.repeat(stencils[:, :1], 3, axis=1)
+        nothing = np.zeros((len(signed), 2))
+        keys = np.column_stack([len(self.triangles) + stencils[:, 0], -1 - self.body[stencils[:, 1]]])
+        found = Meetings(
+            np.column_stack([of_vertex, stencils[:, 1:]]),
+            np.column_stack([weights[:, :1], nothing, weights[:, 1:]]),
+            n,
+            signed,
+            np.full(len(signed), thickness),
+            np.ones(len(signed)),
+            keys,
+        )
         return found.where((signed < thickness) & (signed > -deepest))
 
-    def _of_edges(self, x: np.ndarray, normal: np.ndarray, thickness: float, threads: int) -> Meetings:
-        one, other = _pairs(*near(x, self.edges, self.edges, thickness, threads))
+    def _of_edges(
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+    ) -> Meetings:
+        deepest = min(DEEPEST * thickness, reach)
+        one, other = _pairs(*near(x, self.edges, self.edges, max(thickness, deepest), threads))
         stencils = np.column_stack([self.edges[one], self.edges[other]])
         weights = np.zeros(stencils.shape)
         _weigh_edges(x, stencils, weights)
@@ -160,14 +234,35 @@ class Surfaces:
         gap = (n * _gaps(x, stencils, weights)).sum(axis=1)
         flat = self.flat[self.body[stencils[:, 0]]] | self.flat[self.body[stencils[:, 2]]]
         side = np.where(flat & (gap < 0), -1.0, 1.0)
+        facing = np.minimum((n * outward[other]).sum(axis=1), -(n * outward[one]).sum(axis=1)) / FACING
         strength = 16 * np.abs(np.prod(weights, axis=1)) * sine**2
-        found = Meetings(stencils, weights, side[:, None] * n, side * gap, strength)
-        return found.where(np.abs(gap) < thickness)
+        strength *= np.where(flat, 1.0, np.clip(facing, 0.0, 1.0))
+        again, nothing = np.repeat(stencils[:, :1], 2, axis=1), np.zeros((len(gap), 2))
+        first = len(self.triangles) + len(self.rest)
+        found = Meetings(
+            np.column_stack([stencils[:, :2], again, stencils[:, 2:]]),
+            np.column_stack([weights[:, :2], nothing, weights[:, 2:]]),
+            side[:, None] * n,
+            side * gap,
+            np.full(len(gap), thickness),
+            strength,
+            first + np.column_stack([one, other]),
+        )
+        own = self.body[stencils[:, 0]] == self.body[stencils[:, -1]]
+        kept = (found.distance < thickness) & (found.distance > -np.where(own, thickness, deepest))
+        return found.where(kept & (strength > 0))
 
     def _edge_normals(self, normal: np.ndarray) -> np.ndarray:
         """(edges, 3) sums of the normals of the triangles at each edge."""
         three = np.concatenate([normal] * 3)
         return np.column_stack([np.bincount(self._of_side, axis, len(self.edges)) for axis in three.T])
+
+    def _faces(self, stencils: np.ndarray, there: np.ndarray, normal: np.ndarray) -> np.ndarray:
+        """Whether vertices look towards triangles with normals `there` (m, 3), where both have an outside:
+        one that has passed leaves on the side from which it has come."""
+        flat = self.flat[self.body[stencils[:, [0, -1]]]].any(axis=1)
+        here = self._vertex_normals(normal)[stencils[:, 0]]
+        return np.asarray(flat | ((here * there).sum(axis=1) < 0))
 
     def _clear(self, stencils: np.ndarray, weigh: object) -> np.ndarray:
         """Whether pairs are of different bodies, or far enough from each other at rest."""

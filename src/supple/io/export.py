@@ -28,7 +28,7 @@ from supple.scene.build import assembled, start_of
 from supple.scene.obstacles import obstacles_of
 from supple.scene.scene import scene_of
 from supple.simulate import Frame, Result
-from supple.weak_contact import met_at
+from supple.standing import standing_at
 
 Watch = Callable[[int, int], None]
 """Called as watch(frames that are written, all frames) after every frame."""
@@ -121,7 +121,7 @@ def _evaluated(scene: Scene, names: list[str]) -> Values:
             return frame.evaluate().fields(names)
         x = frame.positions
         step = Step(np.inf, x, model.force_at(frame.time), model.materials_at(frame.time), frame.time)
-        return evaluation_of(met_at(model, x), x, step).fields(names)
+        return evaluation_of(standing_at(model, x, frame.time), x, step).fields(names)
 
     return values
 

@@ -9,6 +9,7 @@ from supple.kernels.access import (
     stream,
 )
 from supple.kernels.announcing import compilation
+from supple.kernels.apart import name_apart
 from supple.kernels.blocks import (
     add_blocks,
     eight_at,
@@ -122,6 +123,7 @@ __all__ = [
     "like",
     "load",
     "maker",
+    "name_apart",
     "number",
     "number_at",
     "numbers_at",

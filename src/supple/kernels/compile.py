@@ -14,6 +14,7 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
 from supple.kernels.announcing import announce
+from supple.kernels.apart import name_apart
 from supple.kernels.identity import tables
 from supple.kernels.inlining import IngredientCompiler, KernelCompiler, PassageCompiler
 from supple.kernels.keeping import cache_directory, can_keep, keep_in_files
@@ -114,6 +115,8 @@ def generic(declaration: Callable, leads_on: bool = False) -> Any:
     let_choose(call, choose, compiler=PassageCompiler if leads_on else IngredientCompiler)
 
     def of(cls: type) -> Callable[[Callable], Callable]:
+        name_apart(cls)
+
         def add(implementation: Callable) -> Callable:
             table[cls] = implementation
             return implementation

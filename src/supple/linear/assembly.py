@@ -16,7 +16,7 @@ from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
-from supple.terms import TetElasticity
+from supple.problem.measures import rest_stiffness_of
 from supple.terms.parameters import placed
 
 if TYPE_CHECKING:
@@ -128,6 +128,11 @@ class Assembly:
         self._assemble(AT_REST, np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
         return self.here(self._matrix).data
 
+    @property
+    def rest_stiffness(self) -> np.ndarray:
+        """(f,) ⅓ tr A of the bound at rest and without inertia [N/m], of the free vertices."""
+        return rest_stiffness_of(self.problem.measures)[self.free] / 3
+
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
         return self.here(self.matrix(kind))
@@ -165,7 +170,7 @@ class Assembly:
 def _has_principal_frame(term: Any) -> bool:
     """Whether `add_elements` knows the second derivatives of its elements."""
     material = term.material
-    if not isinstance(term, TetElasticity) or not material.isotropic:
+    if not term.fills or not material.isotropic:
         return False
     return material.objective or type(material) is LinearElastic
 

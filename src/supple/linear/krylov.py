@@ -49,21 +49,19 @@ class Vectors(NamedTuple):
     parts: Any
 
 
+Coefficients = tuple[list[float], list[float]]
+
+
 class Found(NamedTuple):
     """How conjugate gradients ended, with x and the last direction p in `Vectors`. iterations; negative:
-    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; coefficients: α and β of each
-    iteration."""
+    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; coefficients α and β of all
+    iterations."""
 
     iterations: int
     negative: bool
     positive: bool
     gain: float
-    coefficients: tuple[list[float], list[float]]
-
-    def ritz(self) -> np.ndarray:
-        """Approximations from inside of the eigenvalues of M A, ascending, of which the first is the smallest
-        curvature that was seen."""
-        return _ritz(*self.coefficients)
+    coefficients: Coefficients
 
 
 def vectors_of(device: Device, rows: int) -> Vectors:
@@ -116,11 +114,13 @@ def iterate(
     return Found(len(alphas), negative, not failed, total, (alphas, betas))
 
 
-def _ritz(alphas: list[float], betas: list[float]) -> np.ndarray:
-    """Eigenvalues of Lanczos' tridiagonal matrix, which the coefficients of conjugate gradients tell."""
-    if not alphas:
+def ritz_values(coefficients: Coefficients) -> np.ndarray:
+    """Eigenvalues of Lanczos' tridiagonal matrix, which the coefficients of conjugate gradients tell:
+    approximations from inside of the eigenvalues of M A, ascending, of which the first is the smallest
+    curvature that was seen."""
+    if not coefficients[0]:
         return np.zeros(0)
-    a, c = np.array(alphas), np.array(betas)
+    a, c = map(np.array, coefficients)
     diagonal = 1 / a
     diagonal[1:] += c[:-1] / a[:-1]
     if not np.isfinite(diagonal).all():

@@ -31,6 +31,13 @@ class Pattern:
         return len(self.indptr) - 1
 
 
+def count_blocks(stencils: list[np.ndarray], vertices: int) -> int:
+    """3×3 blocks of the Hessian: one for each pair of vertices that share a stencil (m, k)."""
+    pairs = [s[:, [i, j]] for s in stencils for i, j in zip(*np.triu_indices(s.shape[1], 1), strict=True)]
+    edges = np.sort(np.concatenate([np.empty((0, 2), np.int32), *pairs]), axis=1)
+    return vertices + 2 * len(np.unique(edges.astype(np.int64) @ [vertices, 1]))
+
+
 def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     """stencils: arrays (m, k) of the rows of their corners, -1 for none."""
     sizes = [s.shape for s in stencils]

@@ -8,10 +8,8 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.linear.block_rows import Threes
-from supple.linear.krylov import Found, iterate, measure_curvature
+from supple.linear.krylov import Coefficients, Found, iterate, measure_curvature, ritz_values
 from supple.linear.multilevel import Preconditioner, as_matrix, as_records
-
-NO_EIGENVALUES = np.zeros(0)
 
 WIDENINGS = 5
 """How often a preconditioner is made more cautious that is not positive."""
@@ -19,14 +17,19 @@ WIDENINGS = 5
 
 class Solution(NamedTuple):
     """x ≈ H⁻¹ b; iterations; negative: a direction p with p·Hp ≤ 0 on which they ended, with what had been
-    found before as x, or None; ritz: approximations from inside of the eigenvalues of M H, ascending, of
-    which the first is the smallest curvature that the iterations have seen. Of vectors that are given and
-    found as records (f, 4), kernels have the numbers."""
+    found before as x, or None; coefficients: of the iterations, which tell `ritz`. Of vectors that are given
+    and found as records (f, 4), kernels have the numbers."""
 
     x: np.ndarray
     iterations: int
     negative: np.ndarray | None
-    ritz: np.ndarray
+    coefficients: Coefficients
+
+    @property
+    def ritz(self) -> np.ndarray:
+        """Approximations from inside of the eigenvalues of M H, ascending, of which the first is the smallest
+        curvature that the iterations have seen."""
+        return ritz_values(self.coefficients)
 
 
 def pcg(
@@ -38,21 +41,20 @@ def pcg(
     max_iterations: int = 1000,
 ) -> Solution:
     """Solve H x = b (3 f,) until √(r·Mr) ≤ eta times what it was at x = 0, or |r| ≤ floor."""
-    found, told = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
+    found, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
 
     def here(records: np.ndarray) -> np.ndarray:
         M.device.pull(records)
         return records[:, :3].ravel()
 
     negative = None if found.negative is None else here(found.negative)
-    return found._replace(x=here(found.x), negative=negative, ritz=told.ritz())
+    return found._replace(x=here(found.x), negative=negative)
 
 
 def solve(
     H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
-) -> tuple[Solution, Found]:
-    """The same where kernels see H and the records b (f, 4), without eigenvalues; and what the iterations
-    tell, of which they follow."""
+) -> tuple[Solution, float]:
+    """The same where kernels see H and the records b (f, 4); and b·x."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
     for _ in range(WIDENINGS):
@@ -62,7 +64,7 @@ def solve(
             break
         M.widen()
     negative = M.moves(vectors.p) if found.negative else None
-    return Solution(M.moves(vectors.x), found.iterations, negative, NO_EIGENVALUES), found
+    return Solution(M.moves(vectors.x), found.iterations, negative, found.coefficients), found.gain
 
 
 def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -73,6 +74,14 @@ class Device(Protocol):
 
     def duplicate(self, array: np.ndarray, first: int, last: int) -> Any:
         """A further array with those rows where the kernels' is, None on the CPU."""
+
+
+@contextmanager
+def for_all_copies(device: Device) -> Iterator[None]:
+    """Kernels run once, on what the copies of the state share."""
+    active, device.active = device.active, np.zeros(1, np.int32)
+    yield
+    device.active = active
 
 
 def counts_of(device: Device, operations: tuple) -> tuple[int, ...]:

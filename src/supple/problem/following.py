@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from supple.grip import Grip, owners, rubbing_terms
+from supple.grip import grip_of, owners, rubbing_terms
 from supple.problem.measures import stiffness_of
 from supple.terms import Term
 
@@ -28,8 +28,9 @@ class Follower(Protocol):
 
     def follow(self, problem: Problem, time: float) -> Term | None:
         """The term with the stencils of where the problem is, in the step that ends at a time [s]; None where
-        those stay that there are. Nothing but the state of the problem and the time may count, so that a
-        motion that goes on from a state is the one that was not interrupted."""
+        those stay that there are. Nothing but the state of the problem, the time, and what it has `noted`
+        since the step began may count, so that a motion that goes on from a state is the one that was not
+        interrupted."""
 
 
 class Confining(Follower, Protocol):
@@ -51,13 +52,19 @@ class Following:
     def __init__(self, problem: Problem) -> None:
         self._problem, self._time, self._done = problem, math.inf, 0
         periods = [follower.every for _, follower in problem.model.followers if follower.every is not None]
+        self.noted: dict[int, Any] = {}
+        """What followers have seen since a step began, by the numbers of their terms."""
         if problem.contacts.rigid:
             periods.append(GIVING_WAY)
         self._every = min(periods, default=None)
         self.beginning = True
         """Whether the present look is the one at the beginning of a step."""
-        self.grips: dict[int, Grip] = {}
+        self.balanced = False
+        """Whether all forces seem to balance in the present look."""
+        self.grips: dict[int, Any] = {}
         """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
+        self.given: dict[int, np.ndarray] = {}
+        """Of barriers that rub: what a state had of them that somebody has set, until a step begins."""
 
     @property
     def rough(self) -> bool:
@@ -80,7 +87,8 @@ class Following:
         for index in rubbing_terms(problem.model):
             term: Any = problem.model.terms[index]
             u = problem.states.vectors(problem.u)[0].astype(float)
-            self.grips[index] = Grip.of(term, u, owners(problem.model))
+            rows = self.given.pop(index, None)
+            self.grips[index] = grip_of(term, problem.positions, u, owners(problem.model), rows)
 
     def begin_step(self, time: float) -> None:
         """Look where the step that ends at a time [s] begins."""
@@ -102,6 +110,11 @@ class Following:
         for follower in self._confining:
             follower.shorten(self._problem, start)
 
+    @property
+    def looks(self) -> bool:
+        """Whether stencils may be exchanged within a step."""
+        return self._every is not None
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
@@ -115,6 +128,7 @@ class Following:
         if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
+        self.balanced = balanced
         return self._look(False)
 
     def _look(self, beginning: bool) -> bool:
@@ -124,9 +138,9 @@ class Following:
             )
         self.beginning = beginning
         exchanged = not beginning and self._give_way()
+        if beginning:
+            self.noted.clear()
         for index, follower in self._problem.model.followers:
-            if beginning and hasattr(follower, "begin"):
-                follower.begin()
             term = follower.follow(self._problem, self._time) if beginning or follower.every else None
             if term is not None:
                 self._problem.refresh(index, term)

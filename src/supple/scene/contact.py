@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from supple.barrier_contact import already_crossing, with_barrier_contact
+from supple.checks import flag
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
-from supple.model import Model
+from supple.materials import evolving
+from supple.model import Grid, Model
 from supple.scene.checks import listed, number, shown
 from supple.scene.errors import SceneError
 from supple.weak_contact import with_weak_contact
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from supple.scene.scene import Scene
 
 
-Method = Literal["weak", "barrier", "none"]
+Method = Literal["weak", "barrier", "grid", "none"]
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,16 @@ class Contact:
     method: "none", or "weak": constraints that push apart what is nearer than the thickness
     [m] with a stiffness [N/m] each [PBNG section 4.1]. They give way: reports say how deep bodies went.
     Unless given, the thickness is 1 % of the mean edge of all surfaces, and the stiffness ten times that edge
-    times the largest Young's modulus. "barrier": nothing ever passes anything, without friction. What is
+    times the largest Young's modulus. "barrier": nothing ever passes anything. What is
     nearer than the thickness pushes, infinitely where it touches; unless given, it is 5 % of the mean edge,
     and the stiffness that edge times Young's modulus of the softer body.
-    friction, of weak contact: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
+    friction: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
     ever. kinetic: μ of what slides, that of what sticks unless given. pairs: `Rub`s of bodies that differ
-    from it.
+    from it. push_apart: with a barrier, which must begin where nothing intersects, have what does pushed
+    apart first, by its elasticity and without loads. "grid": motions are those of a regular grid that carries
+    all bodies, solids only, which so stick to each other [PXPBD section 5.5]. spacing [m]: the edge of its
+    cells, the mean edge of all tetrahedra unless given; cfl: the part of it that anything may move in a step,
+    of which a frame has as many as it takes.
     """
 
     method: Method = "weak"
@@ -76,22 +82,27 @@ class Contact:
     friction: float = 0.0
     kinetic: float | None = None
     pairs: tuple[Rub, ...] = ()
+    push_apart: bool = False
+    spacing: float | None = None
+    cfl: float = 0.4
 
     def __post_init__(self) -> None:
+        flag("push_apart", self.push_apart)
+        if self.push_apart and self.method != "barrier":
+            raise SceneError(f'push_apart is for contact by a "barrier", and this is {self.method!r}.')
         if self.method not in get_args(Method):
             raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
-        for name, unit in (("thickness", "m"), ("stiffness", "N/m")):
+        for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
                 object.__setattr__(self, name, value)
+        object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
         mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
         object.__setattr__(self, "friction", mu)
         object.__setattr__(self, "kinetic", kinetic)
         object.__setattr__(self, "pairs", tuple(self.pairs))
         if not all(isinstance(pair, Rub) for pair in self.pairs):
             raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
-        if self.method == "barrier" and (self.friction or any(pair.friction for pair in self.pairs)):
-            raise SceneError('Contact by a "barrier" is without friction; bodies can rub in "weak" contact.')
 
     def table(self, names: list[str]) -> np.ndarray | None:
         """(2, bodies, bodies) μ of what sticks and of what slides; None where nothing rubs."""
@@ -116,14 +127,35 @@ def with_contact(scene: Scene, model: Model) -> Model:
     contact = contact_of(scene.contact)
     if contact.method == "none":
         return model
+    if contact.method == "grid":
+        return replace(model, grid=_grid(contact, model))
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
     flat = np.array([body.kind != "solid" for body in scene.bodies])
     _refuse_thick(scene, contact)
-    options = contact.thickness, contact.stiffness
-    if contact.method == "barrier":
-        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options)
     rubs = contact.table([body.name for body in scene.bodies])
-    return with_weak_contact(model, triangles, flat, _young(scene), *options, rubs)
+    options = contact.thickness, contact.stiffness, rubs
+    if contact.method == "barrier":
+        return with_barrier_contact(model, triangles, flat, _moduli(scene), *options, contact.push_apart)
+    return with_weak_contact(model, triangles, flat, _young(scene), *options)
+
+
+def _grid(contact: Contact, model: Model) -> Grid:
+    """What carries a model, or a refusal of what no grid can carry."""
+    obstacles = model.obstacles
+    beside = [term.name for term in model.terms if not term.fills]
+    evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
+    rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
+    wrong = {
+        f"{listed(beside)} beside solids": beside,
+        f"{listed(evolves)}, which remembers what happened to it": evolves,
+        "pins along some directions only": model.held is not None,
+        f"{listed(rigid)}, which has a mass": rigid,
+        "friction between bodies, which stick to each other on it": contact.friction or contact.pairs,
+    }
+    for what, found in wrong.items():
+        if found:
+            raise SceneError(f'A grid carries solids, and the scene has {what}: contact="weak" knows that.')
+    return Grid(contact.spacing or model.mean_edge, contact.cfl)
 
 
 def intersections(scene: Scene) -> list[str]:
@@ -145,7 +177,8 @@ def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
 
 def refuse_intersecting(scene: Scene) -> None:
     """Refuse a barrier between bodies that intersect when the scene begins."""
-    if contact_of(scene.contact).method == "barrier" and (found := intersections(scene)):
+    contact = contact_of(scene.contact)
+    if contact.method == "barrier" and not contact.push_apart and (found := intersections(scene)):
         raise SceneError(already_crossing(found))
 
 

@@ -52,7 +52,7 @@ class Forecast:
         x, y = self._iterations[-LOOKS:], self._logarithms[-LOOKS:]
         rate = _slope(x, y)
         left = y[-1] - math.log(self.aim)
-        return max(0.0, left) / -rate if rate < 0 else (math.inf if left > 0 else 0.0)
+        return max(0.0, left) / -rate if rate < -1e-12 else (math.inf if left > 0 else 0.0)
 
 
 def _slope(x: list[int], y: list[float]) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -70,11 +70,12 @@ class RotationPath:
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         number = np.full(problem.model.vertices, -1)
         number[self.assembly.free] = np.arange(len(self.assembly.free))
-        pairs = zip(problem.model.terms, problem.layout.elements, strict=True)
+        terms: Any = problem.model.terms
+        pairs = zip(terms, problem.layout.elements, strict=True)
         self._turning = [
             _turning(term, elements, number, problem)
             for term, elements in pairs
-            if isinstance(term, Elastic) and term.material.objective
+            if term.deforms and term.material.objective
         ]
         stiffness = np.concatenate([np.ones(0), *(_mean_stiffness(t.term) for t in self._turning)])
         least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)
@@ -114,8 +115,9 @@ class RotationPath:
         """(blocks,) [N/m] of all terms, in the pattern of the assembly."""
         p, pattern = self.problem, self.assembly.pattern
         total = np.zeros(len(pattern.indices))
-        for k, term in enumerate(p.model.terms):
-            if isinstance(term, Elastic):
+        terms: Any = p.model.terms
+        for k, term in enumerate(terms):
+            if term.deforms:
                 weight = term.volume * _mean_stiffness(term)
                 _add_laplacian(pattern.slots[k], term.gradients, weight, total)
             else:

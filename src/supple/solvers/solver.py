@@ -39,6 +39,12 @@ class Solver(ABC):
     damping: float = 0.0
     """The part of every velocity that it takes away in a step of a motion."""
 
+    @property
+    def balances_forces(self) -> bool:
+        """Whether it goes where forces balance; otherwise it makes constraints vanish, whatever forces there
+        are."""
+        return True
+
     @abstractmethod
     def begin(self, problem: Problem) -> Run:
         """Put the method to work on a problem, from the problem's present u."""

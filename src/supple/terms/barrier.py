@@ -15,9 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.contact.closest import between, on_edges, on_triangle
+from supple.contact.closest import on_edges, on_triangle
 from supple.kernels import gather, load, physics, select
-from supple.terms.barrier_hessian import barrier_forces, barrier_hessians
+from supple.terms.barrier_hessian import Near, barrier_forces, barrier_hessians
+from supple.terms.barrier_rubbing import Closest, Rubbed, Rubs, chosen, gap_at, rubbed, rubbing_energy
 from supple.terms.constraint import positive_part
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
@@ -39,19 +40,20 @@ class BarrierRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, 3, lanes): ids of the other corners;
     offsets (rows, 9, lanes): where they lie at zero displacement, from the visiting one [m]; data (rows, 5,
     lanes): k [N/m], h [m], ε [m⁴], 1/l [1/m], and what the visiting vertex is; all 0 where there is no
-    visit."""
+    visit; rub (rows, NUMBERS, lanes) of friction, see `Rubs`, or ()."""
 
     start: Any
     others: Any
     offsets: Any
     data: Any
+    rub: Any = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Barriers(Elemental):
     """vertices (m, 4): a vertex and the corners of a triangle, or the ends of two edges where crossing (m,)
     says so; stiffness (m,): k [N/m]; reach (m,): h [m]; keys (m,): whole numbers that tell them apart;
-    positions (n, 3) at zero displacement [m]; capacity: how many there is room for."""
+    positions (n, 3) at zero displacement [m]; capacity: how many there is room for; rubs: where they rub."""
 
     vertices: np.ndarray
     crossing: np.ndarray
@@ -60,10 +62,17 @@ class Barriers(Elemental):
     keys: np.ndarray
     positions: np.ndarray
     capacity: int | None = None
+    rubs: Rubs | None = None
 
     name: ClassVar[str] = "barrier contacts"
     loads: ClassVar[bool] = True
+    confines: ClassVar[bool] = True
+    family: ClassVar[str] = "contact"
     material: ClassVar[None] = None
+
+    @property
+    def stiffnesses(self) -> np.ndarray:
+        return self.stiffness
 
     def rows(self, visits: Visits, start: np.ndarray) -> BarrierRows:
         element, slot = visits.element, visits.slot
@@ -73,12 +82,22 @@ class Barriers(Elemental):
         offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
         role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
         data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
+        rub: Any = ()
+        if self.rubs is not None:
+            behind = (edges == 1) & (slot > 1)
+            rub = visits.place(self.rubs.rows(element, slot, OTHERS[edges, slot], behind))
         return BarrierRows(
             start,
             visits.place_ids(ids),
             visits.place(offsets),
             visits.place(np.stack([*data, role], axis=1).astype(float)),
+            rub,
         )
+
+    @property
+    def rough(self) -> bool:
+        """Whether any may rub."""
+        return self.rubs is not None
 
     @property
     def fading(self) -> np.ndarray:
@@ -94,12 +113,26 @@ class Barriers(Elemental):
 
     def forces(self, positions: np.ndarray) -> np.ndarray:
         """(n, 3) [N] on vertices at positions (n, 3) [m]."""
-        some, force = barrier_forces(
+        found = self.near(positions)
+        force = found.force
+        if self.rubs is not None:
+            rub = self.rubbed(positions, found)
+            force = force - found.weights[:, :, None] * (rub.holds[:, None] * rub.slip)[:, None]
+        total = np.zeros(positions.shape)
+        np.add.at(total, self.vertices[found.some], force)
+        return total
+
+    def near(self, positions: np.ndarray) -> Near:
+        """Those that push, at positions (n, 3) [m]."""
+        return barrier_forces(
             positions[self.vertices], self.crossing, self.stiffness, self.reach, self.fading
         )
-        total = np.zeros(positions.shape)
-        np.add.at(total, self.vertices[some], force)
-        return total
+
+    def rubbed(self, positions: np.ndarray, found: Near) -> Rubbed:
+        """The friction of those that push."""
+        assert self.rubs is not None
+        x = positions[self.vertices[found.some]]
+        return self.rubs.where(found.some).response(x, found.weights, found.normal, found.push)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Second derivatives, their positive semi-definite part, or that with a little more on the
@@ -113,7 +146,17 @@ class Barriers(Elemental):
             for k in range(4):
                 exact[:, k, k] += (slope / self.lengths[some])[:, None, None] * np.eye(3)
         blocks[some] = exact
+        if self.rubs is not None:
+            self._add_friction(blocks, self.positions + np.asarray(u)[:, :3].astype(float))
         return blocks
+
+    def _add_friction(self, blocks: np.ndarray, positions: np.ndarray) -> None:
+        """wᵃ wᵇ s (I - n nᵀ): the bound of a visit, for every kind. Coulomb's law has no second derivatives
+        of an energy."""
+        found = self.near(positions)
+        n, s = found.normal, self.rubbed(positions, found).holds
+        across = s[:, None, None] * (np.eye(3) - np.einsum("mi,mj->mij", n, n))
+        blocks[found.some] += np.einsum("ma,mb,mij->mabij", found.weights, found.weights, across)
 
 
 @physics
@@ -123,14 +166,10 @@ def _corner(rows, row, u, ui, k):
     return load(o, row, 3 * k) + d[0], load(o, row, 3 * k + 1) + d[1], load(o, row, 3 * k + 2) + d[2]
 
 
-@physics
-def _chosen(where, a, b):
-    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
-
-
 class Seen(NamedTuple):
     """What a visiting vertex sees of a contact: its weight at the closest points; the vector from the other
-    side to its own between these [m]; m with ∂m/∂c, ∂c/∂x of the visiting vertex and |q|²."""
+    side to its own between these [m]; m with ∂m/∂c, ∂c/∂x of the visiting vertex and |q|²; where these points
+    are."""
 
     weight: Any
     gap: Any
@@ -138,6 +177,7 @@ class Seen(NamedTuple):
     slope: Any
     turn: Any
     square: Any
+    at: Any
 
 
 @physics
@@ -146,22 +186,21 @@ def _seen(rows, row, u, ui):
     role, limit = load(rows.data, row, 4), load(rows.data, row, 2)
     zero = 0.0 * role
     here, point, face = (zero, zero, zero), role < 0.5, role < 1.5
-    p, corner = _chosen(point, here, a), _chosen(point, a, here)
-    x, y, z = on_triangle(p, corner, b, c)
-    from_face = sub(p, add(add(scale(x, corner), scale(y, b)), scale(z, c)))
+    x, y, z = on_triangle(chosen(point, here, a), chosen(point, a, here), b, c)
     s, t = on_edges(here, a, b, c)
-    from_edge = sub(scale(s, a), between(t, b, c))
+    at = Closest(role, x, y, z, s, t)
     q = sub(c, b)
     normal = cross(a, q)
     known = select(limit > 0.0, limit, zero + 1.0)
     ratio = select(face, zero + 1.0, min(dot(normal, normal) / known, zero + 1.0))
     return Seen(
         select(face, select(point, zero + 1.0, -x), 1.0 - s),
-        _chosen(face, from_face, from_edge),
+        gap_at(at, a, b, c),
         (2.0 - ratio) * ratio,
         2.0 * (1.0 - ratio) / known,
         scale(-2.0, cross(q, normal)),
         dot(q, q),
+        at,
     )
 
 
@@ -188,7 +227,7 @@ def _vertex_force(rows, row, u, ui):
     turning = b * seen.square - first * abs(w) * math.sqrt(dot(seen.turn, seen.turn))
     across = k * (2.0 * seen.slope * turning - seen.fade * first * load(rows.data, row, 3))
     along = k * seen.fade * second * w * w
-    return scale(-k, f), (
+    A = (
         along * n[0] * n[0] + across,
         along * n[1] * n[1] + across,
         along * n[2] * n[2] + across,
@@ -196,10 +235,12 @@ def _vertex_force(rows, row, u, ui):
         along * n[0] * n[2],
         along * n[1] * n[2],
     )
+    return rubbed(rows.rub, row, seen.at, seen.gap, n, -k * seen.fade * first, w, scale(-k, f), A)
 
 
 @energy.of(BarrierRows)
 def _energy(rows, row, u, ui):
     seen = _seen(rows, row, u, ui)
-    k, _, b, _, _ = _barrier(rows, row, seen.gap)
-    return k * seen.fade * b
+    k, d, b, first, _ = _barrier(rows, row, seen.gap)
+    n, push = scale(1.0 / d, seen.gap), -k * seen.fade * first
+    return k * seen.fade * b + rubbing_energy(rows.rub, row, seen.at, seen.gap, n, push)

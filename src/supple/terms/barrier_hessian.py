@@ -7,6 +7,8 @@ parameters that are not at an end of their range.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from supple.contact.gaps import measure_edges, measure_faces
@@ -47,24 +49,38 @@ def barrier_hessians(
     return some, k[:, None, None, None, None] * blocks, k * fade * np.abs(first)
 
 
+class Near(NamedTuple):
+    """Which (s,) of stencils are nearer than their reach; signed weights (s, 4) of their corners at the
+    closest points; n (s, 3) from the second to the first; λ = k m |b'| (s,) [N]; forces (s, 4, 3) [N] on the
+    corners."""
+
+    some: np.ndarray
+    weights: np.ndarray
+    normal: np.ndarray
+    push: np.ndarray
+    force: np.ndarray
+
+
 def barrier_forces(
     x: np.ndarray, crossing: np.ndarray, stiffness: np.ndarray, reach: np.ndarray, fading: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which (s,) of stencils are nearer than their reach, as above, and the forces (s, 4, 3) [N] on their
-    corners."""
+) -> Near:
+    """Of stencils with corners x (m, 4, 3)."""
     weights, distance = closest(x, crossing)
     some = np.flatnonzero(distance < reach)
     x, w = x[some], weights[some]
     h, d = reach[some], np.maximum(distance[some], 1e-300)
     y, log = d - h, np.log(d / h)
     b, first = -y * y * log, -y * (2 * log + y / d)
-    gradient = (first / d)[:, None, None] * w[:, :, None] * np.einsum("ea,eai->ei", w, x)[:, None]
-    edges = np.flatnonzero(crossing[some])
+    normal = np.einsum("ea,eai->ei", w, x) / d[:, None]
+    gradient = first[:, None, None] * w[:, :, None] * normal[:, None]
+    edges, fade = np.flatnonzero(crossing[some]), np.ones(len(some))
     if len(edges):
         m, slope, _, turn, _ = _fading(x[edges], fading[some][edges])
         gradient[edges] *= m[:, None, None]
         gradient[edges] += (b[edges] * slope)[:, None, None] * turn
-    return some, -stiffness[some][:, None, None] * gradient
+        fade[edges] = m
+    k = stiffness[some]
+    return Near(some, w, normal, k * fade * np.abs(first), -k[:, None, None] * gradient)
 
 
 def closest(x: np.ndarray, crossing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

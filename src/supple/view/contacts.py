@@ -6,7 +6,6 @@ import numpy as np
 
 from supple.contact import distances_to
 from supple.model import Model
-from supple.weak_contact import WeakContact
 
 TOUCHES = 1e-4
 """How far from an obstacle a vertex may be, in parts of the mean edge."""
@@ -20,7 +19,6 @@ def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarr
         distance, _, _ = distances_to(model.obstacles.shapes(time), positions)
         found.append(positions[np.abs(distance) <= TOUCHES * model.mean_edge])
     for _, follower in model.followers:
-        if isinstance(follower, WeakContact):
-            met = follower.meetings(positions)
-            found.append(np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), positions[met.vertices]))
+        if hasattr(follower, "meeting_points"):
+            found.append(follower.meeting_points(positions))
     return np.concatenate(found)

@@ -1,0 +1,70 @@
+"""Meshes for answers of contact: sectors around an axis, with small cells where things touch, and stones of
+arches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import supple
+
+SECTOR = np.radians(5.0)
+"""One layer of cells wide; 72 of them are all the way round."""
+
+ROUND = 2 * np.pi / SECTOR
+
+
+def growing(inner: float, cells: int, ratio: float, size: float) -> np.ndarray:
+    """From 0 to a size: so many equal cells up to `inner`, then each longer by a ratio than the last."""
+    step = inner / cells
+    steps, total = [step] * cells, inner
+    while total < size:
+        step *= ratio
+        steps.append(step)
+        total += step
+    line = np.concatenate([[0.0], np.cumsum(steps)])
+    return np.where(line <= inner, line, inner + (line - inner) * (size - inner) / (line[-1] - inner))
+
+
+def sector(
+    radii: np.ndarray, depths: np.ndarray, profile: Callable[[np.ndarray], np.ndarray] | None = None
+) -> supple.TetMesh:
+    """A sector of a cylinder around y with its top at y = 0, or at a profile of the radius, which vanishes
+    towards the bottom."""
+    cells = len(radii) - 1, len(depths) - 1, 1
+    block = supple.block(cells=cells, size=(1, 1, 1))
+    i, j, k = (np.rint(block.points[:, axis] * cells[axis]).astype(int) for axis in range(3))
+    r, y, angle = radii[i], -depths[::-1][j], SECTOR * k
+    if profile is not None:
+        y = y + profile(r) * (1 + y / depths[-1])
+    points = np.column_stack([r * np.cos(angle), y, r * np.sin(angle)])
+    first = np.arange(len(r))
+    for level in range(cells[1] + 1):
+        on_axis = (i == 0) & (j == level)
+        first[on_axis] = np.flatnonzero(on_axis & (k == 0))[0]
+    tets = first[block.tets]
+    distinct = np.array([len(set(tet)) == 4 for tet in tets.tolist()])
+    used, tets = np.unique(tets[distinct], return_inverse=True)
+    return supple.TetMesh(points[used], tets.reshape(-1, 4))
+
+
+def hold_sector(scene: supple.Scene, body: Any, size: float, bottom: float, motion: Any = None) -> None:
+    """Planes of symmetry on both sides; the bottom wholly, with a motion."""
+    sides = np.array([[0, 0, 1.0], [-np.sin(SECTOR), 0, np.cos(SECTOR)]])
+    for normal in sides:
+        scene.pin(body.where(lambda X, n=normal: np.abs(X @ n) < 1e-9 * size), normal=normal)
+    scene.pin(body.where(lambda X: np.abs(X[:, 1] - bottom) < 1e-9 * size), motion)
+
+
+def voussoir(
+    begin: float, end: float, radius: float, thick: float, width: float, cells: int
+) -> supple.TetMesh:
+    """A stone of an arch around the z axis, between two angles from the horizontal."""
+    block = supple.block(cells=(cells, cells, cells), size=(1, 1, 1))
+    s, t, w = block.points.T
+    angle, r = end + s * (begin - end), radius + thick * (t - 0.5)
+    return supple.TetMesh(
+        np.column_stack([r * np.cos(angle), r * np.sin(angle), width * (w - 0.5)]), block.tets
+    )

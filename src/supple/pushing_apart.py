@@ -1,0 +1,60 @@
+"""Bodies that intersect where a scene begins, pushed apart: by their elasticity and weak contact alone, from
+where they are, until nothing passes anything any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from supple.contact.crossing import DEPTHS, crossings
+from supple.contact.pairs import Surfaces
+from supple.grip import no_contacts
+from supple.model import Model
+from supple.problem import Problem
+from supple.solvers import PBNG
+from supple.weak_contact import STIFFNESS, WeakContact
+
+SWEEPS, LOOKS = 20, 100
+"""Sweeps between two looks at what still intersects, and looks after which it is given up."""
+
+APART = 2.0
+"""How far things are pushed apart, in thicknesses of the barrier that is to follow."""
+
+
+def pushed_apart(
+    model: Model, surfaces: Surfaces, x: np.ndarray, thickness: float, young: float, threads: int = 1
+) -> np.ndarray:
+    """(n, 3) [m] where vertices are that begin at x (n, 3), with pinned ones where they are. They may still
+    intersect, where pins or too little room will have it so."""
+    clear = Surfaces(surfaces.triangles, surfaces.body, surfaces.rest, 2 * APART * thickness, surfaces.flat)
+    bodies = len(model.body_vertices)
+    stiffness, nothing = STIFFNESS * young * surfaces.edge, np.zeros((2, bodies, bodies))
+    contact = WeakContact(
+        clear, APART * thickness, stiffness, DEPTHS * surfaces.edge, model.rest, nothing, SWEEPS
+    )
+    held = x[model.pinned]
+    confining = {k for k, follower in model.followers if getattr(follower, "confines", False)}
+    alone = replace(
+        model,
+        force=np.zeros_like(model.rest),
+        varying=(),
+        velocities=None,
+        obstacles=None,
+        winds=(),
+        prescribed=lambda time: held,
+        terms=(*(t for k, t in enumerate(model.terms) if k not in confining), no_contacts(64, False)),
+        followers=((len(model.terms) - len(confining), contact),),
+        changing=(),
+    )
+    problem = Problem(alone, "float64", threads)
+    problem.positions = x
+    problem.begin_step(np.inf)
+    run = PBNG().begin(problem)
+    for _ in range(LOOKS):
+        run.advance(SWEEPS)
+        exchanged = problem.following.iterated(SWEEPS)
+        run.observe(problem.balance())
+        if not exchanged and not crossings(surfaces, problem.positions, threads):
+            break
+    return problem.positions.copy()

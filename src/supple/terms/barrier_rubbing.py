@@ -1,0 +1,154 @@
+"""Friction of barriers: springs that hold what sticks, across the direction in which a barrier pushes.
+
+The closest points of two surfaces at the distance d along n push each other with λ = k m |b'(d)|. Where the
+same points were when the step began tells how far they have slipped since: o = o₀ + c - n (n · c), with c the
+change of the vector between them. Then t = -κ o where that is at most μ λ, else -μ λ o/|o|: n, λ, o and the
+points are all of the same positions, and nothing is lagged. The end of a spring moves only where it slides,
+so that what sticks does not creep (`supple.grip`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.contact.closest import between
+from supple.contact.planes import is_empty
+from supple.kernels import chosen_by_type, load, physics, select
+
+BEGAN, SLIP, FRICTION, STIFFNESS, NUMBERS = 0, 9, 12, 13, 14
+"""Where among its numbers a visit has the corners when the step began, o₀ [m], μ and κ [N/m]."""
+
+TINY = 1e-30
+
+
+class Rubs(NamedTuple):
+    """Of m barriers: began (m, 4, 3) where their corners were when the step began [m]; slip (m, 3): o₀ [m];
+    friction (m,): μ; stiffness (m,): κ [N/m]."""
+
+    began: np.ndarray
+    slip: np.ndarray
+    friction: np.ndarray
+    stiffness: np.ndarray
+
+    def rows(self, element: np.ndarray, own: np.ndarray, others: np.ndarray, behind: np.ndarray) -> Any:
+        """(visits, NUMBERS) of visits to barriers from corners `own` (visits,), with the other corners
+        (visits, 3); behind (visits,): whether the visiting vertex is of the second of two edges, from which
+        the vector between the closest points looks the other way."""
+        began = self.began[element]
+        here = np.take_along_axis(began, own[:, None, None], axis=1)
+        there = np.take_along_axis(began, others[:, :, None], axis=1) - here
+        slip = np.where(behind[:, None], -1.0, 1.0) * self.slip[element]
+        columns = there.reshape(len(element), 9), slip, self.friction[element], self.stiffness[element]
+        return np.column_stack(columns)
+
+    def where(self, chosen: np.ndarray) -> Rubs:
+        return Rubs(*(values[chosen] for values in self))
+
+    def response(self, x: np.ndarray, w: np.ndarray, n: np.ndarray, push: np.ndarray) -> Rubbed:
+        """With corners at x (m, 4, 3), their weights w (m, 4) at the closest points, n (m, 3) and λ (m,)."""
+        c = np.einsum("ma,mai->mi", w, x - self.began) + self.slip
+        o = c - (c * n).sum(axis=1)[:, None] * n
+        length = np.sqrt((o * o).sum(axis=1))
+        limit = self.friction * push
+        holds = np.minimum(self.stiffness, limit / np.maximum(length, TINY))
+        return Rubbed(o, holds, (push > 0) & (self.stiffness * length > limit))
+
+
+class Rubbed(NamedTuple):
+    """slip (m, 3): o [m]; holds (m,): |t|/|o| [N/m]; slides (m,)."""
+
+    slip: np.ndarray
+    holds: np.ndarray
+    slides: np.ndarray
+
+
+class Closest(NamedTuple):
+    """Where the closest points are: what the visiting vertex is, weights of a triangle, and of two edges."""
+
+    role: Any
+    x: Any
+    y: Any
+    z: Any
+    s: Any
+    t: Any
+
+
+@physics
+def chosen(where, a, b):
+    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
+
+
+@physics
+def gap_at(at, a, b, c):
+    """From the other side to the visiting vertex's own, between points of a stencil whose other corners lie
+    at a, b and c from the visiting one [m]."""
+    zero = 0.0 * at.role
+    here, point = (zero, zero, zero), at.role < 0.5
+    p, corner = chosen(point, here, a), chosen(point, a, here)
+    from_face = sub(p, add(add(scale(at.x, corner), scale(at.y, b)), scale(at.z, c)))
+    return chosen(at.role < 1.5, from_face, sub(scale(at.s, a), between(at.t, b, c)))
+
+
+@physics
+def _vector(rub, row, k):
+    return load(rub, row, k), load(rub, row, k + 1), load(rub, row, k + 2)
+
+
+@physics
+def _slipped(rub, row, at, gap, n, push):
+    """(o, |o|, μ λ, |t|/|o|)."""
+    began = gap_at(at, _vector(rub, row, BEGAN), _vector(rub, row, BEGAN + 3), _vector(rub, row, BEGAN + 6))
+    c = add(_vector(rub, row, SLIP), sub(gap, began))
+    o = sub(c, scale(dot(n, c), n))
+    length, limit = math.sqrt(dot(o, o)), load(rub, row, FRICTION) * push
+    return o, length, limit, min(load(rub, row, STIFFNESS), limit / max(length, 0.0 * length + TINY))
+
+
+def rubbed(rub: Any, row: Any, at: Any, gap: Any, n: Any, push: Any, w: Any, f: Any, A: Any) -> Any:
+    """(f, A) of a visiting vertex with weight w, and with what friction adds; () is none."""
+
+
+@chosen_by_type(rubbed)
+def _rubbed(rub, row, at, gap, n, push, w, f, A):
+    if is_empty(rub):
+        return lambda rub, row, at, gap, n, push, w, f, A: (f, A)
+    return lambda rub, row, at, gap, n, push, w, f, A: _with_friction(rub, row, at, gap, n, push, w, f, A)
+
+
+@physics
+def _with_friction(rub, row, at, gap, n, push, w, f, A):
+    """f + w t,  A + w² s (I - n nᵀ)."""
+    o, _, _, s = _slipped(rub, row, at, gap, n, push)
+    q = w * w * s
+    return sub(f, scale(w * s, o)), (
+        A[0] + q * (1.0 - n[0] * n[0]),
+        A[1] + q * (1.0 - n[1] * n[1]),
+        A[2] + q * (1.0 - n[2] * n[2]),
+        A[3] - q * n[0] * n[1],
+        A[4] - q * n[0] * n[2],
+        A[5] - q * n[1] * n[2],
+    )
+
+
+def rubbing_energy(rub: Any, row: Any, at: Any, gap: Any, n: Any, push: Any) -> Any:
+    """What stretches springs that stick, and the work of sliding against the present push [J]: no potential,
+    since the push changes. 0 for ()."""
+
+
+@chosen_by_type(rubbing_energy)
+def _rubbing_energy(rub, row, at, gap, n, push):
+    if is_empty(rub):
+        return lambda rub, row, at, gap, n, push: 0.0 * push
+    return lambda rub, row, at, gap, n, push: _work(rub, row, at, gap, n, push)
+
+
+@physics
+def _work(rub, row, at, gap, n, push):
+    _, length, limit, s = _slipped(rub, row, at, gap, n, push)
+    k = load(rub, row, STIFFNESS)
+    slid = limit * (length - 0.5 * limit / max(k, 0.0 * k + TINY))
+    return select(k * length > limit, slid, 0.5 * s * length * length)

@@ -1,0 +1,131 @@
+"""Friction between bodies that a barrier keeps apart."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.model import Model
+from supple.problem import Problem
+from supple.terms import Barriers
+from supple.terms.barrier_rubbing import Rubs
+
+ANGLE = np.radians(26.565)
+
+
+def on_slope(mu, angle=ANGLE, quasistatic=False, **options):
+    """A block on another that is held; gravity is tilted. They begin where the barrier carries the block."""
+    gravity = (9.81 * float(np.sin(angle)), -9.81 * float(np.cos(angle)), 0.0)
+    contact = supple.Contact("barrier", friction=mu, **options)
+    scene = supple.Scene(gravity=gravity, quasistatic=quasistatic, dt=0.02, contact=contact)
+    elastic = supple.Corotated(young=1e6, poisson=0.3)
+    base = supple.block(cells=(3, 1, 2), size=(3, 0.5, 2)).translated((-0.5, -0.5, -0.5))
+    below = scene.add_solid(base, elastic, density=1000, name="base")
+    scene.pin(below.where(lambda X: X[:, 1] < 1))
+    block = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1)).translated((0.03, 0.03, 0.04))
+    scene.add_solid(block, elastic, density=1000, name="block")
+    return scene
+
+
+def along(scene, frames, **options):
+    """Where the block is at every frame."""
+    motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-5, **options)
+    return np.array([frame.of(scene.bodies[1])[:, 0].mean() for frame in motion])
+
+
+def test_a_block_stays_below_the_critical_angle_and_slides_above_it():
+    there = along(on_slope(0.6), 60)
+    assert np.ptp(there[48:]) < 1e-6, "it settles and then does not creep"
+    there, times = along(on_slope(0.3), 25), 0.02 * np.arange(1, 26)
+    expected = 9.81 * (np.sin(ANGLE) - 0.3 * np.cos(ANGLE))
+    assert 2 * np.polyfit(times[8:], there[8:], 2)[0] == pytest.approx(expected, rel=0.02)
+
+
+def test_what_slides_has_kinetic_friction():
+    scene = on_slope(0.8, kinetic=0.3, angle=0.0)
+    rest = supple.equilibrium(on_slope(0.8, angle=0.0, quasistatic=True), tolerance=1e-5, distance=None)
+    velocity = np.zeros_like(rest.positions)
+    velocity[scene.bodies[1].vertices] = 1, 0, 0
+    start = supple.State(rest.state.displacements, velocity)
+    there, times = along(scene, 16, start=start), 0.02 * np.arange(1, 17)
+    assert 2 * np.polyfit(times[2:], there[2:], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
+
+
+def test_pairs_have_their_own_friction_and_forces_are_opposite():
+    scene = on_slope(0.0, pairs=(supple.Rub(("block", "base"), 0.4),))
+    for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-5):
+        forces = np.array(list(frame.report.met.bodies.values()))
+        assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
+    assert abs(forces[1, 0]) == pytest.approx(0.4 * forces[1, 1], rel=0.02), "it slides"
+
+
+def test_an_equilibrium_is_held_by_friction():
+    """Without it there would be none."""
+    result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, distance=None)
+    assert result.report.ok, result.report
+    push, rub = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
+    assert -rub / push == pytest.approx(np.tan(ANGLE), rel=1e-3)
+    found = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
+    assert np.isfinite(found.energy)
+
+
+def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
+    scene, solver = on_slope(0.45), supple.PBNG(iterations=15)
+    whole = list(supple.simulate(scene, solver, frames=5))
+    rest = list(supple.simulate(scene, solver, frames=5, start=whole[2].state, first_frame=4))
+    for one, other in zip(whole[3:], rest, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+        np.testing.assert_array_equal(one.state.history["contacts"], other.state.history["contacts"])
+    bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
+    with pytest.raises(ValueError, match="'contacts' of the state must be"):
+        next(supple.simulate(scene, solver, frames=5, start=bad, first_frame=4))
+
+
+def test_saved_frames_have_the_friction_of_the_run():
+    from supple.standing import standing_at
+
+    scene = on_slope(0.45)
+    *_, frame = supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-5)
+    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.history).terms[-1]
+    force = term.forces(frame.positions)[scene.bodies[1].vertices].sum(axis=0)
+    np.testing.assert_allclose(force, frame.report.met.bodies["block"], rtol=1e-6)
+
+
+def rubbing_alone(mu, crossing, seed=0, count=8):
+    """Barriers that share no vertex, some of them stretched."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(400, 4, 3))
+    from supple.terms.barrier_hessian import closest
+
+    d = closest(x, np.full(len(x), crossing))[1]
+    x = x[(d < 0.4) & (d > 0.1)][:count]
+    m = len(x)
+    vertices = np.arange(4 * m, dtype=np.int32).reshape(-1, 4)
+    rubs = Rubs(
+        x + 0.05 * rng.normal(size=x.shape), 0.1 * rng.normal(size=(m, 3)), np.full(m, mu), np.full(m, 30.0)
+    )
+    flags, k, h = np.full(m, crossing), np.full(m, 3.0), np.full(m, 0.5)
+    term = Barriers(vertices, flags, k, h, np.arange(m), x.reshape(-1, 3), m, rubs)
+    n, nothing = 4 * m, np.empty((0, 3))
+    return Model(
+        x.reshape(-1, 3), np.ones(n), np.zeros((n, 3)), np.empty(0, int), lambda t: nothing, (term,),
+        np.empty((0, 4), np.int32),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("crossing", [False, True], ids=["faces", "edges"])
+@pytest.mark.parametrize("mu", [0.3, 1e6], ids=["sliding", "sticking"])
+def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
+    model = rubbing_alone(mu, crossing)
+    (term,), problem = model.terms, Problem(model, "float64")
+    problem.positions = model.rest + 0.01 * np.random.default_rng(5).normal(size=model.rest.shape)
+    problem.balance()
+    forces = problem.states.vectors(problem.states.net)[0]
+    expected = term.forces(problem.positions)
+    np.testing.assert_allclose(forces, expected, atol=1e-10 * np.abs(expected).max())
+    found = term.near(problem.positions)
+    rub = term.rubbed(problem.positions, found)
+    rubbing = rub.holds * np.linalg.norm(rub.slip, axis=1)
+    assert (rubbing <= mu * found.push * (1 + 1e-12)).all()
+    assert rub.slides.any() == (mu < 1)
+    four = forces.reshape(-1, 4, 3).sum(axis=1)
+    np.testing.assert_allclose(four, 0, atol=1e-10 * np.abs(forces).max())
