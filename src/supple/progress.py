@@ -23,12 +23,13 @@ precision; measured on all materials in float32, that is at 0.3 times at most.""
 class Progress:
     """What a solve has achieved: the lowest figures so far, the iteration at which anything last improved,
     and the energy [J] when the figures had not for long; it may fall for thousands of iterations before they
-    do."""
+    do; patience of the run at the last look."""
 
     residual: float = np.inf
     imbalance: float = np.inf
     at: int = 0
     energy: float = np.inf
+    patience: int | None = None
 
     def see(self, balance: Balance, iteration: int) -> None:
         """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
@@ -44,6 +45,9 @@ class Progress:
     ) -> Outcome | None:
         """How a solve ends that has made no progress for long, or None. Iterations that were asked for are
         done all the same, unless rounding is all that they could change."""
+        if self.patience not in (None, run.patience):  # it has gone over to another method, which may do more
+            self.at = iteration
+        self.patience = run.patience
         if iteration - self.at <= run.patience:
             return None
         if latest.is_rounding(ROUNDED):
