@@ -210,7 +210,6 @@ def causes() -> list[dict[str, Any]]:
         "without folds at the start": (cotton, {"folds": 0}),
         "20 rings": (cotton, {"folds": 4, "rings": 20}),
         "10 rings": (cotton, {"folds": 4, "rings": 10}),
-        "five times the shear stiffness": (cotton._replace(shear=5 * cotton.shear), {"folds": 4}),
     }
     found = []
     for name, (fabric, options) in cases.items():
@@ -250,8 +249,7 @@ on {rings} rings of triangles.
 TAIL = """
 Folded cloth has many equilibria: each fabric was released from skirts of four and of six folds, and
 the least energy counts; `distance` is how far by its size it is from that
-equilibrium at most, by its certificate. Weights and stiffnesses are usual ones of each kind of fabric, and B
-was set within what is usual for it; bands are published ones, of other pieces of cloth. What one measures
+equilibrium at most, by its certificate. Bands are published ones, of other pieces of cloth. What one measures
 tells B: `python benchmarks/drape.py --calibrate cotton 68.4` finds it for a coefficient, as long as shear and
 weight are known.
 
@@ -262,8 +260,14 @@ weight are known.
 {causes}
 
 A disc that is clamped along a circle cannot hang down without being stretched or sheared in its plane.
-Threads hardly stretch, but they turn against each other: the shear stiffness of a weave, 15 to 180 N/m, is a
-tenth to a hundredth of what an isotropic sheet with its Young's modulus has.
+Threads hardly stretch, but they turn against each other: the shear stiffness of a weave is a tenth to a
+hundredth of what an isotropic sheet with its Young's modulus has. The clamp matters too: where the ring of
+vertices at the edge of the support was the last one held, the cloth hung from within it, and a stiffer
+cotton covered 73 % on 15 rings and 76 on 20.
+
+Densities, thicknesses and stiffnesses are not those of one measured piece each, and B was chosen after a look
+at the coefficients: the page shows that the bands are within reach with values that are usual or nearly so.
+For silk and the flag B is at or below the low end of these.
 """
 
 
