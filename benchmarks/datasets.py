@@ -1,6 +1,9 @@
 """Data sets on this machine: samples per second against a plain loop over `supple.equilibrium`, what warm
 starts save, and how fast a store opens and streams. Figures of one run, one after the other, so that
-ratios hold on a busy machine too; writes benchmarks/results/datasets.json."""
+ratios hold on a busy machine too; writes benchmarks/results/datasets.json.
+
+With --device cuda: samples per second with storage against those of the solves alone, for 980 and 32,768
+vertices; writes benchmarks/results/datasets_gpu.json."""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ import numpy as np
 import supple
 from supple.datasets.making import make_store
 from supple.datasets.running import Share, run_store
+from supple.datasets.shards import Shards
 from supple.datasets.spec import load_spec
 from supple.datasets.status import status
+from supple.equilibria import Batches
 from supple.io.machine import machine, versions
 
 SCENE = """
@@ -54,8 +59,13 @@ def main() -> None:
     parser.add_argument("--plain", type=int, default=200, help="samples of the plain loop")
     parser.add_argument("--warm", type=int, default=256, help="samples for what warm starts save")
     parser.add_argument("--stored", type=int, default=10_000, help="samples of the store that is streamed")
-    parser.add_argument("--shard", type=int, default=64)
+    parser.add_argument("--shard", type=int, default=None)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--workers", type=int, nargs="*", default=[None], help="of the sets on a device")
+    parser.add_argument("--large", type=int, default=1024, help="samples of 32,768 vertices on a device")
     asked = parser.parse_args()
+    if asked.device == "cuda":
+        return on_device(asked)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         figures = {
@@ -65,18 +75,106 @@ def main() -> None:
             "warm_starts": warm_starts(folder, asked.warm),
             "reading": reading(folder, asked.stored),
         }
-    path = Path(__file__).parent / "results" / "datasets.json"
+    _write("datasets.json", figures)
+
+
+def _write(name: str, figures: dict[str, Any]) -> None:
+    path = Path(__file__).parent / "results" / name
     path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(figures, indent=2))
 
 
-def spec_of(folder: Path, count: int, shard: int, text: str = "", **changes: Any) -> dict[str, Any]:
+def on_device(asked: argparse.Namespace) -> None:
+    """For each number of workers, and without any store."""
+    from supple.kernels.cuda import require_device
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = []
+        for cells, samples, shard in (((19, 6, 6), asked.samples, 1024), ((31, 31, 31), asked.large, 128)):
+            alone = solves_alone(folder, cells, min(samples, asked.shard or shard))
+            print(f"{cells}: {alone}", flush=True)
+            for workers in asked.workers:
+                rows.append(stored(folder, cells, samples, asked.shard or shard, workers) | alone)
+                rows[-1]["part_of_solving_rate"] = (
+                    rows[-1]["samples_per_second_once_started"] / alone["solves_per_second"]
+                )
+                print(f"{cells}: {rows[-1]}", flush=True)
+        figures = {"device": require_device(), "machine": machine(), "versions": versions(), "sets": rows}
+    _write("datasets_gpu.json", figures)
+
+
+def _device_spec(folder: Path, cells: tuple[int, int, int], samples: int, shard: int) -> dict[str, Any]:
+    size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
+    scene = folder / f"bar{cells[1]}.toml"
+    scene.write_text(size, encoding="utf-8")
+    solve = {"device": "cuda", "precision": "float32", "start": "cold"}
+    return {
+        "scene": str(scene), "count": samples, "vary": VARY, "store": {"shard": shard}, "solve": solve,
+    }  # fmt: skip
+
+
+def stored(
+    folder: Path, cells: tuple[int, int, int], samples: int, shard: int, workers: int | None
+) -> dict[str, Any]:
+    """A set from spec to finished store; once started: from the first shard that was finished on."""
+    spec = load_spec(_device_spec(folder, cells, samples, shard))
+    store = make_store(spec, folder / f"set{cells[1]}_{workers}.zarr")
+    seen: list[tuple[float, int]] = []
+    began = perf_counter()
+    run_store(store, Share(), workers, watch=lambda done, total: seen.append((perf_counter(), done)))
+    seconds = perf_counter() - began
+    first, done = next(((t, n) for t, n in seen if n >= min(shard, samples)), seen[-1])
+    found = status(store)
+    return {
+        "vertices": int(store.facts["vertices"]),
+        "samples": samples,
+        "shard": shard,
+        "workers": workers,
+        "outcomes": found["outcomes"],
+        "samples_per_second": samples / seconds,
+        "samples_per_second_once_started": (samples - done) / max(seen[-1][0] - first, 1e-9),
+        "seconds_until_the_first": first - began,
+        "seconds_after_the_last": began + seconds - seen[-1][0],
+    }
+
+
+def solves_alone(folder: Path, cells: tuple[int, int, int], samples: int) -> dict[str, Any]:
+    """In this process, one batch after the other: what conditions take, what a batch takes, and what of it is
+    the solve."""
+    store = make_store(load_spec(_device_spec(folder, cells, samples, samples)), folder / "alone.zarr", True)
+    shards = Shards(store)
+    began = perf_counter()
+    every = [shards.sampler.source.conditions(shards.values(sample)) for sample in range(samples)]
+    conditions = perf_counter() - began
+    batches = Batches(shards.sampler.model, shards.sampler.asked)
+    for _ in range(2):  # the first compiles
+        batch, solving, left = 0.0, 0.0, iter(every)
+        while chunk := batches.next_of(left):
+            began = perf_counter()
+            _, _, reports = batches.solve(chunk)
+            batch += perf_counter() - began
+            solving += max(report.seconds for report in reports)
+    batches.end()
+    return {
+        "microseconds_of_conditions": 1e6 * conditions / samples,
+        "batches_per_second": samples / batch,
+        "solves_per_second": samples / solving,
+    }
+
+
+def spec_of(folder: Path, count: int, shard: int | None, text: str = "", **changes: Any) -> dict[str, Any]:
     scene = folder / f"bar{len(text)}.toml"
     scene.write_text(SCENE + text, encoding="utf-8")
-    return {"scene": str(scene), "count": count, "vary": VARY, "store": {"shard": shard}} | changes
+    return {
+        "scene": str(scene),
+        "count": count,
+        "vary": VARY,
+        "store": {"shard": shard} if shard else {},
+    } | changes
 
 
-def rate(folder: Path, samples: int, plain: int, shard: int) -> dict[str, Any]:
+def rate(folder: Path, samples: int, plain: int, shard: int | None) -> dict[str, Any]:
     """Of a set from spec to finished store, workers' start included, and of a loop over its samples: half
     of the loop before the set and half after it."""
     spec = load_spec(spec_of(folder, samples, shard))

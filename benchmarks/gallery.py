@@ -17,6 +17,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def main() -> None:
     parser.add_argument("--redraw", action="store_true", help="draw results that are there, without solving")
     parser.add_argument("--figures", action="store_true", help="solve, and leave pictures as they are")
     arguments = parser.parse_args()
-    os.environ.setdefault("SUPPLE_DATA", str(REPOSITORY.parent / "shared" / "meshes"))
+    data = Path(os.environ.get("SUPPLE_DATA", REPOSITORY.parent / "shared" / "meshes"))
     names = sorted(path.stem for path in SCENES.glob("*.toml"))
     for name in arguments.scenes:
         if name not in names:
@@ -55,7 +56,8 @@ def main() -> None:
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     GALLERY.mkdir(parents=True, exist_ok=True)
     for name in arguments.scenes or names:
-        missing = missing_meshes(SCENES / f"{name}.toml")
+        os.environ["SUPPLE_DATA"] = str(folder_for(SCENES / f"{name}.toml", data))
+        missing = missing_data(SCENES / f"{name}.toml")
         if missing:
             print(f"{name} is skipped: it needs {missing}; set SUPPLE_DATA to the folder that has it.")
             continue
@@ -71,8 +73,20 @@ def main() -> None:
     write_readme({name: figures[name] for name in names if name in figures})
 
 
-def missing_meshes(scene: Path) -> str:
-    """The first file of $SUPPLE_DATA that a scene reads and that is not there, or nothing."""
+def folder_for(scene: Path, data: Path) -> Path:
+    """Where a scene finds its meshes, or, with fabrics, these, which may be in a folder hylc beside them."""
+    woven = "\nfabric = " in scene.read_text(encoding="utf-8")
+    return data.parent if woven and (data.parent / "hylc").is_dir() else data
+
+
+def missing_data(scene: Path) -> str:
+    """The first file of $SUPPLE_DATA that a scene reads, or fabric, that is not there, or nothing."""
+    table = tomllib.loads(scene.read_text(encoding="utf-8"))
+    for fabric in (cloth["fabric"] for cloth in table.get("cloth", []) if "fabric" in cloth):
+        try:
+            supple.load_fabric(fabric)
+        except ValueError:
+            return str(fabric)
     for word in scene.read_text(encoding="utf-8").split('"'):
         if word.startswith("$SUPPLE_DATA") and not Path(os.path.expandvars(word)).exists():
             return word
@@ -100,7 +114,9 @@ def draw(name: str, run: SavedRun) -> dict[str, Any]:
     if run.file.start is not None:
         shapes, fps = iterations(run), 8.0
     azimuth, elevation = run.file.view.camera
-    look: dict[str, Any] = {"title": run.title, "field": run.file.view.field, "camera": (azimuth, elevation)}
+    view = run.file.view
+    look: dict[str, Any] = {"title": run.title, "field": view.field, "camera": (azimuth, elevation)}
+    look["thickness"] = view.thickness
     if len(shapes) == 1:
         path = GALLERY / f"{name}.png"
         picture(path, run.model, shapes[0], size=PICTURE_SIZE, **look)

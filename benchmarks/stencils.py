@@ -3,16 +3,20 @@
 Blocks on one thread in float32, with springs between vertices anywhere in them, which is the worst case: each
 refresh exchanges all of them for others. Times are those of the processor. Writes
 benchmarks/results/stencils.json; figures_in_docs.py shows it in docs/design/changing_stencils.md.
+
+With --cuda the same on a card, on the clock of the wall, and the colours alone on the card and on a thread of
+its machine: writes benchmarks/results/stencils_gpu.json.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -20,11 +24,13 @@ import numpy as np
 import supple
 from supple.io.machine import machine
 from supple.model import Model
-from supple.problem import Problem
+from supple.ordering.recolouring import recolour
+from supple.problem import Cpu, Problem
 from supple.scene import build_model
 from supple.terms import Springs
 
 RESULTS = Path(__file__).parent / "results" / "stencils.json"
+GPU_RESULTS = Path(__file__).parent / "results" / "stencils_gpu.json"
 CELLS = (20, 31)
 PARTS = (0.001, 0.01, 0.05)
 """Of all vertices, how many are at the ends of springs."""
@@ -90,7 +96,46 @@ def measure(cells: int) -> dict[str, Any]:
     return figures
 
 
+def wall(problem: Problem, action: Callable[[int], Any], times: int = 20) -> float:
+    """Milliseconds that the quickest of several takes, kernels included."""
+    seconds = []
+    for k in range(times):
+        problem.device.wait()
+        begin = perf_counter()
+        action(k)
+        problem.device.wait()
+        seconds.append(perf_counter() - begin)
+    return 1e3 * min(seconds)
+
+
+def measure_on_card(cells: int) -> dict[str, Any]:
+    from supple.problem.cuda import Cuda
+
+    model, rows = block(cells), []
+    for part in PARTS:
+        count = int(0.5 * part * model.vertices)
+        empty = replace(model, terms=(*model.terms, springs(model, 0, 0, capacity=count)))
+        problem = Problem(empty, "float32", device=Cuda(model.vertices + 1))
+        refresh = wall(problem, lambda k: problem.refresh(1, springs(model, count, k)))  # noqa: B023
+        room, host = problem.layout.room, Cpu(model.vertices + 1, np.dtype("float32"), 1)
+        assert room is not None
+        stencils = [[springs(model, count, k).vertices] for k in range(20)]
+        here = wall(problem, lambda k: recolour(room.lasting, stencils[k], host))  # noqa: B023
+        there = wall(problem, lambda k: recolour(room.lasting, stencils[k], problem.device))  # noqa: B023
+        rows.append(
+            {"count": count, "refresh_ms": refresh, "recolour_cuda_ms": there, "recolour_cpu_ms": here}
+        )
+    return {"vertices": model.vertices, "springs": rows}
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cuda", action="store_true", help="measure on a card")
+    if parser.parse_args().cuda:
+        found = {"date": str(date.today()), "machine": machine(), "blocks": [*map(measure_on_card, CELLS)]}
+        GPU_RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+        print(json.dumps(found["blocks"], indent=1))
+        return
     results = {"date": str(date.today()), "machine": machine(), "blocks": [measure(c) for c in CELLS]}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     print(json.dumps(results["blocks"], indent=1))

@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results" / "storm.json"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from storm import Tally, storm_of_calls, storm_of_scenes  # noqa: E402
+from storm import Tally  # noqa: E402
+from storm_calls import storm_of_calls  # noqa: E402
+from storm_scenes import storm_of_scenes  # noqa: E402
 
 
 def main() -> None:

@@ -19,7 +19,6 @@ LINES, METHODS, STATEMENTS = 300, 20, 60
 its signature, which is a table where it says what the options of a command are."""
 
 LONGER = {
-    "scene/schema.py": "one table: what may stand in a scene file",
     "linear/cycle.py": "the steps of one V-cycle, which one launch shares",
 }
 """Files that may have more lines, and why."""
@@ -124,6 +123,69 @@ def test_what_has_no_types_is_a_kernel():
                 inside |= set(ast.walk(node))
                 seen += 1
     assert seen > 200
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
+    }
+
+
+def kinds_of_terms() -> set[str]:
+    """Classes of terms and of their rows, and those that they have in common."""
+    classes = [n for name in TREES if name.startswith("terms/") for n in ast.walk(TREES[name])]
+    bases = {n.name: {ast.unparse(base) for base in n.bases} for n in classes if isinstance(n, ast.ClassDef)}
+    found = {"Term", "Elemental"} | {name for name in bases if name.endswith("Rows")}
+    while new := {name for name, above in bases.items() if above & found} - found:
+        found |= new
+    return found
+
+
+def questions(tree: ast.AST):
+    """What is asked for a class: (line, the classes) of isinstance, issubclass, `type(...) is` and cases."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            yield node.lineno, names_in(node.args[1])
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+            yield node.lineno, set().union(*map(names_in, node.comparators))
+        elif isinstance(node, ast.MatchClass):
+            yield node.lineno, names_in(node.cls)
+
+
+def test_nobody_asks_what_class_a_term_has():
+    """A term says itself what others need to know of it, see `terms.Term`."""
+    kinds, asked, seen = kinds_of_terms(), [], 0
+    assert {"TetElasticity", "Springs", "WeakConstraints", "RubbingContacts", "TetRows"} <= kinds
+    for name, tree in TREES.items():
+        for line, classes in questions(tree):
+            seen += 1
+            if not name.startswith("terms/") and classes & kinds:
+                asked.append(f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}")
+    assert seen > 100
+    assert not asked, "; ".join(asked)
+
+
+def test_nobody_asks_whether_a_term_has_something():
+    asked = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        if not name.startswith("terms/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("hasattr", "getattr")
+        and ast.unparse(node.args[0]) in ("term", "rows", "sheet")
+    ]
+    assert not asked, f"attributes of terms that need not be there: {asked}"
+
+
+def test_what_subclasses_must_define_is_abstract():
+    raised = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
+    ]
+    assert not raised, f"NotImplementedError in place of an abstract method: {raised}"
 
 
 def test_ruff_has_one_version():

@@ -7,7 +7,7 @@ from problems import cantilever, face, material
 import supple
 from supple import PBD, PBNG, XPBD, Newton, Outcome, Report
 from supple.solvers import Solver
-from supple.stepping import _merge
+from supple.stepping import merged
 
 DT = 0.02
 LIMITS = {"max_iterations": 8}
@@ -370,4 +370,4 @@ def test_an_interrupted_step_is_not_gone_on_from():
 def test_a_failed_substep_is_what_a_frame_reports():
     outcomes = [Outcome.BUDGET_ITERATIONS, Outcome.FAILED, Outcome.BUDGET_ITERATIONS]
     reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
-    assert _merge(reports).outcome is Outcome.FAILED
+    assert merged(reports).outcome is Outcome.FAILED

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from storm import is_told, judge, small_scenes, solve_scene, storm_of_calls, storm_of_scenes, to_toml
+from storm import is_told, judge
+from storm_calls import storm_of_calls
+from storm_scenes import small_scenes, solve_scene, storm_of_scenes, to_toml
 
 import supple
 

@@ -36,6 +36,8 @@ def recursion(m, k, c, speed, dt, steps):
 
 DASHPOTS = {
     "rayleigh": (supple.Rayleigh(0.01), lambda k: 0.01 * k),
+    "rayleigh of the mass": (supple.Rayleigh(mass=3.0), lambda k: 3.0),
+    "both of rayleigh's": (supple.Rayleigh(stiffness=0.01, mass=3.0), lambda k: 0.01 * k + 3.0),
     "kelvin_voigt": (supple.KelvinVoigt(shear=3.0, bulk=8.0), lambda k: (8.0 + 4 / 3 * 3.0) / 6),
 }
 
@@ -152,6 +154,8 @@ def test_turning_costs_nothing():
         (lambda: supple.Maxwell(1e3, 0.5, 1.0), "between -1 and 0.5"),
         (lambda: supple.Maxwell(1e3, 0.3, 0.0), "relaxation time"),
         (lambda: supple.Rayleigh(np.nan), "stiffness"),
+        (lambda: supple.Rayleigh(mass=-1.0), "mass"),
+        (supple.Rayleigh, "stiffness .* or a mass"),
         (lambda: supple.Scene().add_solid(TET, material("stvk"), viscosity=0.1), "KelvinVoigt"),
     ],
 )
@@ -187,3 +191,41 @@ def test_scene_files_have_them(tmp_path):
     path.write_text(path.read_text().replace("time = 0.5", "time = 0"))
     with pytest.raises(ValueError, match="time"):
         load_scene(path)
+
+
+@pytest.mark.parametrize("solver", ["newton", "descent", "pbng", "xpbd", "bpxpbd", "gpbd", "pbd"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_damping_of_the_mass_slows_a_flight(solver, precision):
+    """v becomes v/(1 + α Δt) in every step, of bodies that have it; and nothing else happens to them."""
+    if solver == "newton" and precision == "float32":
+        pytest.skip("Newton is in float64")
+    alpha, dt = 2.0, 0.05
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False)
+    mesh = supple.block(1)
+    slowed = scene.add_solid(
+        mesh,
+        material("stvk"),
+        velocity=(1, 2, 0),
+        angular_velocity=(0, 0, 0),
+        viscosity=supple.Rayleigh(mass=alpha),
+    )
+    far = supple.block(1, origin=(3, 0, 0))
+    free = scene.add_solid(far, material("stvk"), velocity=(1, 2, 0))
+    limits = {"max_iterations": 5} if solver == "pbd" else {"tolerance": 1e-4, "max_iterations": 50}
+    frames = list(supple.simulate(scene, solver, dt=dt, frames=4, precision=precision, **limits))
+    for k, frame in enumerate(frames, 1):
+        v = frame.velocities
+        np.testing.assert_allclose(
+            v[slowed.vertices], np.tile([1, 2, 0], (8, 1)) / (1 + alpha * dt) ** k, atol=2e-4
+        )
+        np.testing.assert_allclose(v[free.vertices], np.tile([1, 2, 0], (8, 1)), atol=2e-4)
+
+
+def test_drag_is_in_the_balance_of_a_frame():
+    scene, *_ = oscillator(supple.Rayleigh(mass=5.0))
+    *_, frame = supple.simulate(scene, "newton", dt=0.01, frames=3, tolerance=1e-9)
+    found = frame.evaluate()
+    free = frame.model.free
+    assert np.abs(found.net_force[free]).max() < 1e-6 * np.abs(found.internal_force).max()
+    still = supple.equilibrium(scene, "newton", tolerance=1e-9)
+    np.testing.assert_allclose(still.positions, still.model.rest, atol=1e-12)

@@ -121,6 +121,7 @@ __all__ = [
     "fibres_between",
     "film",
     "gradient",
+    "gradients",
     "grown",
     "inspect",
     "load_fabric",
@@ -149,6 +150,7 @@ __all__ = [
     "tetrahedralise",
     "torus",
     "tube",
+    "weld",
 ]
 
 

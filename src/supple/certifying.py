@@ -3,97 +3,140 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from supple.problem import Balance, Problem
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.solvers.certificate import Certificate, certify, prepare
+from supple.solvers.certificates import certify_copies
 from supple.stop import Stop
 
 CLOSER = 2.0, 10.0
 """Bounds of the factor by which the imbalance must fall before the distance is computed again."""
 
 
+@dataclass
+class _Copy:
+    """What is known of one copy of the state: the imbalance below which it is certified again, where it was
+    found to be not stable, its last certificate and of what balance that is, and whether there is none
+    because a time budget ended."""
+
+    below: float = math.inf
+    saddle: Balance | None = None
+    last: tuple[Balance, Certificate] | None = None
+    cut_short: bool = False
+
+    def knows(self, balance: Balance) -> bool:
+        """Whether there is a certificate of that very state."""
+        return self.last is not None and self.last[0] == balance
+
+
 class Certifying:
-    """The certificates of one solve. A state is certified when its imbalance is reached, and at the end; for
-    several copies it is not, which is said."""
+    """The certificates of one solve. A copy of the state is certified when its imbalance is reached, and at
+    the end; several copies beside obstacles are not, which is said."""
 
     def __init__(self, problem: Problem, stop: Stop, prepared: bool = True) -> None:
         self._problem, self._tolerance, self._wanted = problem, stop.tolerance, stop.distance
-        self._able = problem.copies == 1
+        self._able = problem.copies == 1 or not problem.contacts
         self._timed = stop.time_budget is not None
-        wanted = self._able and self._wanted is not None and not self._timed
+        wanted = problem.copies == 1 and self._wanted is not None and not self._timed
         if prepared and wanted and not problem.contacts:
             prepare(problem)
-        self._below = math.inf
-        self._saddle: Balance | None = None
-        self._cut_short = False
-        self._last: tuple[Balance, Certificate] | None = None
+        self._copies = [_Copy() for _ in range(problem.copies)]
 
-    def agrees(self, balance: Balance, run: Run) -> bool:
+    @property
+    def _asked(self) -> bool:
+        return self._wanted is not None and self._able
+
+    def see(self, balances: Mapping[int, Balance]) -> None:
+        """Certify at once what will be asked for: copies that have reached the imbalance."""
+        if self._asked and self._tolerance is not None and len(self._copies) > 1:
+            most = {copy: min(self._tolerance, self._copies[copy].below) for copy in balances}
+            self._know({copy: b for copy, b in balances.items() if b.imbalance <= most[copy]})
+
+    def _know(self, balances: Mapping[int, Balance]) -> None:
+        new = {copy: b for copy, b in balances.items() if not self._copies[copy].knows(b)}
+        if len(new) > 1:
+            for copy, certificate in certify_copies(self._problem, new).items():
+                self._copies[copy].last = new[copy], certificate
+
+    def agrees(self, balance: Balance, run: Run, copy: int = 0) -> bool:
         """Whether a state that has reached the imbalance is as close to the equilibrium as wanted, as far as
         that can be computed; a run is told when it is not."""
-        if self._wanted is None or not self._able:
+        if not self._asked or self._wanted is None:
             return True
-        if balance.imbalance > self._below:
+        known = self._copies[copy]
+        if balance.imbalance > known.below:
             return False
-        certificate = self._certify(balance)
+        certificate = self._certify(balance, copy)
         found = certificate.worst.of_size
         if found <= self._wanted:
-            return certificate.stable or not self._leaves(balance, run)
+            return certificate.stable or not self._leaves(balance, run, copy)
         low, high = CLOSER
-        self._below = balance.imbalance / min(max(low, found / self._wanted), high)
-        run.go_on(self._below)
+        known.below = balance.imbalance / min(max(low, found / self._wanted), high)
+        run.go_on(known.below, copy)
         return False
 
-    def judged(self, outcome: Outcome | None, balance: Balance, run: Run) -> Outcome | None:
+    def judged(self, outcome: Outcome | None, balance: Balance, run: Run, copy: int = 0) -> Outcome | None:
         """How a solve ends that makes no more progress: not at a saddle that can be left, and well where the
         state is in balance and close enough. In a low precision, the imbalance that would tell may be out of
         reach."""
-        if outcome is None or self._wanted is None or not self._able:
+        if outcome is None or not self._asked or self._wanted is None:
             return outcome
-        certificate = self._certify(balance)
-        if not certificate.stable and self._leaves(balance, run):
+        certificate = self._certify(balance, copy)
+        if not certificate.stable and self._leaves(balance, run, copy):
             return None
         balanced = self._tolerance is not None and balance.imbalance <= self._tolerance
         return Outcome.CONVERGED if balanced and certificate.worst.of_size <= self._wanted else outcome
 
-    def _leaves(self, balance: Balance, run: Run) -> bool:
+    def _leaves(self, balance: Balance, run: Run, copy: int) -> bool:
         """Whether a run goes on from a state that is not stable; it may try that once."""
-        again, self._saddle, self._below = self._saddle == balance, balance, math.inf
-        return not again and run.leave_saddle()
+        known = self._copies[copy]
+        again, known.saddle, known.below = known.saddle == balance, balance, math.inf
+        return not again and run.leave_saddle(copy)
 
-    def final(self, outcome: Outcome, balance: Balance) -> Certificate | None:
-        """Of the state in which the solve has ended."""
-        if self._wanted is None or not self._able or outcome is Outcome.FAILED:
-            return None
-        known = self._last is not None and self._last[0] == balance
-        self._cut_short = self._timed and not known
-        return None if self._cut_short else self._certify(balance)
+    def final(self, ended: Mapping[int, tuple[Outcome, Balance]]) -> dict[int, Certificate | None]:
+        """Of the states in which the solves of copies have ended, with their outcomes."""
+        sound = {
+            copy: balance
+            for copy, (outcome, balance) in ended.items()
+            if self._asked and outcome is not Outcome.FAILED
+        }
+        for copy, balance in sound.items():
+            self._copies[copy].cut_short = self._timed and not self._copies[copy].knows(balance)
+        wanted = {copy: balance for copy, balance in sound.items() if not self._copies[copy].cut_short}
+        self._know(wanted)
+        return dict.fromkeys(ended) | {copy: self._certify(b, copy) for copy, b in wanted.items()}
 
-    def _certify(self, balance: Balance) -> Certificate:
-        if self._last is None or self._last[0] != balance:
-            self._last = balance, certify(self._problem)
-        return self._last[1]
+    def _certify(self, balance: Balance, copy: int) -> Certificate:
+        known = self._copies[copy]
+        if known.last is None or known.last[0] != balance:
+            known.last = balance, certify(self._problem, copy)
+        return known.last[1]
 
-    def notes(self) -> list[str]:
+    def notes(self, copy: int = 0) -> list[str]:
         """What is to be said of distances that are missing, or too large."""
         if self._wanted is None:
             return []
-        if self._cut_short:
+        if self._copies[copy].cut_short:
             return [
                 "the time budget ended before the distance to the equilibrium was computed; "
                 "without time_budget it would be"
             ]
         if self._able:
-            return self._too_far()
-        return ["the distance to the equilibrium was not computed: that is for single solves"]
+            return self._too_far(copy)
+        return [
+            "the distance to the equilibrium was not computed: beside obstacles that is for single solves"
+        ]
 
-    def _too_far(self) -> list[str]:
+    def _too_far(self, copy: int) -> list[str]:
         """Where a distance, and no imbalance, is what was not reached."""
-        if self._last is None or self._tolerance is None or self._wanted is None:
+        last, wanted = self._copies[copy].last, self._wanted
+        if last is None or self._tolerance is None or wanted is None:
             return []
-        (balance, certificate), wanted = self._last, self._wanted
+        balance, certificate = last
         found = certificate.worst.of_size
         if found <= wanted or balance.imbalance > self._tolerance:
             return []

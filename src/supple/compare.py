@@ -12,6 +12,7 @@ import numpy as np
 from supple.asking import Options, check_watching, compute_of, method_of, stop_of, takes_options
 from supple.checks import LARGEST, each, finite_rows, whole_number
 from supple.compute import Compute
+from supple.integrating import RULES, Integrating, refuse_rule
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.model import Model
@@ -87,7 +88,7 @@ def compare(
     **options: Unpack[Options],
 ) -> Comparison:
     """Run each solver on one step of the scene: its equilibrium with every motion at its end, or, where it is
-    dynamic, the backward Euler step that leads to a frame, or the first of its substeps.
+    dynamic, the step of its integrator that leads to a frame, or the first of its substeps.
 
     Residual, energy and inversions are measured after every iteration, outside the timed region. start and
     velocities (n, 3) replace rest; to compare on a later frame, pass those of the frame before it. stop and
@@ -123,6 +124,8 @@ def compare(
         place = partial(place_step, problems[where], scene, x, v, frame)
         place()
         try:
+            if not scene.quasistatic:
+                refuse_rule(scene.integrator, model, trial.solver)
             _run(trial, problems[where], place, stop, watch)
         except ValueError as error:
             trial.error = str(error)
@@ -159,8 +162,16 @@ def place_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
         return
     dt = scene.dt / scene.substeps
     problem.states.set_velocities(v)
+    time = (frame - 1) * scene.dt + dt
+    if scene.integrator in RULES:
+        problem.histories.move_on([])
+        rule = Integrating(problem, RULES[scene.integrator], dt)
+        rule.look_back(time, None)
+        problem.begin_step(time, dt)
+        rule.pull()
+        return
     problem.loads.set_time_step(dt)
-    problem.begin_step((frame - 1) * scene.dt + dt, dt)
+    problem.begin_step(time, dt)
 
 
 def _trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:

@@ -29,6 +29,7 @@ def outcome_here(
     problem: Problem,
     run: Run,
     certifying: Certifying,
+    copy: int = 0,
 ) -> Outcome | None:
     """How the solve ends here, or None to go on."""
     if not balance.finite and not recovering(problem, run):
@@ -36,7 +37,7 @@ def outcome_here(
     if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        if problem.room.arrived and certifying.agrees(balance, run):
+        if problem.room.arrived and certifying.agrees(balance, run, copy):
             return Outcome.CONVERGED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED

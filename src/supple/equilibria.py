@@ -22,6 +22,7 @@ from supple.problem.sums import PARTS
 from supple.report import Report
 from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.scene import scene_of
+from supple.scene.support import Support
 from supple.scene.variations import conditions
 from supple.simulate import Result
 from supple.solvers import Solver
@@ -67,7 +68,8 @@ def equilibria(
     model = build_model(scene, quasistatic=True)
     refuse_beyond(model, asked.compute.precision)
     start = asked.start(None, model)
-    every = (_started(conditions(scene, model, variation), start) for variation in varied)
+    support = Support(scene, model.pinned, model.held)
+    every = (_started(conditions(scene, model, variation, support), start) for variation in varied)
     return _counted(solved_under(model, every, asked, at_once), progress)
 
 
@@ -92,38 +94,57 @@ def _counted(results: Iterator[Result], progress: Progress | None) -> Iterator[R
 def solved_under(
     model: Model, every: Iterator[Conditions], asked: Request, at_once: int | None
 ) -> Iterator[Result]:
-    """As many at once as the device and the solver can, with one problem for all as far as it suits them."""
-    solver, compute = asked.solver, asked.compute
-    together = move_together(model, solver, compute)
-    problem: Problem | None = None
-    while chunk := list(islice(every, 1)):
-        if together:
-            held = 0 if problem is None else problem.copies  # whose memory the next ones take over
-            chunk += islice(every, _most_at_once(model, compute.precision, solver, at_once, held) - 1)
-        began = perf_counter()
-        if problem is None or not problem.take(chunk):
-            problem = None  # before there are two of them on the device
-            problem = problem_under(model, chunk, compute)
-        reports = solve_copies(problem, solver, asked.stop, began=began)
-        if together:
+    """As many at once as the device and the solver can."""
+    solving = Batches(model, asked, at_once)
+    while chunk := solving.next_of(every):
+        yield from _results(*solving.solve(chunk))
+    solving.end()
+
+
+class Batches:
+    """Solves one batch of conditions after the other, with one problem for all as far as it suits them.
+    share: what part of the device's memory there is for them."""
+
+    def __init__(self, model: Model, asked: Request, at_once: int | None = None, share: float = 1.0) -> None:
+        self._model, self._asked, self._at_once, self._share = model, asked, at_once, share
+        self._together = move_together(model, asked.solver, asked.compute)
+        self._problem: Problem | None = None
+
+    def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
+        """As many of them as are solved at once."""
+        chunk = list(islice(every, 1))
+        return chunk + list(islice(every, self._most - 1)) if chunk and self._together else chunk
+
+    @property
+    def _most(self) -> int:
+        """How many fit on the CUDA device, where those of the last batch make room."""
+        from supple.kernels.cuda import free_memory, require_device
+
+        require_device()
+        held = 0 if self._problem is None else self._problem.copies
+        each = bytes_per_copy(self._model, self._asked.compute.precision, self._asked.solver)
+        fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
+        return max(1, min(fitting, self._at_once or MOST_AT_ONCE, MOST_ROWS))
+
+    def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
+        """A problem whose states are what was found under these conditions, until the next ones."""
+        asked, began = self._asked, perf_counter()
+        if self._problem is None or not self._problem.take(chunk):
+            self._problem = None  # before there are two of them on the device
+            self._problem = problem_under(self._model, chunk, asked.compute)
+        reports = solve_copies(self._problem, asked.solver, asked.stop, began=began)
+        if self._together:
             for report in reports:
-                report.notes.append(f"solved together with {problem.copies - 1} others")
-        yield from _results(problem, chunk, reports)
-    if together:
-        from supple.kernels.cuda import release_memory
+                report.notes.append(f"solved together with {self._problem.copies - 1} others")
+        return self._problem, chunk, reports
 
-        problem = None
-        release_memory()
+    def end(self) -> None:
+        """Let go of the device's memory."""
+        self._problem = None
+        if self._together:
+            from supple.kernels.cuda import release_memory
 
-
-def _most_at_once(model: Model, precision: str, solver: Solver, at_once: int | None, held: int) -> int:
-    """How many of them fit on the CUDA device, where some are held already."""
-    from supple.kernels.cuda import free_memory, require_device
-
-    require_device()
-    each = bytes_per_copy(model, precision, solver)
-    fitting = int(MEMORY_SHARE * (free_memory() + held * each) / each)
-    return max(1, min(fitting, at_once or MOST_AT_ONCE, MOST_ROWS))
+            release_memory()
 
 
 def problem_under(model: Model, chunk: list[Conditions], compute: Compute) -> Problem:

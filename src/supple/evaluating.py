@@ -289,4 +289,4 @@ def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> n
         return np.zeros_like(positions)
     if step.anchor is None:
         return None
-    return (model.mass / step.dt**2)[:, None] * (step.anchor - positions)
+    return model.inertia(step.dt)[:, None] * (step.anchor - positions)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.checks import closest, each, shown
+from supple.cloth_figures import of_cells
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
@@ -139,7 +140,8 @@ class Evaluation(Deformations):
         if self._inertial is None:
             raise ValueError(
                 "forces of inertia, and with them net forces and reactions, are not known for frames of "
-                "several substeps that were read from files: they do not say where the last substep began"
+                "several substeps that were read from files: they do not say where the last substep began; "
+                "nor for the first frame of another integrator than backward_euler"
             )
         return self._inertial
 
@@ -221,6 +223,26 @@ class Evaluation(Deformations):
                 stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
+    @cached_property
+    def bending_angle(self) -> np.ndarray:
+        """(m,) the largest angle of each triangle to a neighbour [degrees]; NaN for tetrahedra."""
+        return of_cells(self.model, self.positions, "bending_angle")
+
+    @cached_property
+    def weft_strain(self) -> np.ndarray:
+        """(m,) by what part threads along u are longer than at rest; NaN where there is no cloth with uv."""
+        return of_cells(self.model, self.positions, "weft_strain")
+
+    @cached_property
+    def warp_strain(self) -> np.ndarray:
+        """The same along v."""
+        return of_cells(self.model, self.positions, "warp_strain")
+
+    @cached_property
+    def area_ratio(self) -> np.ndarray:
+        """(m,) area of each triangle over that at rest, of any cloth; NaN for tetrahedra."""
+        return of_cells(self.model, self.positions, "area_ratio")
+
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
         """(n, ...) means over the cells around each vertex, weighted by their volumes at rest, of values
         (m, ...); NaN where there are none."""
@@ -233,10 +255,8 @@ class Evaluation(Deformations):
         return Fields(of_vertices, {name: chosen[name] for name in chosen if name not in of_vertices})
 
     def __repr__(self) -> str:
-        return (
-            f"<Evaluation: {self.model.vertices:,} vertices, {counted(len(self.vertices), 'cell')}, "
-            f"energy {self.energy:.6g} J>"
-        )
+        counts = f"{self.model.vertices:,} vertices, {counted(len(self.vertices), 'cell')}"
+        return f"<Evaluation: {counts}, energy {self.energy:.6g} J>"
 
 
 QUANTITIES = {
@@ -250,6 +270,10 @@ QUANTITIES = {
     "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
     "principal_stretches": "singular values of F, the largest first",
     "plastic_strain": "equivalent plastic strain, NaN where a material cannot flow",
+    "bending_angle": "largest angle of a triangle of cloth to a neighbour [degrees]",
+    "weft_strain": "strain of cloth along u, where it has uv",
+    "warp_strain": "strain of cloth along v",
+    "area_ratio": "area of a triangle of cloth over that at rest",
     "internal_force": "of all elements on each vertex [N]",
     "external_force": "gravity and loads on each vertex [N]",
     "contact_force": "what obstacles do to each vertex [N]",

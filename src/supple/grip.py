@@ -18,7 +18,7 @@ import numpy as np
 from supple.barrier_grip import BarrierGrip, check_rows, no_rows, remembered
 from supple.checks import floats, shown
 from supple.contact.pairs import Meetings
-from supple.terms import Barriers, RubbingContacts
+from supple.terms import RubbingContacts
 from supple.terms.rubbing import NUMBERS, STIFFNESS
 from supple.words import counted
 
@@ -32,7 +32,8 @@ what `BarrierGrip` has."""
 CORNERS, KEYS = 6, 2
 WIDTH = 2 * CORNERS + KEYS + NUMBERS
 
-Rough = RubbingContacts | Barriers
+Rough = Any
+"""Contacts of bodies that rub: `RubbingContacts` or `Barriers`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,20 +106,20 @@ def owners(model: Model) -> np.ndarray:
 
 def rubbing_terms(model: Model) -> list[int]:
     """The numbers of terms whose contacts rub: one at most."""
-    return [k for k, term in enumerate(model.terms) if isinstance(term, Rough) and term.rough]
+    return [k for k, term in enumerate(model.terms) if term.rough]
 
 
 def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: Any) -> Grip | BarrierGrip:
     """Where a step begins at positions x and displacements u (n, 3) [m], with the contacts of the last one;
     rows: what a state had of barriers, where the step is the first after it."""
-    if isinstance(term, RubbingContacts):
-        return Grip.of(term, u, body)
-    return BarrierGrip(x, remembered(term, x) if rows is None else rows)
+    if term.confines:
+        return BarrierGrip(x, remembered(term, x) if rows is None else rows)
+    return Grip.of(term, u, body)
 
 
 def as_history(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
     """What a state has of contacts where vertices are at positions (n, 3); rows as above."""
-    if isinstance(term, Barriers):
+    if term.confines:
         return {CONTACTS: remembered(term, positions) if rows is None else rows}
     keys = np.zeros((len(term.vertices), KEYS)) if term.keys is None else term.keys
     return {CONTACTS: np.column_stack([term.vertices, term.weights, keys, term.numbers]).astype(float)}
@@ -152,7 +153,7 @@ def rows_from(history: Mapping[str, Any]) -> np.ndarray:
 def check_contacts(model: Model, values: Any) -> None:
     """Refuse a history of contacts that does not suit a model."""
     (index,) = rubbing_terms(model)
-    if isinstance(model.terms[index], Barriers):
+    if model.terms[index].confines:
         check_rows(model.vertices, CONTACTS, values)
         return
     rows = floats(values)

@@ -22,7 +22,6 @@ from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
 from supple.scene.varying import Varied
 from supple.solvers import SOLVERS, Solver
-from supple.terms import PointSprings, Springs, WeakConstraints
 
 REST = 10
 """Numbers of a tetrahedron that a visit reads: shape gradients and volume."""
@@ -62,9 +61,12 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     }
 
 
+CLOCK = "quasistatic", "dt", "frames", "substeps", "damping", "integrator"
+
+
 def _clock(scene: Scene) -> dict[str, Any]:
     """How time passes, and gravity in it."""
-    clock = {name: getattr(scene, name) for name in ("quasistatic", "dt", "frames", "substeps", "damping")}
+    clock = {name: getattr(scene, name) for name in CLOCK}
     return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
 
 
@@ -155,8 +157,8 @@ def _orderings(model: Model, cluster_size: int) -> dict[str, int]:
     """
     n, stencils = model.vertices, [term.vertices for term in model.terms]
     elastic = [term.vertices for term in model.terms if not term.ties and term.capacity is None]
-    weak = [term.vertices for term in model.terms if isinstance(term, WeakConstraints)]
-    springs = [term.vertices for term in model.terms if isinstance(term, Springs | PointSprings)]
+    weak = [term.vertices for term in model.terms if term.family == "weak_constraint"]
+    springs = [term.vertices for term in model.terms if term.family == "spring"]
     links = batch_links(model.terms, model.free, np.dtype(float))
     clusters = [element_groups(tets, n, cluster_size) for tets in elastic]
     coloured = zip(clusters, elastic, strict=True)

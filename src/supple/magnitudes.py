@@ -41,6 +41,5 @@ def _quantities(model: Model, dt: float | None) -> Iterator[tuple[str, np.ndarra
         ):
             if parameter.unit:  # directions, ratios and the like have any small numbers
                 yield f"{parameter.name} [{parameter.unit}] of a material", np.atleast_1d(value), 1 / SINGLE
-        stiffness = getattr(term, "stiffness", None)
-        if term.material is None and stiffness is not None:
-            yield f"the stiffness of {term.name} [N/m]", stiffness, 0.0
+        if term.material is None:
+            yield f"the stiffness of {term.name} [N/m]", term.stiffnesses, 0.0

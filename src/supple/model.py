@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact import Obstacles
-from supple.terms import Term, TetElasticity
+from supple.contact.rigid import Recorded
+from supple.terms import Term
 
 if TYPE_CHECKING:
     from supple.embedding import Part
-
-
-class _Bare(NamedTuple):
-    """What there is of `TetElasticity` beside the rest positions."""
-
-    vertices: np.ndarray
-    material: Any
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,14 @@ class Gravity(NamedTuple):
 NO_GRAVITY = Gravity(np.zeros(3))
 
 
+class Grid(NamedTuple):
+    """A regular grid that carries all bodies: the edge of its cells [m], and the part of it that anything may
+    move in a step."""
+
+    spacing: float
+    cfl: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A scene as flat arrays (n vertices in all).
@@ -59,7 +61,9 @@ class Model:
     number has as the vertices move (`problem.Follower`); changing: numbers of terms whose materials vary,
     each with t -> its material; `terms` has that of the end; winds: (x, v, t) -> forces (n, 3) [N] that a
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
-    if anything; gravity: what the forces have of it, which is by the masses.
+    if anything; gravity: what the forces have of it, which is by the masses; drag (n,): α [1/s] of the forces
+    -α m v that slow vertices down, None for none; grid: what carries the bodies in motions, None where they
+    move by themselves.
     """
 
     rest: np.ndarray
@@ -80,21 +84,16 @@ class Model:
     winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
     obstacles: Obstacles | None = None
     gravity: Gravity = NO_GRAVITY
+    drag: np.ndarray | None = None
+    grid: Grid | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
-        bare = tuple(
-            _Bare(term.vertices, term.material) if type(term) is TetElasticity else term
-            for term in self.terms
-        )
         state = {name: value for name, value in self.__dict__.items() if name != "cells"}
-        return state | {"terms": bare}
+        return state | {"terms": tuple(term.bare() for term in self.terms)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        terms = tuple(
-            TetElasticity.from_mesh(state["rest"], *term) if isinstance(term, _Bare) else term
-            for term in state["terms"]
-        )
+        terms = tuple(bare.at(state["rest"]) for bare in state["terms"])
         self.__dict__.update(state | {"terms": terms})
 
     def __repr__(self) -> str:
@@ -103,6 +102,12 @@ class Model:
     @property
     def vertices(self) -> int:
         return len(self.rest)
+
+    def inertia(self, dt: float) -> np.ndarray:
+        """(n,) [N/m] k of the potential ½ k |u - û|² of a step of Δt [s]: m/Δt², and α m/Δt where vertices
+        are slowed down, ½ m/Δt² |u - uₙ - Δt vₙ|² + ½ α m/Δt |u - uₙ|²; see `slow_down`."""
+        mass = self.mass if self.drag is None else self.mass * (1 + self.drag * dt)
+        return mass / (dt * dt)
 
     @property
     def elements(self) -> int:
@@ -165,10 +170,11 @@ class Model:
 
     def loaded_bodies(self, force: np.ndarray) -> np.ndarray:
         """Whether forces (..., n, 3) act on anything of each body that may move; bool, (..., bodies)."""
-        acting, least = force[..., :, :] * self.free[:, None], 0.0
-        if self.held is not None:  # beyond the rounding of directions
-            acting, least = self.unheld(force), 1e-12 * float(np.abs(force).max(initial=0))
-        acts = (np.abs(acting) > least).any(axis=-1)
+        if self.held is None:
+            acts = (force != 0).any(axis=-1) & self.free
+        else:  # beyond the rounding of directions
+            least = 1e-12 * float(np.abs(force).max(initial=0))
+            acts = (np.abs(self.unheld(force)) > least).any(axis=-1)
         return np.stack([acts[..., own].any(axis=-1) for _, own in self.body_vertices], axis=-1)
 
     def fractions_at(self, time: float) -> tuple[float, ...]:
@@ -221,6 +227,15 @@ def latest(model: Model, now: Model) -> Model:
     pairs = zip(model.terms, now.terms, strict=True)
     changed = any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs)
     return now if changed else model
+
+
+def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
+    """The model with rigid bodies where numbers (k, 18) have them, at all times."""
+    obstacles = model.obstacles
+    if obstacles is None or not obstacles.rigid:
+        return model
+    there = Recorded(obstacles, np.zeros(1), numbers[None])
+    return replace(model, obstacles=replace(obstacles, poses=there))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from supple.gradients import (
     MotionGradient,
     NoGradientError,
     gradient,
+    gradients,
     motion_gradient,
 )
 from supple.inspection import inspect
@@ -72,6 +73,7 @@ from supple.meshes import (
     tetrahedralise,
     torus,
     tube,
+    weld,
 )
 from supple.report import History, Outcome, Report
 from supple.scene import (

@@ -54,6 +54,15 @@ class History:
         self.imbalance.append(balance.imbalance)
         self.energy.append(energy)
 
+    def go_on(self, further: History) -> None:
+        """Add what a solve has recorded that began where this one ended, but for its start."""
+        done, clock = self.iterations[-1], self.seconds[-1]
+        self.iterations += [done + k for k in further.iterations[1:]]
+        self.seconds += [clock + s for s in further.seconds[1:]]
+        self.residual += further.residual[1:]
+        self.imbalance += further.imbalance[1:]
+        self.energy += further.energy[1:]
+
     def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
         """What a method with multipliers has beside these, if it is one."""
         if residuals is not None:
@@ -69,6 +78,8 @@ class Report:
         s_i = the sum of the magnitudes of all forces at vertex i; scale-free, between 0 and 1.
     reduction: |r| / |r at the first iterate|, as in the papers' plots.
     residual: |r| [N].  energy: total (incremental) potential [J].
+    primary [N], secondary: the residuals of positions and of multipliers [PXPBD eq. 11, 12], where a history
+        was kept of a method that has these; None of others.
     max_iterations: those that were allowed, given or not.
     certificate: how far every body is from the equilibrium, where that was computed.
     contact: what bodies do to obstacles and obstacles to bodies, where there are any; met: what bodies do to
@@ -102,6 +113,16 @@ class Report:
     history: History | None = field(default=None, repr=False)
 
     @property
+    def primary(self) -> float | None:
+        """|g| [N] at the end, see above."""
+        return self.history.primary[-1] if self.history is not None and self.history.primary else None
+
+    @property
+    def secondary(self) -> float | None:
+        """|h| at the end, see above."""
+        return self.history.secondary[-1] if self.history is not None and self.history.secondary else None
+
+    @property
     def ok(self) -> bool:
         return self.outcome.ok
 
@@ -112,6 +133,7 @@ class Report:
         values["outcome"] = self.outcome.name.lower()
         values["sentence"] = self.outcome.value
         values["ok"] = self.ok
+        values["primary"], values["secondary"] = self.primary, self.secondary
         return values
 
     def _limit(self) -> str:
@@ -133,6 +155,10 @@ class Report:
             lines.append(f"  {self.contact}")
         if self.met is not None:
             lines.append(f"  {self.met}")
+        if self.primary is not None:
+            lines.append(
+                f"  residuals of positions {self.primary:.2e} N, of multipliers {self.secondary:.2e}"
+            )
         if self.inverted:
             lines.append(f"  inverted: {counted(self.inverted, 'element')}")
         if self.rejected:

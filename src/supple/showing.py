@@ -35,6 +35,7 @@ def picture(
     size: tuple[int, int] | None = None,
     title: str | None = None,
     subtitle: str | None = None,
+    thickness: float | None = None,
     model: Scene | Model | None = None,
 ) -> Path | np.ndarray:
     """A picture of a result or a frame as a PNG file, whose path it returns; without a path the image itself,
@@ -44,18 +45,18 @@ def picture(
     frame; a scene, at rest; or positions (n, 3) [m] of a `model`. field: what to colour by: displacement,
     energy_density, volume_ratio, von_mises, pressure, principal_stress, stretch, bending_angle, weft_strain,
     warp_strain, residual, ordering, body, or a field of your own. camera: corner, front, side, back, top, or
-    azimuth and elevation [degrees]. size: dots across and up. Of a run, the scene file says what is not
-    given.
+    azimuth and elevation [degrees]. size: dots across and up. thickness: how many times as thick as it is
+    cloth is drawn, 0 for a surface without any. Of a run, the scene file says what is not given.
     """
     from supple.io.replacing import replacing
     from supple.view.picture import SIZE, Artist, save_image, shared_view
 
     file = None if path is None else _file(path, (".png",), "a picture")
-    look, size = _look(result, field, camera, title), _checked(SIZE if size is None else size)
+    look, size = _look(result, field, camera, title, thickness), _checked(SIZE if size is None else size)
     subtitle = _text("subtitle", subtitle)
     shape, of = _shape_and_model(result, model)
     shape = shape if subtitle is None else type(shape)(shape.positions, subtitle, shape.step)
-    view = shared_view(of, [shape], look["field"], size, look["camera"])
+    view = shared_view(of, [shape], look["field"], size, look["camera"], look["thickness"])
     with Artist(of, view, look["field"], look["title"], size, theme) as artist:
         image = artist.draw(shape)
         _warn(artist.note)
@@ -75,6 +76,7 @@ def film(
     theme: str = "light",
     size: tuple[int, int] | None = None,
     title: str | None = None,
+    thickness: float | None = None,
     fps: float | None = None,
     turning: bool = False,
     watch: Callable[[int, int], None] | None = None,
@@ -90,7 +92,7 @@ def film(
     from supple.view.film import film as draw
 
     file = _file(path, tuple(ENCODINGS), "a film")
-    look, size = _look(frames, field, camera, title), _checked(SIZE if size is None else size)
+    look, size = _look(frames, field, camera, title, thickness), _checked(SIZE if size is None else size)
     fps = None if fps is None else one_number("fps", fps, at_least=0.1, at_most=240)
     flag("turning", turning)
     if watch is not None and not callable(watch):
@@ -156,9 +158,10 @@ def _run(source: Any) -> SavedRun | None:
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
 
-def _look(source: Any, field: Any, camera: Any, title: str | None) -> dict[str, Any]:
+def _look(source: Any, field: Any, camera: Any, title: str | None, thickness: Any) -> dict[str, Any]:
     """What is asked for, else what the scene file of a run says."""
     from supple.view.camera import CAMERAS, check_angles, parse_camera
+    from supple.view.picture import check_thickness
 
     run = _run(source)
     if camera is None:
@@ -176,9 +179,12 @@ def _look(source: Any, field: Any, camera: Any, title: str | None) -> dict[str, 
         angles = check_angles((azimuth, elevation))
     if field is None:
         field = "displacement" if run is None else run.file.view.field
+    if thickness is None:
+        thickness = 0.0 if run is None else run.file.view.thickness
     return {
         "field": field,
         "camera": angles,
+        "thickness": check_thickness(thickness),
         "title": _text("title", title) or ("" if run is None else run.title),
     }
 

@@ -21,7 +21,9 @@ from supple.asking import (
 )
 from supple.checks import LARGEST, finite_rows, listed, shown, whole_number
 from supple.continuation import grow, in_all
+from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
+from supple.pace import Pace, make_pace
 from supple.problem import Problem
 from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials
@@ -31,7 +33,7 @@ from supple.scene.scene import scene_of
 from supple.solvers import Solver
 from supple.solving import Watcher, make_problem, solve
 from supple.state import State
-from supple.stepping import Pace, Stepping, make_pace
+from supple.stepping import Stepping
 
 if TYPE_CHECKING:
     from supple.evaluation import Evaluation
@@ -170,6 +172,7 @@ def simulate(
     substeps: int | None = None,
     damping: float | None = None,
     quasistatic: bool | None = None,
+    integrator: str | None = None,
     start: np.ndarray | State | None = None,
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
@@ -180,7 +183,8 @@ def simulate(
     """Frames of a motion, each a time dt after the last and warm-started from it.
 
     A dynamic scene takes `substeps` backward Euler steps per frame, each with v = (1 - damping) Δx/Δt; a
-    quasistatic one finds the equilibrium at each frame's time. dt, frames, substeps, damping, quasistatic and
+    quasistatic one finds the equilibrium at each frame's time. integrator: "bdf2" and "trapezoidal" are steps
+    of second order, see docs/motions.md. dt, frames, substeps, damping, quasistatic, integrator and
     the velocities at the start default to the scene's; a scene file's start comes with its own velocities. To
     go on from frame k, pass its state as start and first_frame = k + 1: the frames are bitwise those of a
     motion that never stopped. Positions (n, 3) as start, and velocities (n, 3), do as well.
@@ -191,7 +195,7 @@ def simulate(
     asked = request(scene, solver, options)
     check_watching(history, watch)
     scene = scene_of(scene)
-    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic)
+    pace = make_pace(scene, asked.solver, dt, substeps, damping, quasistatic, integrator)
     if pace.quasistatic:
         asked = replace(asked, stop=arriving(asked.stop, options))
     frames = whole_number("frames", scene.frames if frames is None else frames)
@@ -226,7 +230,7 @@ def _frames(
         moving = asked.velocities(start, problem.model, first_frame)
         if moving is not None:
             problem.states.set_velocities(moving)
-    stepping = Stepping(problem, asked.solver, asked.stop, pace, history, watch, began)
+    stepping = stepping_of(problem, asked.solver, asked.stop, pace, history, watch, began)
     stepping.index = first_frame - 1
     for _ in range(first_frame, frames + 1):
         yield frame_of(stepping, stepping.advance()[0])

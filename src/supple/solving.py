@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,7 @@ class _Solving:
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
                 self._look_inside()
-            if following.iterated(count, self._balanced, self.latest[0].residual):
+            if following.looks and following.iterated(count, self._balanced, self.latest[0].residual):
                 self._begin_again()
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)
@@ -126,7 +127,8 @@ class _Solving:
     def _finish(self) -> None:
         """Copies that have not arrived go on alone from where they were sound last."""
         self._go_back()
-        self.alone = finish_alone(self.problem, self.ended, lambda p: solve(p, self.solver, self.stop))
+        go_on = partial(solve, solver=self.solver, stop=self.stop)
+        self.alone = finish_alone(self.problem, self.ended, go_on, self.watch, self.history)
         self.latest = self.measures.balances()
         for copy, report in self.alone.items():
             outcome = rounded(self.problem, report.outcome, self.latest[copy].imbalance, self.stop.tolerance)
@@ -166,14 +168,15 @@ class _Solving:
     def _end_some(self) -> bool:
         """Let those copies rest that have come to an end; True when all have."""
         problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
+        self.certifying.see({copy: self.latest[copy] for copy in map(int, self.device.active)})
         for copy in map(int, self.device.active):
             latest = self.latest[copy]
             outcome = outcome_here(
-                latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying
+                latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying, copy
             )
             if outcome is None and stop.tolerance is not None:
                 outcome = self.progress[copy].outcome(problem, copy, latest, stop, run, iteration)
-                outcome = self.certifying.judged(outcome, latest, run)
+                outcome = self.certifying.judged(outcome, latest, run, copy)
             if outcome is None and run.leaves(copy):
                 outcome = Outcome.STAGNATED
             if outcome is not None:
@@ -211,7 +214,9 @@ class _Solving:
     def reports(self) -> list[Report]:
         """Of every copy; those that failed go back to where they were sound."""
         ended, latest = self.ended, self._go_back()
-        certificate = self.certifying.final(ended[0][0], latest[0])
+        together = {copy: (how[0], latest[copy]) for copy, how in ended.items() if copy not in self.alone}
+        certificates = self.certifying.final(together)
+        certificates |= {copy: report.certificate for copy, report in self.alone.items()}
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact = contact_reports(self.problem)
         rejected, problem, run = self.method.rejected(), self.problem, self.method
@@ -237,7 +242,7 @@ class _Solving:
                 colours=run.colours,
                 inverted=int(inverted[copy]),
                 rejected=rejected[copy],
-                certificate=self.alone[copy].certificate if copy in self.alone else certificate,
+                certificate=certificates[copy],
                 contact=contact[copy],
                 met=(met(self.problem) or kept_apart(self.problem)) if copy == 0 else None,
                 notes=run.notes(copy) + _advice(outcome, problem) + self._notes(copy),
@@ -249,7 +254,7 @@ class _Solving:
     def _notes(self, copy: int) -> list[str]:
         if copy in self.alone:
             return ["then alone", *self.alone[copy].notes]
-        return self.certifying.notes() + self.problem.room.notes()
+        return self.certifying.notes(copy) + self.problem.room.notes()
 
 
 def _advice(outcome: Outcome, problem: Problem) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,11 @@ class _There:
 
     model: Model
     positions: np.ndarray
+    noted: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def following(self) -> _There:
+        return self
 
 
 def standing_at(
@@ -28,8 +34,6 @@ def standing_at(
         if hasattr(follower, "at"):
             term = follower.at(model, x, history or {})
         else:
-            if hasattr(follower, "begin"):
-                follower.begin()
             term = follower.follow(_There(model, x), time)
         if term is not None:
             model = with_term(model, index, term)

@@ -16,7 +16,9 @@ from supple.checks import LONGEST, whole_number
 from supple.copies import MOST_COPIES, Frames, OneByOne, Together, of_copy, problem_of_copies
 from supple.driving import Driving, Forces, Pins
 from supple.equilibria import move_together
+from supple.grid_stepping import stepping_of
 from supple.magnitudes import refuse_beyond
+from supple.pace import make_pace
 from supple.problem import Problem
 from supple.report import Outcome, Report
 from supple.scene import Scene, SceneFile, build_model
@@ -26,7 +28,6 @@ from supple.solvers import Solver
 from supple.solving import make_problem
 from supple.springs import springs_between, with_room_for_springs
 from supple.state import State
-from supple.stepping import Stepping, make_pace
 from supple.words import counted
 
 
@@ -39,9 +40,9 @@ class Stepper:
             frame.positions, frame.velocities, frame.report
 
     Everything is built once; a step only solves. A dynamic scene takes `substeps` backward Euler steps per
-    step, each with v = (1 - damping) Δx/Δt; a quasistatic one finds the equilibrium. dt, substeps, damping
-    and quasistatic default to the scene's. solver, stop and compute, or what these consist of one by one: as
-    for `simulate`.
+    step, each with v = (1 - damping) Δx/Δt, or those of another integrator, as `simulate` does; a quasistatic
+    one finds the equilibrium. dt, substeps, damping, quasistatic and integrator default to the scene's.
+    solver, stop and compute, or what these consist of one by one: as for `simulate`.
 
     copies: how many instances to move together, each with its own forces, pins and state; arrays then have a
     leading axis of that length, or none for what is the same for all. On a CUDA device all solvers but Newton
@@ -60,6 +61,7 @@ class Stepper:
         substeps: int | None = None,
         damping: float | None = None,
         quasistatic: bool | None = None,
+        integrator: str | None = None,
         copies: int | None = None,
         springs: int = 0,
         **options: Unpack[Options],
@@ -67,7 +69,7 @@ class Stepper:
         began = perf_counter()
         asked = request(scene, solver, options)
         scene, solver, stop, compute = scene_of(scene), asked.solver, asked.stop, asked.compute
-        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic)
+        pace = make_pace(scene, solver, dt, substeps, damping, quasistatic, integrator)
         if copies is not None:
             copies = whole_number("copies", copies, at_most=MOST_COPIES)
         self.scene, self.copies, self._asked = scene, copies, asked
@@ -82,7 +84,7 @@ class Stepper:
             problem = make_problem(self.model, pace.quasistatic, compute)
         if pace.quasistatic and not (copies is not None and at_once):
             stop = arriving(stop, options)
-        self._stepping = Stepping(problem, solver, stop, pace, began=began)
+        self._stepping = stepping_of(problem, solver, stop, pace, began=began)
         kind = Together if copies is None or at_once else OneByOne
         self._copies: Together | OneByOne = kind(self._stepping)
         self._driving = Driving(scene, self.model, copies, problem.dtype)

@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
-from supple.checks import flag, one_number, positive, whole_number
-from supple.contact.rigid import Recorded
+from supple.integrating import RULES, Integrating, refuse_rule
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
-from supple.model import Model, Step, latest
+from supple.model import Model, Step, latest, with_bodies_at
+from supple.pace import Pace
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
 from supple.report import Outcome, Report
-from supple.scene import Scene
 from supple.solvers import Run, Solver
 from supple.solving import Watcher, solve_copies
 from supple.stop import Stop
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How time passes: dt [s] from frame to frame, in `substeps` backward Euler steps that lose the part
-    `damping` of every velocity each; quasistatic: without inertia, one equilibrium per frame."""
-
-    dt: float
-    substeps: int
-    damping: float
-    quasistatic: bool
-
-    @property
-    def step(self) -> float:
-        """Δt [s]"""
-        return self.dt / self.substeps
-
-
-def make_pace(
-    scene: Scene,
-    solver: Solver,
-    dt: float | None,
-    substeps: int | None,
-    damping: float | None,
-    quasistatic: bool | None,
-) -> Pace:
-    """What a call asks for, else what the scene says; a solver's own damping comes on top."""
-    dt = positive("dt", scene.dt if dt is None else dt, "s")
-    substeps = whole_number("substeps", scene.substeps if substeps is None else substeps)
-    damping = one_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
-    quasistatic = scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic)
-    return Pace(dt, 1 if quasistatic else substeps, total_damping(solver, damping), quasistatic)
-
-
-def total_damping(solver: Solver, damping: float) -> float:
-    """The part of every velocity that is lost in a step: to the scene, and to a solver that damps too."""
-    own = solver.damping
-    return 1 - (1 - damping) * (1 - own) if damping and own else damping or own
 
 
 class Stepping:
@@ -84,9 +44,13 @@ class Stepping:
         limited = stop.tolerance is not None or stop.time_budget is not None
         looks = limited or history or watch is not None
         self._unseen = 0 if looks else pace.substeps - 1
+        self._rule: Integrating | None = None
         if not pace.quasistatic:
             refuse_beyond(problem.model, str(problem.dtype), pace.step)
+            refuse_rule(pace.integrator, problem.model, solver)
             problem.loads.set_time_step(pace.step)
+            if pace.integrator in RULES:
+                self._rule = Integrating(problem, RULES[pace.integrator], pace.step)
         self.begin()
 
     @property
@@ -100,11 +64,7 @@ class Stepping:
         cables change."""
         now = self.problem.model
         self._model = latest(self._model, now)
-        obstacles = self._model.obstacles
-        if obstacles is None or not obstacles.rigid:
-            return self._model
-        there = Recorded(obstacles, np.zeros(1), self.problem.contacts.moved_by_bodies[None])
-        return replace(self._model, obstacles=replace(obstacles, poses=there))
+        return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
 
     def stand(self) -> None:
         """Have obstacles where they are at the time of the last frame; what is moved by bodies is put there
@@ -120,10 +80,7 @@ class Stepping:
         """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.
         pins (k, 3) [m]: where the pinned vertices arrive, at constant velocity, instead of where the model
         has them."""
-        if self._interrupted:
-            raise ValueError(
-                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
-            )
+        self.refuse_interrupted()
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
@@ -141,10 +98,16 @@ class Stepping:
             reports.append(solve_copies(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._settled = self._interrupted = False
-        merged = [_merge(list(of_copy)) for of_copy in zip(*reports, strict=True)]
-        if any(report.outcome is Outcome.FAILED for report in merged):
+        of_frame = [merged(list(of_copy)) for of_copy in zip(*reports, strict=True)]
+        if any(report.outcome is Outcome.FAILED for report in of_frame):
             self._undo_lost()
-        return merged
+        return of_frame
+
+    def refuse_interrupted(self) -> None:
+        if self._interrupted:
+            raise ValueError(
+                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
+            )
 
     def settle(self) -> np.ndarray:
         """The velocities (copies, n, 3) [m/s] at the end of the frame, rounded as the problem has them: what
@@ -167,7 +130,7 @@ class Stepping:
             return [None] * p.copies
         anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
-        dt = math.inf if pace.quasistatic else pace.step
+        dt = math.inf if pace.quasistatic else pace.inertia
         together = zip(anchors, forces, histories, strict=True)
         return [Step(dt, anchor, force, materials, self.time, history) for anchor, force, history in together]
 
@@ -175,6 +138,8 @@ class Stepping:
         states, pace = self.problem.states, self.pace
         if pace.quasistatic:
             return (states.vectors(states.u).astype(float) - states.vectors(self._before)) / pace.dt
+        if self._rule is not None:
+            return self._rule.arrive(pace.damping)
         return states.velocities(pace.step, pace.damping)
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
@@ -182,12 +147,18 @@ class Stepping:
         self.problem.histories.evolve(self.pace.step)
         if self.problem.model.winds and not self.pace.quasistatic:
             forces = self._winds(time) + (0.0 if forces is None else forces)
+        if self._rule is not None:
+            self.settle()
+            self._rule.look_back(time, forces)
+            self._settled = False
         self.problem.begin_step(time, dt, self.pace.damping, forces, aim)
+        if self._rule is not None:
+            self._rule.pull()
 
     def _winds(self, time: float) -> np.ndarray:
         """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
         velocities, positions = self.settle(), self.problem.states.positions
-        self._settled = False
+        self._settled = self._rule is not None
         winds, states = self.problem.model.winds, zip(positions, velocities, strict=True)
         forces = [np.sum([wind(x, v, time) for wind in winds], axis=0) for x, v in states]
         return forces[0] if len(forces) == 1 else np.stack(forces)
@@ -269,11 +240,13 @@ class Stepping:
             p.device.assign(p.u, self._before, int(copy))
         now = p.histories.take()
         p.histories.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
+        motions = p.histories.motions()
+        p.histories.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 
 
-def _merge(reports: list[Report]) -> Report:
+def merged(reports: list[Report]) -> Report:
     """One report for a frame of several substeps: the last, with what adds up added up."""
     last = reports[-1]
     if len(reports) > 1:

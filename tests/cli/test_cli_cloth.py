@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from cli_scenes import supple, supple_json, write_scene
+from matplotlib.image import imread
 from test_cli_resume import interrupted_after
 
 import supple as library
@@ -109,3 +110,32 @@ def test_cloth_is_listed():
     assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in found["surfaces"]}
     assert {"hinge", "isometric"} <= {entry["name"] for entry in found["bending"]}
     assert "woven_stvk" in {entry["name"] for entry in found["membranes"]}
+
+
+def test_solvers_are_compared_on_cloth(tmp_path):
+    """From the same start; what cannot treat it says so, and pictures show it as thick as the file says."""
+    text = FLAG.replace("[output]", "[view]\nthickness = 3\n\n[output]").replace("max_iterations = 200\n", "")
+    solvers = "pbng,mpbng,newton,block_xpbd"
+    found = supple_json(
+        "compare", write_scene(tmp_path, text), "--solvers", solvers, "--warmup", "1", exit_code=1
+    )
+    trials = {trial["label"]: trial for trial in found["trials"]}
+    assert "block_xpbd needs a material" in trials.pop("block_xpbd")["error"]
+    energies = [trial["energy"] for trial in trials.values()]
+    np.testing.assert_allclose(energies, energies[0], rtol=1e-6)
+    for trial in trials.values():
+        assert (tmp_path / "results" / "scene_compare" / trial["picture"]).is_file()
+
+
+def test_cloth_is_drawn_with_its_thickness(tmp_path):
+    scene = write_scene(tmp_path, FLAG.replace("frames = 4", "frames = 1"))
+    supple_json("run", scene, "--output", "out", "--no-picture")
+    options = ("--size", "320x240", "--no-film")
+    for thickness in ("0", "20"):
+        found = supple("render", "out", *options, "--thickness", thickness, "--output", f"thick{thickness}")
+        assert found.exit_code == 0, found.output
+    images = [imread(tmp_path / f"thick{t}" / "picture.png") for t in (0, 20)]
+    assert np.abs(images[0] - images[1]).max() > 0.1
+    refused = supple("render", "out", "--thickness", "-1")
+    assert refused.exit_code == 2
+    assert "--thickness must" in refused.output

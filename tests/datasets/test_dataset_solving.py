@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_scenes import VARY, sample_bytes, solved, spec_of
+from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of
 
 import supple
 from supple.datasets.making import make_store
@@ -67,6 +67,26 @@ def test_what_is_stored_is_what_evaluate_says(tmp_path):
     assert np.allclose(data["forces"][1], found.reaction_force, atol=1e-6)
     assert np.allclose(data["energies"][1], [*found.body_energies.values()])
     assert np.allclose(data["reactions"][1][1, :3], found.reactions["end"].force, atol=1e-6)
+
+
+def test_what_obstacles_do_is_stored(tmp_path):
+    """A beam under the middle, which only its two lowest vertices there can touch."""
+    beam = "[[obstacle]]\nshape = { box = { size = [0.3, 0.2, 1], centre = [0.55, -0.101, 0.25] } }\n"
+    (tmp_path / "beam.toml").write_text(SCENE.replace("[[force]]", beam + "[[force]]"))
+    changes = {"vary": VARY[:1], "store": {"quantities": ["positions", "contact"]}}
+    changes["scene"] = str(tmp_path / "beam.toml")
+    store = solved(tmp_path, count=3, shard=3, **changes)
+    data = supple.data.open(store.path)
+    assert list(data.ids) == [0, 1, 2]
+    heavy, light = int(data["g"].argmin()), int(data["g"].argmax())
+    total = data["contact"][:].sum(axis=1)
+    assert total[heavy, 1] > total[light, 1] >= 0
+    alone = tmp_path / "alone.toml"
+    alone.write_text(text_with(store, heavy))
+    found = supple.evaluate(supple.load_scene(alone), data["positions"][heavy])
+    assert np.allclose(data["contact"][heavy], found.contact_force, atol=1e-6)
+    below = (data["points"][:, 0] == 0.5) & (data["points"][:, 1] == 0)
+    assert not np.any(data["contact"][heavy][~below])
 
 
 @pytest.mark.parametrize("start", ["neighbour", "predicted"])

@@ -21,6 +21,7 @@ from supple.datasets.shards import Shards
 from supple.datasets.spec import load_spec
 from supple.datasets.store import Store
 from supple.datasets.verifying import discard, verify
+from supple.io import replacing
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +176,38 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing)
     assert verify(store, again=0).good
 
 
+def test_a_store_has_its_card_or_is_not_there(tmp_path, monkeypatch):
+    """Whoever makes it may be killed at any moment."""
+
+    def killed(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(creating, "card", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
+    assert not (tmp_path / "set.zarr").exists()
+    store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
+    assert 'supple.data.open("set.zarr")' in (store.path / "README.md").read_text()
+
+
+def test_what_killed_workers_left_is_cleared_and_what_others_write_is_not(tmp_path):
+    store = make_store(load_spec(spec_of(tmp_path, count=4)), tmp_path / "set.zarr")
+    mine = replacing.unfinished(store.path / "shards" / "000000.json")
+    host, process = mine.name.split("_")[1:3]
+    dead = mine.with_name(mine.name.replace(f"_{process}_", "_999999999_"))
+    elsewhere = mine.with_name(mine.name.replace(f"_{host}_", "_another_"))
+    old = elsewhere.with_name(elsewhere.name.replace("000000", "000001"))
+    beside = replacing.unfinished(store.path).name.replace(f"_{process}_", "_999999999_")
+    (tmp_path / beside).mkdir()
+    for path in (mine, dead, elsewhere, old):
+        path.touch()
+    os.utime(old, (0, 0))
+    run_store(store, Share(), workers=1)
+    assert [path.exists() for path in (mine, dead, elsewhere, old)] == [True, False, True, False]
+    assert not (tmp_path / beside).exists()
+
+
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_read_only(tmp_path):
     folder = tmp_path / "closed"
@@ -190,7 +223,7 @@ def test_a_folder_that_refuses_to_be_written(tmp_path, monkeypatch):
     def refuse(path, *rest):
         raise PermissionError(errno.EACCES, "Permission denied", str(path / "zarr.json"))
 
-    monkeypatch.setattr(creating, "_write", refuse)
+    monkeypatch.setattr(creating, "write_empty", refuse)
     with pytest.raises(PermissionError, match=r"set\.zarr/zarr.json"):
         make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     assert not list(tmp_path.glob("*.zarr"))

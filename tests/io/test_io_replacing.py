@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from supple.io.replacing import replacing, replacing_folder
+from supple.io import replacing as module
+from supple.io.replacing import is_abandoned, replacing, replacing_folder, unfinished
 
 
 def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
@@ -35,3 +36,59 @@ def test_other_files_keep_their_names(tmp_path):
     with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "film.mp4"):
         (tmp_path / "mesh.obj").read_text()
     assert caught.value.filename == str(tmp_path / "mesh.obj")
+
+
+def test_names_are_nobody_else_s(tmp_path):
+    """Two processes of the same number on two machines may write the same file of a shared disk, and two
+    threads of one process as well."""
+    first, second = unfinished(tmp_path / "a.json"), unfinished(tmp_path / "a.json")
+    assert first != second
+    assert str(os.getpid()) in first.name
+    assert not is_abandoned(first)
+    assert not is_abandoned(tmp_path / ".unfinished_4711_a.json"), "of an earlier version: nobody knows"
+    assert is_abandoned(first.with_name(first.name.replace(f"_{os.getpid()}_", "_999999999_")))
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
+    """Killed before the first or before the second change of names."""
+    path = tmp_path / "set"
+    path.mkdir()
+    (path / "old").touch()
+    real, calls = os.replace, []
+
+    def killed(*names):
+        calls.append(names)
+        if len(calls) >= moment:
+            raise SystemExit
+        real(*names)
+
+    def replace():
+        with replacing_folder(path) as folder:
+            folder.mkdir()
+            (folder / "new").touch()
+
+    monkeypatch.setattr(module.os, "replace", killed)
+    with pytest.raises(SystemExit):
+        replace()
+    there = [other for other in tmp_path.rglob("old") if other.is_file()]
+    assert len(there) == 1, "what was there is there, if under another name"
+    assert not list(tmp_path.glob(".unfinished*"))
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    path = tmp_path / "set"
+    path.mkdir()
+    (path / "old").touch()
+    real = os.replace
+
+    def refuse(source, target):
+        if ".unfinished" in str(source):
+            raise OSError(13, "Permission denied", str(source))
+        real(source, target)
+
+    monkeypatch.setattr(module.os, "replace", refuse)
+    with pytest.raises(OSError, match="Permission denied"), replacing_folder(path) as folder:
+        folder.mkdir()
+    assert os.listdir(tmp_path) == ["set"]
+    assert os.listdir(path) == ["old"]

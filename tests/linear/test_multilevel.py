@@ -81,7 +81,8 @@ def test_it_is_symmetric_and_positive_definite(name, precision):
 def test_conjugate_gradients_find_what_a_factorisation_finds(name):
     assembly, b = system(MODELS[name](), noise=1e-3, inertia=1.0 if name == "loose" else None)
     H = assembly.hessian("projected")
-    x, iterations, negative, ritz = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)
+    found = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)
+    x, iterations, negative, ritz = found.x, found.iterations, found.negative, found.ritz
     assert negative is None
     assert 0 < iterations < 200
     expected = spsolve(H.tocsc(), b)

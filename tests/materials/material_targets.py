@@ -91,7 +91,7 @@ def _responses_on_packs(material, F, g, out):
     for row in range(len(F)):
         f = _nine_packs(F, row)
         store(out, row, 0, psi(material, f))
-        p, A = vertex_response(material, f, (load(g, row, 0), load(g, row, 1), load(g, row, 2)))
+        p, A, _ = vertex_response(material, f, (load(g, row, 0), load(g, row, 1), load(g, row, 2)))
         for i in range(3):
             store(out, row, 1 + i, p[i])
         for i in range(9):

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import cantilever, material, tied_blocks
 
+from supple.kernels.lanewise import run_lanewise
 from supple.ordering import ChangingBatches, batch_vertices, colour_vertices, row_arrays
 from supple.ordering.recolouring import lasting_colours, recolour
+from supple.problem.device import Cpu
 from supple.scene import build_model
 from supple.terms import Springs
 
@@ -30,6 +32,35 @@ def springs(model, pairs, capacity=None):
     return Springs(pairs, stiffness, 0.1 + 0 * stiffness[:, None], model.rest, capacity)
 
 
+def cpu(threads=1):
+    return Cpu(1, np.dtype("float64"), threads)
+
+
+class Lanes:
+    """Runs kernels as a device does, lane after lane."""
+
+    def run(self, kernel, phases, *args):
+        run_lanewise(kernel, phases, np.zeros(1, np.int32), 1, *args)
+
+    def pull(self, array):
+        pass
+
+
+def one_after_the_other(before, new):
+    """In the order of the hashed numbers, a vertex keeps its colour or takes the least that is free."""
+    colour, tables = before.colour.copy(), (before.sharing.stencils, *new)
+    near = {v: set() for v in range(len(colour))}
+    for stencil in (set(s.tolist()) - {-1} for table in tables for s in table):
+        for v in stencil:
+            near[v] |= stencil - {v}
+    touched = {v for table in new for v in table.ravel().tolist() if colour[v] >= 0}
+    for v in sorted(touched, key=lambda v: v * 2654435761 % 2**32):
+        taken = {int(colour[w]) for w in near[v]}
+        if int(colour[v]) in taken:
+            colour[v] = min(set(range(len(taken) + 1)) - taken)
+    return colour
+
+
 def lasting(model):
     known = [term.vertices for term in model.terms]
     return lasting_colours(colour_vertices(known, np.flatnonzero(model.free), model.vertices), known)
@@ -44,7 +75,8 @@ def test_colours_stay_valid_while_stencils_come_and_go(name, data):
     before = lasting(model)
     for _ in range(3):
         new = [data.draw(stencils(model.vertices, corners)) for corners in (1, 2, 4)]
-        colour = recolour(before, new)
+        colour = recolour(before, new, cpu())
+        np.testing.assert_array_equal(colour, one_after_the_other(before, new))
         np.testing.assert_array_equal(colour >= 0, model.free)
         for stencil in [s for table in (*new, *(t.vertices for t in model.terms)) for s in table]:
             colours = colour[np.unique(stencil)]
@@ -53,15 +85,16 @@ def test_colours_stay_valid_while_stencils_come_and_go(name, data):
         untouched = np.setdiff1d(np.arange(model.vertices), np.concatenate([s.ravel() for s in new]))
         np.testing.assert_array_equal(colour[untouched], before.colour[untouched])
         shuffled = [table[::-1] for table in new]
-        np.testing.assert_array_equal(recolour(before, shuffled), colour)
+        np.testing.assert_array_equal(recolour(before, shuffled, cpu(2)), colour)
+        np.testing.assert_array_equal(recolour(before, new, Lanes()), colour)
 
 
 def test_a_vertex_keeps_its_colour_or_takes_the_least_that_is_free():
     """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes colour 2, the other stays."""
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
     before = lasting_colours(colour_vertices([path], np.arange(5), 5), [path])
-    np.testing.assert_array_equal(recolour(before, [np.array([[0, 1]])]), before.colour)
-    colour = recolour(before, [np.array([[0, 4]])])
+    np.testing.assert_array_equal(recolour(before, [np.array([[0, 1]])], cpu()), before.colour)
+    colour = recolour(before, [np.array([[0, 4]])], cpu())
     assert sorted(colour[[0, 4]].tolist()) == [0, 2]
     np.testing.assert_array_equal(colour[1:4], [1, 0, 1])
 
@@ -69,7 +102,20 @@ def test_a_vertex_keeps_its_colour_or_takes_the_least_that_is_free():
 def test_what_does_not_move_needs_no_colour():
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
     before = lasting_colours(colour_vertices([path], np.arange(3), 5), [path])
-    np.testing.assert_array_equal(recolour(before, [np.array([[0, 4], [2, 4]])]), [0, 1, 0, -1, -1])
+    new = [np.array([[0, 4], [2, 4]])]
+    np.testing.assert_array_equal(recolour(before, new, cpu()), [0, 1, 0, -1, -1])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_number_of_colours_and_rounds(threads):
+    """All of 150 vertices share a stencil with each other, so that they wait for each other, one after the
+    other, and need 150 colours."""
+    pairs = np.array([(a, b) for a in range(150) for b in range(a)], np.int32)
+    before = lasting_colours(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
+    colour = recolour(before, [pairs], cpu(threads))
+    np.testing.assert_array_equal(np.sort(colour), np.arange(150))
+    np.testing.assert_array_equal(colour, one_after_the_other(before, [pairs]))
+    np.testing.assert_array_equal(recolour(before, [pairs[:1]], cpu(threads))[2:], np.zeros(148))
 
 
 def visits_of(own, width, rows, n):
@@ -100,7 +146,7 @@ def test_vertices_take_their_visits_along(name, at_once):
     for count in (12, 40, 1, 0):
         pairs = random.permutation(n)[: 2 * min(count, n // 2)].reshape(-1, 2)
         terms = (*model.terms, springs(model, pairs, capacity=40))
-        done = layout.take(terms)
+        done = layout.take(terms, cpu())
         for rows, groups in zip(layout.batches.terms[:-1], done.moves, strict=True):
             for row, lane, new_row, new_lane in (move for group in groups for move in group):
                 for array in row_arrays(rows):
@@ -126,7 +172,7 @@ def test_colours_list_every_batch_that_has_vertices_once():
         (*model.terms, springs(model, [], capacity=20)), model.free, np.dtype("float32"), 16
     )
     pairs = random.permutation(n)[:40].reshape(-1, 2)
-    layout.take((*model.terms, springs(model, pairs, capacity=20)))
+    layout.take((*model.terms, springs(model, pairs, capacity=20)), cpu())
     count, start, order = layout.colours
     listed = order[: start[count]]
     used = np.flatnonzero((layout.own < n).any(axis=(1, 2)))
@@ -147,6 +193,6 @@ def test_what_does_not_fit_changes_nothing():
     )
     own, order = layout.own.copy(), layout.colours.order.copy()
     clique = np.array([(a, b) for a in range(60) for b in range(a)])
-    assert layout.take((*model.terms, springs(model, clique, capacity=1))) is None
+    assert layout.take((*model.terms, springs(model, clique, capacity=1)), cpu()) is None
     np.testing.assert_array_equal(layout.own, own)
     np.testing.assert_array_equal(layout.colours.order, order)

@@ -85,6 +85,28 @@ def test_a_parameter_of_a_region_may_vary_and_be_varied():
     assert stiffer.positions[:, 1].max() < plain.positions[:, 1].max()
 
 
+def test_variations_of_bodies_with_regions_may_have_parameters_by_element():
+    """With an entry for each tetrahedron of the body, or of the region."""
+    scene, body = column([supple.Region("top", upper, STIFF)])
+    top = body.region("top").numbers
+    young = np.where(np.isin(np.arange(body.n_cells), top), 8e3, 2e3)
+
+    def other(low, high):
+        return supple.Variation(
+            materials={
+                body: supple.StVK(young=low, poisson=0.0),
+                body.region("top"): supple.Corotated(young=high, poisson=0.0),
+            }
+        )
+
+    each = [other(2e3, 8e3), other(young, young), other(young, young[top])]
+    one, *others = supple.equilibria(scene, each, "newton", tolerance=1e-8)
+    for result in others:
+        np.testing.assert_allclose(result.positions, one.positions, atol=1e-7)
+    with pytest.raises(SceneError, match=r"one for each of its 20 tetrahedra or of the 40"):
+        list(supple.equilibria(scene, [other(2e3, np.full(7, 8e3))], "newton"))
+
+
 BAD = {
     "has no region 'tip'": lambda s, b: b.region("tip"),
     "share 20 tetrahedra": lambda s, b: column(

@@ -5,8 +5,6 @@ Every scene has one kind of material and weak constraints, so that few kernels n
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,13 @@ import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD
 from supple.materials import stress
 from supple.model import Model
+from supple.papers.measuring import cube_of_six, elastic_energy, jacobians, place, volume
 from supple.problem import Problem
 from supple.solvers.elementwise import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
+
+__all__ = ["cube_of_six", "elastic_energy", "jacobians", "place", "volume"]
+"""Shared with the experiments of the papers."""
 
 METHODS: dict[str, tuple[ElementOptions, type]] = {
     "xpbd": (XPBD(), supple.Corotated),
@@ -58,16 +60,6 @@ def tied(material: Any, stiffness: float = 1e4, gap: float = 0.0, cells: Any = 2
     return scene
 
 
-def cube_of_six(cells: int) -> supple.TetMesh:
-    """The unit cube with six tetrahedra in each cell, as in GPBD Table 5; a `block` has five."""
-    line = np.arange(cells + 1)
-    points = np.stack(np.meshgrid(line, line, line, indexing="ij"), axis=-1).reshape(-1, 3)
-    strides = np.array([(cells + 1) ** 2, cells + 1, 1])
-    paths = [np.cumsum([0, *way]) for way in permutations(strides)]
-    first = points[(points < cells).all(axis=1)] @ strides
-    return supple.TetMesh(points / cells, (first[:, None, None] + paths).reshape(-1, 4), repair=True)
-
-
 def placed(
     scene: supple.Scene,
     x: np.ndarray | None = None,
@@ -80,13 +72,6 @@ def placed(
     problem.device.threads = threads
     place(problem, scene.dt, problem.model.rest if x is None else x, 0.0 if v is None else v)
     return problem
-
-
-def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float = 0.0) -> None:
-    problem.positions = x
-    problem.states.set_velocities(v)
-    problem.loads.set_time_step(dt)
-    problem.begin_step(time, dt)
 
 
 def swept(problem: Problem, solver: ElementOptions, sweeps: int) -> ElementRun:
@@ -149,25 +134,3 @@ def deformation(model: Model, x: np.ndarray, term: int = 0) -> np.ndarray:
 def stresses(material: Any, F: np.ndarray) -> np.ndarray:
     """(elements, 3, 3): the material's P."""
     return np.array([stress(material, tuple(f.ravel().tolist())) for f in F]).reshape(-1, 3, 3)
-
-
-def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
-    """Energy stored in the elements [J] as a function of positions."""
-    problem = Problem(model, "float64")
-
-    def energy(x: np.ndarray) -> float:
-        problem.positions = x
-        return float(problem.measures.stored_energies().sum())
-
-    return energy
-
-
-def volume(model: Model, x: np.ndarray) -> float:
-    corners = x[model.tets]
-    return float(np.linalg.det(corners[:, 1:] - corners[:, :1]).sum() / 6)
-
-
-def jacobians(model: Model, x: np.ndarray) -> np.ndarray:
-    """(elements,): det F."""
-    now, rest = x[model.tets], model.rest[model.tets]
-    return np.linalg.det(now[:, 1:] - now[:, :1]) / np.linalg.det(rest[:, 1:] - rest[:, :1])

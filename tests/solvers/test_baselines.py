@@ -230,6 +230,68 @@ def test_xpbd_reduces_the_secondary_residual_only():
     assert blended.primary[-1] < 1e-2 * xpbd.primary[-1]
 
 
+def test_with_the_primary_kept_visits_solve_both_equations():
+    """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element that has not turned yet,
+    a visit of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
+    kept, omitted = family.placed(bar()), family.placed(bar())
+    family.swept(kept, XPBD(primary="kept"), 1)
+    family.swept(omitted, XPBD(), 1)
+    np.testing.assert_allclose(kept.positions, omitted.positions, atol=1e-12)
+    run = XPBD(primary="kept").begin(family.placed(bar()))
+    run.advance(1)
+    before = run.residuals()[0]
+    assert before > 0
+    run.advance(1)
+    other = XPBD().begin(family.placed(bar()))
+    other.advance(2)
+    assert not np.allclose(run.problem.positions, other.problem.positions, atol=1e-9)
+
+
+def test_a_kept_primary_is_removed_by_the_visit_of_a_single_element():
+    """With λ as it is and nothing else in the scene, x goes to x̃ + W λ ∇C to first order."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
+    scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
+    start = points + np.random.default_rng(0).uniform(-0.1, 0.1, (4, 3))
+    left = []
+    for primary in ("omitted", "kept"):
+        run = XPBD(primary=primary).begin(family.placed(scene, start))
+        run.advance(30)
+        left.append(run.residuals())
+    assert left[1][0] < 1e-6 * max(left[0][0], 1e-12) or left[1][0] < 1e-9
+    assert left[1][1] < 1e-6
+
+
+def test_with_the_primary_kept_whole_bodies_are_unstable():
+    """PXPBD Fig. 3b."""
+    reports = {
+        primary: solve(family.placed(bar(1e6)), XPBD(primary=primary), Stop(max_iterations=40), history=True)
+        for primary in ("omitted", "kept")
+    }
+    largest = {name: max(report.history.residual) for name, report in reports.items()}
+    assert largest["kept"] > 10 * largest["omitted"] or not np.isfinite(largest["kept"])
+
+
+def test_kept_primaries_are_for_steps_of_time():
+    problem = family.placed(bar())
+    problem.loads.use(problem.loads.force, 0 * problem.loads.inertia)
+    with pytest.raises(ValueError, match="for one step of time"):
+        XPBD(primary="kept").begin(problem)
+    with pytest.raises(ValueError, match="compliant pairs"):
+        XPBD(primary="kept", compliant=False)
+    with pytest.raises(ValueError, match="primary must be"):
+        XPBD(primary="whole")
+
+
+def test_reports_have_the_residuals_of_their_last_iteration():
+    report = solve(family.placed(bar()), XPBD(), Stop(max_iterations=5), history=True)
+    assert (report.primary, report.secondary) == (report.history.primary[-1], report.history.secondary[-1])
+    assert report.to_dict()["primary"] == report.primary
+    assert "residuals of positions" in str(report)
+    bare = solve(family.placed(bar()), XPBD(), Stop(max_iterations=5))
+    assert bare.primary is bare.secondary is None
+
+
 def test_methods_without_multipliers_have_no_such_residuals():
     report = solve(family.placed(bar()), PBNG(), Stop(max_iterations=3), history=True)
     assert report.history.primary == report.history.secondary == []

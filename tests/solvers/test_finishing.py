@@ -5,7 +5,16 @@ import pytest
 from fake_device import fake_device  # noqa: F401
 
 import supple
-from supple import Outcome
+from supple import Outcome, Stop
+from supple.compute import Compute
+from supple.equilibria import problem_under
+from supple.scene import build_model
+from supple.scene.variations import conditions
+from supple.solvers import Descent
+from supple.solvers.certificate import certify
+from supple.solvers.certificates import certify_copies
+from supple.solvers.gathered import room_for
+from supple.solving import solve_copies
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -52,8 +61,8 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
         np.testing.assert_allclose(together.positions, alone.positions, atol=1e-3)
         if precision == "float64":
             assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-4)
-        if "then alone" in together.report.notes:
-            assert together.report.certificate.worst.of_size <= 1e-4
+        assert together.report.certificate.worst.of_size <= 1e-4
+        assert together.report.certificate.stable
 
 
 def test_those_that_arrive_together_are_left_alone():
@@ -73,3 +82,88 @@ def test_limits_are_kept_together(limit):
     for result in supple.equilibria(scene, chosen, device="cuda", tolerance=1e-4, **limit):
         assert result.report.outcome in (Outcome.BUDGET_ITERATIONS, Outcome.BUDGET_TIME)
         assert "then alone" not in result.report.notes
+
+
+def problem_of(scene, chosen, precision="float64"):
+    """Copies of a scene's state under variations, on the device."""
+    model = build_model(scene, quasistatic=True)
+    every = [conditions(scene, model, variation) for variation in chosen]
+    return problem_under(model, every, Compute("cuda", precision))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("varied", VARIATIONS)
+def test_certificates_of_copies_are_those_of_each(varied, precision):
+    """Found by one linear solve for all of them, whose forces differ by orders of magnitude."""
+    scene, body = slender()
+    problem = problem_of(scene, VARIATIONS[varied](body), precision)
+    assert room_for(problem) == 3
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=30))
+    together = certify_copies(problem, problem.measures.balances())
+    for copy, found in together.items():
+        alone = certify(problem, copy)
+        assert found.stable is alone.stable is True
+        assert found.worst.position == pytest.approx(alone.worst.position, rel=0.1)
+        assert found.worst.displacement == pytest.approx(alone.worst.displacement)
+        assert found.energy == pytest.approx(alone.energy, rel=0.1)
+    assert np.ptp([found.worst.position for found in together.values()]) > 1e-3
+
+
+def wrung(gravity):
+    """A bar whose end is turned: in balance at once to 1e-4 when a little gravity is added."""
+    scene = supple.Scene(gravity=(0, -gravity, 0))
+    kind = supple.Corotated(young=1e5, poisson=0.3)
+    body = scene.add_solid(supple.block((10, 2, 2), (1, 0.2, 0.2)), kind, density=1000)
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.1, 0.1), angle=2.0)
+    scene.pin(body.where(lambda X: X[:, 0] >= 1), motion=turn)
+    return scene
+
+
+def test_batches_stop_by_distance_as_single_solves_do():
+    start = supple.equilibrium(wrung(0), tolerance=1e-8).positions
+    chosen = [supple.Variation(gravity=(0, -g, 0), start=start) for g in (0.02, 0.01, 0.0)]
+    batch, single = (
+        list(supple.equilibria(wrung(0), chosen, device=device, distance=1e-5)) for device in ("cuda", "cpu")
+    )
+    assert single[0].report.iterations > 0
+    for together, alone in zip(batch, single, strict=True):
+        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
+        assert together.report.certificate.worst.of_size <= 1e-5
+        np.testing.assert_allclose(together.positions, alone.positions, atol=3e-5)
+    moved = np.abs(batch[0].positions - batch[2].positions).max()
+    assert moved > 1e-4, "which the imbalance alone would not have asked for"
+
+
+def test_copies_that_are_not_stable_are_left_as_single_solves_leave_them():
+    """A column pressed straight buckles, one that is pulled stays."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    kind = supple.Corotated(young=1e5, poisson=0.3)
+    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), kind, density=1)
+    scene.pin(body.where(lambda X: X[:, 1] <= 0))
+    top = body.where(lambda X: X[:, 1] >= 1)
+    scene.pin(top)
+    chosen = [supple.Variation(pins={top: top.points + np.array([0, by, 0])}) for by in (-0.1, 0.1, -0.12)]
+    batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
+    for together, alone in zip(batch, single, strict=True):
+        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
+        assert together.report.certificate.stable
+        assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-3)
+
+
+def test_who_watches_the_first_copy_watches_on():
+    scene, _ = slender()
+    problem, seen = problem_of(scene, [supple.Variation(), supple.Variation(gravity=(0, -4.0, 0))]), []
+    stop = Stop(tolerance=1e-4, distance=1e-4)
+    first, _ = solve_copies(
+        problem, Descent(), stop, history=True, watch=lambda *figures: seen.append(figures)
+    )
+    assert "then alone" in first.notes
+    iterations, imbalances, seconds = zip(*seen, strict=True)
+    assert list(iterations) == sorted(iterations)
+    assert list(seconds) == sorted(seconds)
+    assert iterations[-1] == first.history.iterations[-1] == first.iterations
+    assert imbalances[-1] == pytest.approx(first.imbalance)
+    assert first.history.energy[-1] == pytest.approx(first.energy)
+    lengths = {len(getattr(first.history, name)) for name in ("iterations", "seconds", "residual", "energy")}
+    assert len(lengths) == 1

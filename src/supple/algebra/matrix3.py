@@ -190,6 +190,12 @@ def solve_spd(H, b):
 
 
 @physics
+def select3(condition, a, b):
+    """a where the condition holds, b elsewhere, of vectors."""
+    return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
+
+
+@physics
 def select9(condition, A, B):
     """A where the condition holds, B elsewhere."""
     return (

@@ -118,7 +118,7 @@ def catalogue() -> dict[str, Entries]:
     from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
     from supple.meshes.files import _FORMATS
     from supple.meshes.surfaces import SURFACES
-    from supple.scene import cloth_tables, schema
+    from supple.scene.tables import cloth, meshes, motions, selections
     from supple.solvers import SOLVERS
     from supple.view.fields import FIELDS
 
@@ -151,11 +151,11 @@ def catalogue() -> dict[str, Entries]:
             }
             for name, kind in solvers.items()
         ],
-        "motions": _kinds(schema.Motion),
-        "selections": _kinds(schema.Where),
-        "meshes": [entry for entry in _kinds(schema.Mesh) if entry["name"] != "file"],
-        "surfaces": [entry for entry in _kinds(cloth_tables.Surface) if entry["name"] != "file"],
-        "bending": _kinds(cloth_tables.BendingChoice),
+        "motions": _kinds(motions.Motion),
+        "selections": _kinds(selections.Where),
+        "meshes": [entry for entry in _kinds(meshes.Mesh) if entry["name"] != "file"],
+        "surfaces": [entry for entry in _kinds(cloth.Surface) if entry["name"] != "file"],
+        "bending": _kinds(cloth.BendingChoice),
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],

@@ -52,6 +52,9 @@ def run(
     workers: Workers = None,
     ray: Ray = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete a data set that is there.")] = False,
+    grow: Annotated[
+        bool, typer.Option("--grow", help="Let a data set with fewer samples have as many as the spec has.")
+    ] = False,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -63,7 +66,7 @@ def run(
         from supple.datasets.spec import load_spec
 
         share, described = parse_share(shards), load_spec(spec)
-        store = make_store(described, store_path(output, described.name), overwrite)
+        store = make_store(described, store_path(output, described.name), overwrite, grow=grow)
         _solve(store, share, workers, ray, json, quiet)
 
 

@@ -68,6 +68,8 @@ def _clock(clock: dict[str, Any]) -> dict[str, str]:
     rows = {"kind": "quasistatic" if clock["quasistatic"] else "dynamic"}
     rows |= {"frames": f"{count:,} of {dt:.4g} s"}
     rows |= {"substeps": f"{substeps:,} of {dt / substeps:.4g} s"} if substeps > 1 else {}
+    rule = clock["integrator"]
+    rows |= {"integrator": rule} if rule != "backward_euler" else {}
     rows |= {"damping": f"{clock['damping']:.4g} per step"} if clock["damping"] else {}
     return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_varying(clock['gravity_ramp'])}"}
 

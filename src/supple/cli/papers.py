@@ -22,6 +22,9 @@ def papers(
     full: Annotated[bool, typer.Option("--full", help="At the paper's sizes, which may take hours.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what is known from before.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Write the page of all that was measured.")] = False,
+    device: Annotated[
+        str, typer.Option(help="Where rows of times are measured: cpu, or cuda for a GPU, which has its own.")
+    ] = "cpu",
     output: Annotated[Path, typer.Option(help="The folder of records and of the page.")] = Path(
         "results/papers"
     ),
@@ -32,14 +35,17 @@ def papers(
     What was interrupted goes on where it was. Exit codes: 0 done; 2 bad input; 130 interrupted.
     """
     with refusing(json):
+        from supple.checks import one_of
+        from supple.kernels.device import DEVICES
         from supple.papers.page import write_page
         from supple.papers.registry import find_rows, rows
 
+        one_of("device", device, DEVICES)
         chosen = list(rows().values()) if every else find_rows(names or [])
         if not chosen and not page:
             _list(output, json)
             return
-        measured = _measure(chosen, output, full, again)
+        measured = _measure(chosen, output, full, again, device)
         where = write_page(output)
         if json:
             answer({"rows": measured, "page": str(where)})
@@ -49,20 +55,18 @@ def papers(
         say(where)
 
 
-def _measure(chosen: list[Row], output: Path, full: bool, again: bool) -> dict[str, str]:
+def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: str) -> dict[str, str]:
     """The verdicts of rows by key; those that are not shown say why."""
-    from supple.papers.record import Record, run_row
+    from supple.papers.record import Record, record_path, run_row
 
     verdicts = {}
     for row in chosen:
         if row.state != "shown":
-            how = row.needs if row.state == "elsewhere" else f"it needs {row.needs}"
-            verdicts[row.key] = f"{row.state}: {how}" if row.needs else row.state
+            verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
             continue
-        record = Record(output, row.key, full, note)
         if again:
-            record.path.unlink(missing_ok=True)
-            record = Record(output, row.key, full, note)
+            record_path(output, row.key, device).unlink(missing_ok=True)
+        record = Record(output, row.key, full, note, device)
         try:
             verdicts[row.key] = run_row(record)
         except KeyboardInterrupt:

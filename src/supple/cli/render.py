@@ -28,6 +28,13 @@ def render(
         str | None,
         typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees such as 45,30."),
     ] = None,
+    thickness: Annotated[
+        float | None,
+        typer.Option(
+            help="How many times as thick as it is cloth is drawn, 0 for a surface without any; what the "
+            "scene file says unless given."
+        ),
+    ] = None,
     frames: Annotated[
         str | None,
         typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30; 0 is the start."),
@@ -55,7 +62,8 @@ def render(
         if fps is not None and not 0.1 <= fps <= 240:
             raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
         run = open_run(results)
-        look = make_look(run.file, field, camera, theme, None if size is None else parse_size(size))
+        dots = None if size is None else parse_size(size)
+        look = make_look(run.file, field, camera, theme, dots, thickness)
         chosen = _chosen(frames, run)
         place = results if output is None else output
         place.mkdir(parents=True, exist_ok=True)

@@ -44,6 +44,9 @@ class Push(NamedTuple):
     stiffness: np.ndarray
 
 
+NO_PUSH = Push(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 1, 3)), np.empty(0))
+
+
 @dataclass
 class RigidMotion:
     """One rigid body on its way: centre (3,) [m] and axes (3, 3), as a row of shapes has them; velocity and
@@ -74,8 +77,9 @@ class RigidMotion:
         self.velocity = (1 - damping) * (self.centre - self._start) / self._dt
         self.spin = (1 - damping) * self._turn / self._dt
 
-    def correct(self, push: Push) -> float:
-        """Go to where the law of motion holds under what pushes it; returns how far that was [m]."""
+    def system(self, push: Push) -> tuple[np.ndarray, np.ndarray]:
+        """H (6, 6) and r (6,) of the correction H s = r that leads to where the law of motion holds under
+        what pushes it."""
         b, square = self.body, self._dt**2
         arms = push.points - self.centre
         force, torque = push.forces.sum(axis=0), np.cross(arms, push.forces).sum(axis=0)
@@ -89,10 +93,21 @@ class RigidMotion:
         H = np.einsum("k,kdi,kdj->ij", push.stiffness, J, J)
         H[:3, :3] += b.mass / square * np.eye(3)
         H[3:, 3:] += self._inertia / square
-        step = np.linalg.solve(H, missing)
+        return H, missing
+
+    def correct(self, step: np.ndarray) -> float:
+        """Shift [m] and turn [rad] by s (6,); returns how far that is [m]."""
         self._put(self.centre + step[:3], self._turn + step[3:])
-        reach = np.sqrt(max(b.inertia) / b.mass)
-        return float(np.linalg.norm(step[:3]) + reach * np.linalg.norm(step[3:]))
+        return float(np.linalg.norm(step[:3]) + self.reach * np.linalg.norm(step[3:]))
+
+    @property
+    def reach(self) -> float:
+        """The radius of gyration [m]."""
+        return float(np.sqrt(max(self.body.inertia) / self.body.mass))
+
+    def moved(self, point: np.ndarray) -> np.ndarray:
+        """(3,) [m] by how much the step has moved what of the body is at a point (3,) now."""
+        return point - (self._start + self._from.T @ (self.axes @ (point - self.centre)))
 
     @property
     def numbers(self) -> np.ndarray:

@@ -106,19 +106,17 @@ def read_array(folder: Path) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def write_shard(path: Path, chunks: Sequence[np.ndarray | None], size: int) -> None:
-    """A shard of so many chunks, of which those that are None or beyond the given ones are missing; it is
+def write_shard(path: Path, chunks: np.ndarray, places: Sequence[int], size: int) -> None:
+    """A shard of so many chunks: chunks (k, ...) are at these places of it, and all others are missing. It is
     there as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    each = chunks.nbytes // max(len(chunks), 1)
     index = np.full((size, 2), MISSING, "<u8")
+    for number, place in enumerate(places):
+        index[place] = number * each, each
+    written = index.tobytes()
     with replacing(path) as unfinished, unfinished.open("wb") as file:
-        offset = 0
-        for number, chunk in enumerate(chunks):
-            if chunk is not None:
-                file.write(np.ascontiguousarray(chunk).data)
-                index[number] = offset, chunk.nbytes
-                offset += chunk.nbytes
-        written = index.tobytes()
+        file.write(np.ascontiguousarray(chunks).data)
         file.write(written + struct.pack("<I", crc32c(written)))
         file.flush()
         os.fsync(file.fileno())

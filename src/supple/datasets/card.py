@@ -46,7 +46,8 @@ for training, validation and test, `stats/` means and deviations.
 """
 
 
-def card(store: Store) -> str:
+def card(store: Store, name: str | None = None) -> str:
+    """The text; name: what the store is called, where its folder has another name still."""
     facts, spec = store.facts, store.spec
     varied = "\n".join(
         f"| {v['label']} | {', '.join(v['paths'])} | {_ends(store.inputs[v['label']], 'min')} | "
@@ -64,7 +65,7 @@ def card(store: Store) -> str:
         version=facts["versions"]["supple"],
         varied=varied,
         quantities=quantities,
-        name=store.path.name,
+        name=name or store.path.name,
         shard=store.shard,
     )
 
@@ -85,7 +86,3 @@ def _size_category(count: int) -> str:
         if count < limit:
             return name
     return "n>1M"
-
-
-def write_card(store: Store) -> None:
-    (store.path / "README.md").write_text(card(store), encoding="utf-8")

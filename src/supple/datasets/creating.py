@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.arrays import array, group, write_array, write_json
+from supple.datasets.card import card
 from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Kind
 from supple.datasets.store import OUTCOMES, RECORDS, SCHEMA, Store
 from supple.datasets.tables import WORDS
 from supple.io.machine import machine, versions
+from supple.io.replacing import unfinished
 from supple.naming import naming
 
 
@@ -41,6 +43,12 @@ class Facts:
     constants: dict[str, tuple[np.ndarray, tuple[str, ...]]]
     bodies: list[str]
     pins: list[str]
+    grown: list[int]
+    """How many samples it had before each time that it grew."""
+
+
+GROWING = "different are count", "its design or a file that its scene names is different"
+"""How a store may differ from what it grows into."""
 
 
 def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> Store:
@@ -49,10 +57,10 @@ def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> St
     if path.exists():
         return same(path, facts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".unfinished_{os.getpid()}_{path.name}")
+    temporary = unfinished(path)
     try:
         with naming(path, temporary):
-            _write(temporary, facts, command)
+            write_empty(temporary, facts, command, path.name)
             try:
                 os.rename(temporary, path)
             except OSError:
@@ -73,28 +81,32 @@ def same(path: Path, facts: Facts) -> Store:
         raise DatasetError(
             f"{path} is a data set of another spec, scene or design ({store.facts['title']!r}, "
             f"{store.count:,} samples, made {store.facts['created'][:10]}): "
-            f"{_difference(store, facts)}. Name "
-            "another folder with --output, or replace it with --overwrite."
+            f"{difference(store, facts)}. Name "
+            "another folder with --output, or replace it with --overwrite"
+            f"{_or_grow(store, facts)}."
         )
     return store
 
 
-def _difference(store: Store, facts: Facts) -> str:
+def _or_grow(store: Store, facts: Facts) -> str:
+    more = len(facts.drawn) > store.count and difference(store, facts) in GROWING
+    return ", or let it grow with --grow" if more else ""
+
+
+def difference(store: Store, facts: Facts) -> str:
     """What of a spec differs, as far as that can be said in a few words."""
     old, new = store.spec, facts.spec
     keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
     if keys:
         return "different are " + ", ".join(keys)
     same_scene = (store.path / "scene.toml").read_text(encoding="utf-8") == facts.scene
-    return (
-        "its design or a file that its scene names is different" if same_scene else "its scene is different"
-    )
+    return GROWING[1] if same_scene else "its scene is different"
 
 
-def _write(path: Path, facts: Facts, command: Sequence[str] | None) -> None:
+def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
+    """All of a store that there is before anything is solved; called: the name that it will have."""
     count = len(facts.drawn)
     nodes: dict[str, Any] = {}
-    shutil.rmtree(path, ignore_errors=True)
     (path / RECORDS).mkdir(parents=True)
     for name in ("rest", "inputs", "samples"):
         nodes[name] = group()
@@ -114,6 +126,7 @@ def _write(path: Path, facts: Facts, command: Sequence[str] | None) -> None:
     _write_design(path / "design.csv", facts)
     (path / "scene.toml").write_text(facts.scene, encoding="utf-8")
     write_json(path / "zarr.json", _root(facts, command, nodes))
+    (path / "README.md").write_text(card(Store(path), called), encoding="utf-8")
 
 
 def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
@@ -122,6 +135,7 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
         "identity": facts.identity,
         "title": facts.title,
         "count": len(facts.drawn),
+        "grown": facts.grown,
         "shard": facts.shard,
         "precision": facts.dtype.name,
         "quantities": [{"name": k.name, "shape": k.shape, "axes": k.axes} for k in facts.kinds],

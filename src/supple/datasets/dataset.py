@@ -23,13 +23,15 @@ def dataset(
     workers: int | None = None,
     ray: str | bool | None = None,
     overwrite: bool = False,
+    grow: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Make a data set of equilibria, or go on with one, and open it.
 
     spec: a TOML file, see docs/datasets.md, or a dictionary of what would be in one, in which `function` may
     be a function. path: the folder of the store, results/NAME.zarr unless given. What is finished there is
-    not solved again, and a store of another spec is refused unless `overwrite`. shards: "i/N" for every
+    not solved again, and a store of another spec is refused unless `overwrite`. grow: a store of the same
+    spec with fewer samples gets the others; those that it has keep their ids. shards: "i/N" for every
     N-th shard from the i-th on, for job arrays. workers: processes, as many as there are cores unless
     given. ray: True for a Ray cluster that is started here, or the address of one. watch: called as
     watch(done, samples).
@@ -39,8 +41,9 @@ def dataset(
     from supple.datasets.opened import open_dataset
 
     flag("overwrite", overwrite)
+    flag("grow", grow)
     share, described = parse_share(shards), load_spec(spec)
     folder = store_path(None if path is None else a_path(path, "the folder of a data set"), described.name)
-    store = make_store(described, folder, overwrite)
+    store = make_store(described, folder, overwrite, grow=grow)
     run_store(store, share, workers, ray, watch)
     return open_dataset(folder)

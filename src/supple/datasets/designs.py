@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -21,8 +21,10 @@ Columns = dict[str, np.ndarray]
 """(count, size) float64 values of each quantity by its label."""
 
 
-def draw(spec: Spec) -> Columns:
-    """The design of a spec; refuses values that are not finite."""
+def draw(spec: Spec, counts: Sequence[int] = ()) -> Columns:
+    """The design of a spec; refuses values that are not finite. counts: how many samples there were each time
+    before the set grew. Random and Sobol points go on where they ended; of a Latin hypercube, those that came
+    later are one of their own."""
     table = spec.table
     if table.design == "grid":
         columns = _grid(table.vary)
@@ -37,7 +39,12 @@ def draw(spec: Spec) -> Columns:
         columns = _of_user(found, spec.sizes, "the design's function", table.count)
     else:
         assert table.count is not None
-        unit = _unit(table.design, table.count, sum(spec.sizes.values()), table.seed)
+        size = sum(spec.sizes.values())
+        unit = (
+            _hypercubes(table.count, counts, size, table.seed)
+            if table.design == "latin_hypercube"
+            else _unit(table.design, table.count, size, table.seed)
+        )
         columns = _scaled(table.vary, spec.sizes, unit)
     _check(columns)
     return columns
@@ -50,10 +57,21 @@ def _unit(design: str, count: int, size: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     if design == "random":
         return rng.random((count, size))
-    if design == "latin_hypercube":
-        return np.asarray(qmc.LatinHypercube(size, rng=rng).random(count))
     power = int(np.ceil(np.log2(max(count, 1))))  # of which the first ones are as even as they can be
     return np.asarray(qmc.Sobol(size, rng=rng).random_base2(power))[:count]
+
+
+def _hypercubes(count: int, counts: Sequence[int], size: int, seed: int) -> np.ndarray:
+    """(count, size) points of a Latin hypercube for each part of a set that grew."""
+    from scipy.stats import qmc
+
+    ends = [0, *(before for before in counts if before < count), count]
+    seeds: list[Any] = [seed, *([seed, k] for k in range(1, len(ends) - 1))]
+    parts = [
+        qmc.LatinHypercube(size, rng=np.random.default_rng(own)).random(last - first)
+        for own, first, last in zip(seeds, ends, ends[1:], strict=False)
+    ]
+    return np.concatenate(parts)
 
 
 def _scaled(varied: list[VaryTable], sizes: Mapping[str, int], unit: np.ndarray) -> Columns:

@@ -3,12 +3,11 @@ whoever takes the shard up after the worker's end goes on where it was."""
 
 from __future__ import annotations
 
-import io
 import json
+import math
 import os
 import struct
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,27 +75,36 @@ class Journal:
 
 
 def _record(sample: int, row: Row, identity: str) -> bytes:
+    """A line of JSON that says what follows it, and then the numbers of all arrays."""
+    arrays = {f"q_{name}": values for name, values in (row.quantities or {}).items()}
+    if row.positions is not None:
+        arrays["positions"] = row.positions
     said = {
         "identity": identity,
         "sample": sample,
         "figures": {name: plain(value) for name, value in row.figures.items()},
         "sentence": row.sentence,
         "check": row.check,
+        "arrays": {name: [values.dtype.str, values.shape] for name, values in arrays.items()},
     }
-    arrays: Mapping[str, np.ndarray] = {f"q_{name}": v for name, v in (row.quantities or {}).items()}
-    positions = {} if row.positions is None else {"positions": row.positions}
-    stream = io.BytesIO()
-    np.savez(stream, said=np.array(json.dumps(said)), **arrays, **positions)  # type: ignore[arg-type]
-    return stream.getvalue()
+    return b"".join([json.dumps(said).encode(), b"\n", *(values.tobytes() for values in arrays.values())])
 
 
 def _row(record: bytes, identity: str) -> tuple[int, Row | None]:
-    with np.load(io.BytesIO(record), allow_pickle=False) as file:
-        said = json.loads(str(file["said"]))
-        if said["identity"] != identity:
-            return 0, None
-        quantities = {name[2:]: file[name] for name in file.files if name.startswith("q_")}
-        positions = file["positions"] if "positions" in file.files else None
+    end = record.find(b"\n")
+    try:
+        said = json.loads(record[:end])
+    except ValueError:  # of an earlier version of supple
+        return 0, None
+    if said["identity"] != identity:
+        return 0, None
+    arrays, at = {}, end + 1
+    for name, (kind, shape) in said["arrays"].items():
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(record, kind, count, at).reshape(shape)
+        at += arrays[name].nbytes
+    positions = arrays.pop("positions", None)
+    quantities = {name.removeprefix("q_"): values for name, values in arrays.items()}
     figures = {name: float(v) if isinstance(v, str) else v for name, v in said["figures"].items()}
     row = Row(figures, quantities or None, positions, said["sentence"], said["check"])
     return int(said["sample"]), row

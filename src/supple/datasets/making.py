@@ -10,42 +10,50 @@ from pathlib import Path
 
 import numpy as np
 
-from supple.datasets.card import write_card
 from supple.datasets.creating import Facts, create
 from supple.datasets.designs import draw
 from supple.datasets.errors import DatasetError
-from supple.datasets.ordering import coordinates, path_through
+from supple.datasets.growing import grown
+from supple.datasets.ordering import path_in_parts
 from supple.datasets.quantities import kinds_of
 from supple.datasets.spec import Spec
 from supple.datasets.store import Store
 from supple.model import Model
 
-SHARD = {"cpu": 64, "cuda": 1024}
-"""Samples in a shard, unless the spec says."""
+SHARD, LARGER, MANY = {"cpu": 64, "cuda": 1024}, 256, 10_000
+"""Samples in a shard, unless the spec says; on the CPU more from so many samples on, since the more a shard
+has, the better those before a sample predict it."""
 
 
 def make_store(
-    spec: Spec, path: Path, overwrite: bool = False, command: Sequence[str] | None = None
+    spec: Spec,
+    path: Path,
+    overwrite: bool = False,
+    command: Sequence[str] | None = None,
+    grow: bool = False,
 ) -> Store:
-    """The store of a spec at a path, made where there is none. overwrite: delete a data set that is there."""
-    facts = facts_of(spec)
+    """The store of a spec at a path, made where there is none. overwrite: delete a data set that is there;
+    grow: let one with fewer samples have as many as the spec has."""
     if overwrite and path.exists():
         if any(path.iterdir()) and not (path / "zarr.json").exists():
             raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
         shutil.rmtree(path)
-    new = not path.exists()
-    store = create(path, facts, command)
-    if new:
-        write_card(store)
-    return store
+    before = Store(path) if (path / "zarr.json").exists() else None
+    if before is None:
+        return create(path, facts_of(spec), command)
+    facts = facts_of(spec, before.grown)
+    if grow and len(facts.drawn) > before.count:
+        return grown(before, facts_of(spec, [*before.grown, before.count]), command)
+    return create(path, facts, command)
 
 
-def facts_of(spec: Spec) -> Facts:
-    """What a store of a spec is of, its design included."""
+def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
+    """What a store of a spec is of, its design included. counts: how many samples it had each time before it
+    grew; those that came then have ids behind those that were there."""
     table, source, model = spec.table, spec.source, spec.source.model
-    columns = draw(spec)
+    columns = draw(spec, counts)
     logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
-    drawn = path_through(coordinates(columns, logarithmic))
+    drawn = path_in_parts(columns, logarithmic, counts)
     columns = {label: values[drawn] for label, values in columns.items()}
     said = table.model_dump(mode="json")
     return Facts(
@@ -60,11 +68,16 @@ def facts_of(spec: Spec) -> Facts:
         logarithmic={_folder_name(label) for label in logarithmic},
         kinds=kinds_of(table.store.quantities, model),
         dtype=np.dtype(table.store.precision),
-        shard=table.store.shard or SHARD[table.solve.device],
+        shard=table.store.shard or _shard(table.solve.device, min([*counts, len(drawn)])),
         constants=_constants(model),
         bodies=[body.name for body in model.bodies],
         pins=[name for name, *_ in model.supports],
+        grown=list(counts),
     )
+
+
+def _shard(device: str, count: int) -> int:
+    return LARGER if device == "cpu" and count >= MANY else SHARD[device]
 
 
 def _folder_name(label: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,6 +36,20 @@ def path_through(points: np.ndarray) -> np.ndarray:
             at = points[left[k]]
             left = np.delete(left, k)
     return np.array(order, np.int64)
+
+
+def path_in_parts(
+    columns: Mapping[str, np.ndarray], logarithmic: set[str], counts: Sequence[int]
+) -> np.ndarray:
+    """(count,) numbers of samples along a path, where they came in parts: first so many, then until there
+    were so many, and then all. What comes later does not change the order of those before."""
+    count = len(next(iter(columns.values())))
+    ends = [0, *(before for before in counts if before < count), count]
+    parts = []
+    for first, last in pairwise(ends):
+        own = {label: values[first:last] for label, values in columns.items()}
+        parts.append(first + path_through(coordinates(own, logarithmic)))
+    return np.concatenate(parts)
 
 
 def drawn_share(ids: np.ndarray, seed: int, purpose: int) -> np.ndarray:

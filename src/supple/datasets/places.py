@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from supple.checks import closest, shown
-from supple.scene.tables import Choice
+from supple.scene.tables.base import Choice
 
 Key = str | int
 AXES = ("x", "y", "z")

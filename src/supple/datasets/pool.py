@@ -41,13 +41,13 @@ class _Worker:
 
 
 def run_pool(path: Path, shards: Sequence[int], workers: int, threads: int, watch: Watch) -> None:
-    """Have all of these shards of a store solved and published."""
+    """Have all of these shards of a store solved and published, by so many workers of so many threads."""
     left, deaths = deque(shards), _Deaths(path)
     pool: list[_Worker] = []
     try:
         while left or any(worker.shard is not None for worker in pool):
             while len(pool) < workers and _needs_more(pool, left):
-                pool.append(_started(path, threads))
+                pool.append(_started(path, threads, workers))
             for worker in pool:
                 if worker.shard is None and left:
                     worker.shard = left.popleft()
@@ -70,10 +70,10 @@ def _needs_more(pool: list[_Worker], left: deque[int]) -> bool:
     return sum(worker.shard is None for worker in pool) < len(left)
 
 
-def _started(path: Path, threads: int) -> _Worker:
+def _started(path: Path, threads: int, workers: int) -> _Worker:
     context = get_context("spawn")
     mine, its = context.Pipe()
-    process = context.Process(target=_work, args=(its, path, threads), daemon=True)
+    process = context.Process(target=_work, args=(its, path, threads, workers), daemon=True)
     with _environment(SINGLE if threads == 1 else {}):
         process.start()
     its.close()
@@ -158,7 +158,7 @@ def _end(worker: _Worker) -> None:
         worker.process.join()
 
 
-def _work(pipe: connection.Connection, path: Path, threads: int) -> None:
+def _work(pipe: connection.Connection, path: Path, threads: int, workers: int) -> None:
     """Solve the shards that come through a pipe until it is closed, also by the end of who holds the other
     end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it ends it
@@ -166,7 +166,7 @@ def _work(pipe: connection.Connection, path: Path, threads: int) -> None:
         from supple.datasets.shards import Shards
         from supple.datasets.store import Store
 
-        shards = Shards(Store(path), threads)
+        shards = Shards(Store(path), threads, workers)
         pipe.send(("ready", -1))
         while True:
             shard = pipe.recv()

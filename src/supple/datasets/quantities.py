@@ -20,6 +20,7 @@ SHORT = {
     "forces": "reaction_force",
     "energies": "body_energies",
     "stresses": "cauchy",
+    "contact": "contact_force",
     "F": "deformation_gradient",
 }
 """Short names of some."""

@@ -18,6 +18,10 @@ from supple.kernels import default_threads
 SMALL = 20_000
 """Vertices up to which one thread for each sample is faster than several."""
 
+ON_DEVICE = 6
+"""Processes for one CUDA device, at most: while it solves for one of them, the others prepare samples and
+write them."""
+
 Watch = Callable[[int, int], None]
 """Called with the number of samples that are done of those that this call solves."""
 
@@ -53,6 +57,7 @@ def run_store(
 ) -> None:
     """Solve those shards of a store that are not finished, and bring reports, splits and statistics up to
     date."""
+    store.clear_abandoned()
     done = set(store.finished())
     left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
     total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
@@ -68,22 +73,22 @@ def run_store(
 
             run_ray(store.path, left, None if ray is True else str(ray), seen, store)
         elif left:
-            workers, threads = _workers(store, workers)
-            run_pool(store.path, left, min(workers, len(left)), threads, seen)
+            workers, threads = _workers(store, workers, len(left))
+            run_pool(store.path, left, workers, threads, seen)
     finally:
         if len(store.finished()) > len(done) or not (store.path / "report").exists():
             finish(store)
 
 
-def _workers(store: Store, asked: int | None) -> tuple[int, int]:
-    """How many processes, and how many threads each: on a CUDA device one, and on the CPU as many of one
+def _workers(store: Store, asked: int | None, shards: int) -> tuple[int, int]:
+    """How many processes, and how many threads each: for a CUDA device a few, and on the CPU as many of one
     thread as there are cores, where samples are small."""
     cores = default_threads()
-    if store.spec["solve"]["device"] == "cuda":
-        return 1 if asked is None else whole_number("workers", asked), cores
+    if asked is None and store.spec["solve"]["device"] == "cuda":
+        asked = min(ON_DEVICE, max(1, cores // 2))
     if asked is None:
         asked = cores if store.facts["vertices"] <= SMALL else 1
-    workers = whole_number("workers", asked, at_most=1024)
+    workers = min(shards, whole_number("workers", asked, at_most=1024))
     return workers, max(1, cores // workers)
 
 

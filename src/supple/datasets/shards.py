@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
@@ -17,6 +17,10 @@ from supple.datasets.solving import Sampler, Solved
 from supple.datasets.starting import Neighbours
 from supple.datasets.store import COLUMNS, Store
 
+EVERY = 4
+"""Of samples that are solved together, so many-th begin at the scene's own start; the others are predicted
+from these."""
+
 SAME_ENERGY = 1e-3
 """Part by which energies of the same equilibrium may differ from one start to another."""
 
@@ -28,8 +32,8 @@ class Shards:
     """Solves whole shards of a store. A sample depends on those before it in its shard, and on nothing else:
     what a worker did before makes no difference."""
 
-    def __init__(self, store: Store, threads: int | None = 1) -> None:
-        self.store, self.sampler = store, Sampler(store, threads)
+    def __init__(self, store: Store, threads: int | None = 1, beside: int = 1) -> None:
+        self.store, self.sampler = store, Sampler(store, threads, beside)
         spec = store.spec
         self._start, self._check, self._seed = spec["solve"]["start"], spec["solve"]["check"], spec["seed"]
         logarithmic = {v["label"] for v in store.facts["varied"] if v["scale"] == "log"}
@@ -46,7 +50,8 @@ class Shards:
         ids = self.store.ids(shard)
         journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
         rows = []
-        solved = self._together(ids) if self.sampler.together else self._one_by_one(ids, journal)
+        together = self.sampler.together
+        solved: Iterable[Row] = self._together(ids) if together else self._one_by_one(ids, journal)
         for sample, row in zip(ids, solved, strict=True):
             rows.append(row)
             if progress is not None:
@@ -80,13 +85,56 @@ class Shards:
         kept = {kind.name: solved.measured.value(kind.name).astype(dtype) for kind in self.store.kinds}
         return Row(solved.figures(), kept, solved.measured.positions, "", check)
 
-    def _together(self, ids: range) -> Iterator[Row]:
-        return map(self._row, self.sampler.solve_all([self.values(sample) for sample in ids]))
+    def _together(self, ids: range) -> list[Row]:
+        """Every few samples from the scene's own start, then the others from what these predict, and some of
+        these from the scene's own start, too."""
+        every = np.arange(ids.start, ids.stop)
+        first = self._solved_first(len(every))
+        found = dict(zip(every[first], self._from(every[first], None), strict=True))
+        later = every[~first]
+        starts = self._predicted(found, later)
+        twice = later[self._checked(ids)[~first]] if starts is not None else later[:0]
+        solved = self._from(np.concatenate([later, twice]), starts)
+        found |= zip(later, solved, strict=False)
+        cold = dict(zip(twice, solved[len(later) :], strict=True))
+        rows = []
+        for sample in every:
+            one, check = found[sample], None
+            if sample in cold and one.ok:
+                one, check = _compared(int(sample), one, cold[sample])
+            rows.append(self._row(one, check))
+        return rows
+
+    def _solved_first(self, count: int) -> np.ndarray:
+        """(count,) which samples of a shard are solved before the others: every few along the path, or all
+        where there are too few to predict from."""
+        first = np.ones(count, bool)
+        if self._start != "cold" and count >= 2 * EVERY * (self._points.shape[1] + 2):
+            first[np.arange(count) % EVERY != 0] = False
+        return first
+
+    def _predicted(self, found: Mapping[int, Solved], samples: np.ndarray) -> np.ndarray | None:
+        """Positions (k, n, 3) [m] of samples, from those of others; None where they are too few."""
+        neighbours = Neighbours(len(found))
+        for sample, solved in found.items():
+            if solved.ok and solved.measured is not None:
+                neighbours.add(self._points[sample], solved.measured.positions)
+        return neighbours.predicted_at(self._points[samples]) if len(samples) else None
+
+    def _from(self, samples: np.ndarray, starts: np.ndarray | None) -> list[Solved]:
+        """The equilibria of samples, the first of them from positions (k, n, 3), all others from the scene's
+        own start."""
+        begun = [] if starts is None else list(starts)
+        begun += [None] * (len(samples) - len(begun))
+        return list(self.sampler.solve_all([self.values(int(sample)) for sample in samples], begun))
+
+    def _checked(self, ids: range) -> np.ndarray:
+        """(k,) which samples are solved from the scene's own start, too."""
+        return drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
 
     def _one_by_one(self, ids: range, journal: Journal) -> Iterator[Row]:
-        neighbours, known = Neighbours(), journal.read()
-        twice = drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
-        for sample, checked in zip(ids, twice, strict=True):
+        neighbours, known = Neighbours(len(ids)), journal.read()
+        for sample, checked in zip(ids, self._checked(ids), strict=True):
             if (row := known.get(sample)) is None:
                 row = self._solved(sample, neighbours, bool(checked))
                 journal.add(sample, row)
@@ -98,7 +146,7 @@ class Shards:
         starts = self._starts(neighbours, self._points[sample])
         found, check = self.sampler.solve(self.values(sample), starts), None
         if checked and found.ok and found.warm:
-            found, check = self._compared(sample, found)
+            found, check = _compared(sample, found, self.sampler.solve(self.values(sample), [None]))
         return self._row(found, check)
 
     def _starts(self, neighbours: Neighbours, point: np.ndarray) -> list[np.ndarray | None]:
@@ -109,23 +157,23 @@ class Shards:
         guess = neighbours.predicted(point) if self._start == "predicted" else None
         return [*(start for start in (guess, nearest) if start is not None), None]
 
-    def _compared(self, sample: int, found: Solved) -> tuple[Solved, dict[str, Any] | None]:
-        """What was found, or what is found from the scene's own start where the energy is lower there; and
-        what each of them took."""
-        cold = self.sampler.solve(self.values(sample), [None])
-        warm, other = found.report, cold.report
-        if not cold.ok or warm is None or other is None:
-            return found, None
-        scale = max(abs(other.energy), abs(warm.energy))
-        lower = bool(other.energy < warm.energy - SAME_ENERGY * scale)
-        check = {
-            "sample": sample,
-            "warm_iterations": warm.iterations,
-            "cold_iterations": other.iterations,
-            "warm_seconds": warm.seconds,
-            "cold_seconds": other.seconds,
-            "warm_energy": warm.energy,
-            "cold_energy": other.energy,
-            "cold_is_lower": lower,
-        }
-        return (cold if lower else found), check
+
+def _compared(sample: int, found: Solved, cold: Solved) -> tuple[Solved, dict[str, Any] | None]:
+    """What was found, or what was found from the scene's own start where the energy is lower there; and what
+    each of them took."""
+    warm, other = found.report, cold.report
+    if not cold.ok or warm is None or other is None:
+        return found, None
+    scale = max(abs(other.energy), abs(warm.energy))
+    lower = bool(other.energy < warm.energy - SAME_ENERGY * scale)
+    check = {
+        "sample": sample,
+        "warm_iterations": warm.iterations,
+        "cold_iterations": other.iterations,
+        "warm_seconds": warm.seconds,
+        "cold_seconds": other.seconds,
+        "warm_energy": warm.energy,
+        "cold_energy": other.energy,
+        "cold_is_lower": lower,
+    }
+    return (cold if lower else found), check

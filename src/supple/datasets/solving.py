@@ -14,7 +14,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Measured
 from supple.datasets.source import Source, Values
 from supple.datasets.store import OUTCOMES, Store
-from supple.equilibria import move_together, problem_under, solved_under
+from supple.equilibria import Batches, move_together, problem_under
 from supple.model import Conditions, Model
 from supple.problem import Problem
 from supple.report import Report
@@ -60,9 +60,10 @@ class Solved:
 
 
 class Sampler:
-    """Solves samples of a store. threads: of each solve; small problems are faster side by side."""
+    """Solves samples of a store. threads: of each solve; small problems are faster side by side. beside: how
+    many workers there are on the same device."""
 
-    def __init__(self, store: Store, threads: int | None = 1) -> None:
+    def __init__(self, store: Store, threads: int | None = 1, beside: int = 1) -> None:
         folder = store.path.parent / store.facts["folder"]
         self.source = Source.load(store.path / "scene.toml", folder)
         for varied in store.facts["varied"]:
@@ -83,6 +84,8 @@ class Sampler:
             self.model, self.asked.solver, self.asked.compute
         )
         self._problem: Problem | None = None
+        self._batches: Batches | None = None
+        self._beside = beside
         self._near = self.asked.solver
         if type(self._near) is Descent:  # which needs no sweeps where it begins near the end
             self._near = replace(self._near, ahead=0, path="straight")
@@ -112,29 +115,34 @@ class Sampler:
         assert best is not None
         return self._grown(values, conditions, replace(best, retries=len(starts)))
 
-    def solve_all(self, every: Sequence[Values]) -> Iterator[Solved]:
-        """Those of a shard, as many at once as the device can."""
-        found: list[Conditions | Solved] = []
-        for values in every:
-            try:
-                found.append(replace(self.source.conditions(values), start=self.cold))
-            except SceneError as error:
-                found.append(Solved(None, None, str(error)))
-        sound = [c for c in found if isinstance(c, Conditions)]
-        results = solved_under(self.model, iter(sound), self.asked, None)
-        for values, each in zip(every, found, strict=True):
+    def solve_all(self, every: Sequence[Values], starts: Sequence[np.ndarray | None]) -> Iterator[Solved]:
+        """Several equilibria, as many at once as the device can, from these positions (n, 3); None is the
+        scene's own start."""
+        found = [self._conditions(*both) for both in zip(every, starts, strict=True)]
+        sound = (c for c in found if isinstance(c, Conditions))
+        solved = self._batch_by_batch(sound)
+        for values, each, start in zip(every, found, starts, strict=True):
             if isinstance(each, Solved):
                 yield each
                 continue
-            result = next(results)
-            x = result.positions
-            solved = Solved(
-                Measured(self.model, x, each.force, each.materials),
-                result.report,
-                result.report.outcome.value,
-            )
-            yield solved if solved.ok else self._grown(values, each, replace(solved, retries=1))
-        next(results, None)  # lets go of the device's memory
+            positions, report = next(solved)
+            measured = Measured(self.model, positions, each.force, each.materials)
+            one = Solved(measured, report, report.outcome.value, warm=start is not None)
+            yield one if one.ok else self._grown(values, each, replace(one, retries=1))
+
+    def _conditions(self, values: Values, start: np.ndarray | None) -> Conditions | Solved:
+        """What values mean, or why they mean nothing."""
+        try:
+            return replace(self.source.conditions(values), start=self.cold if start is None else start)
+        except SceneError as error:
+            return Solved(None, None, str(error))
+
+    def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report]]:
+        if self._batches is None:
+            self._batches = Batches(self.model, self.asked, share=1 / self._beside)
+        while chunk := self._batches.next_of(every):
+            problem, _, reports = self._batches.solve(chunk)
+            yield from zip(problem.states.positions, reports, strict=True)
 
     def _under(self, values: Values) -> tuple[Model, Conditions]:
         if self.source.rebuilds:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from supple.datasets.places import Place, find
+from supple.datasets.places import Key, Place, find
 from supple.holding import Holding
 from supple.model import Conditions, Model
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
@@ -65,18 +65,30 @@ class Source:
 
     def vary(self, label: str, paths: Sequence[str]) -> list[Place]:
         self.places[label] = [self.place(text) for text in paths]
+        for known in ("_of_bodies", "_of_materials", "_weighs", "_entries", "rebuilds"):
+            self.__dict__.pop(known, None)
         return self.places[label]
 
-    @property
+    @cached_property
     def rebuilds(self) -> bool:
         """Whether samples need models of their own."""
         return any(place.rebuilds for places in self.places.values() for place in places)
 
-    @property
-    def of_materials(self) -> bool:
+    @cached_property
+    def _of_bodies(self) -> list[Key]:
+        """The last key of every place that is one of a body."""
+        every = (place.keys for places in self.places.values() for place in places)
+        return [keys[-1] for keys in every if keys[0] in ("solid", "cloth")]
+
+    @cached_property
+    def _of_materials(self) -> bool:
         """Whether parameters of materials vary."""
-        every = (place for places in self.places.values() for place in places)
-        return any(place.keys[0] in ("solid", "cloth") and place.keys[-1] != "density" for place in every)
+        return any(key != "density" for key in self._of_bodies)
+
+    @cached_property
+    def _weighs(self) -> bool:
+        """Whether densities vary, and with them masses."""
+        return "density" in self._of_bodies
 
     @cached_property
     def model(self) -> Model:
@@ -112,8 +124,9 @@ class Source:
 
     def conditions(self, values: Values) -> Conditions:
         """What these values mean for the model of the scene, where they do not need one of their own."""
-        found = conditions_in(self._changed(values), self._holding)
-        return found if self.of_materials else replace(found, materials=None)
+        mass = None if self._weighs else self.model.mass
+        found = conditions_in(self._changed(values), self._holding, mass)
+        return found if self._of_materials else replace(found, materials=None)
 
     @cached_property
     def _holding(self) -> Holding:
@@ -133,7 +146,7 @@ class Source:
                 self._change(scene, kind, number, tables[kind][number])
         return scene
 
-    @property
+    @cached_property
     def _entries(self) -> list[tuple[str, int]]:
         """The [[entries]] in which something varies."""
         every = (place.keys for places in self.places.values() for place in places)
@@ -142,23 +155,27 @@ class Source:
         )
 
     def _change(self, scene: Scene, kind: str, number: int, table: dict[str, Any]) -> None:
-        try:
-            entry: Any = type(getattr(self.table, kind)[number]).model_validate(table)
-        except ValidationError as error:
-            mistakes = Mistakes(Path(self.file.path.name))
-            mistakes.add_invalid(error, describe_in(type(getattr(self.table, kind)[number])), (kind, number))
-            mistakes.raise_any()
+        before = getattr(self.table, kind)[number]
         try:
             if kind == "pin":
-                motion = Compose(tuple(each.make() for each in entry.motion))
-                scene.pins[number] = replace(scene.pins[number], motion=motion)
+                moves = [
+                    self._valid(own, table["motion"][k], kind, number, "motion", k).make()
+                    for k, own in enumerate(before.motion)
+                ]
+                scene.pins[number] = replace(scene.pins[number], motion=Compose(tuple(moves)))
             elif kind in ("solid", "cloth"):
                 place = number if kind == "solid" else len(self.table.solid) + number
+                made_of = "material" if kind == "solid" else "membrane"
                 body = scene.bodies[place]
-                material = (entry.material if kind == "solid" else entry.membrane).make(body.mesh)
+                own = getattr(before, made_of)
+                if made_of in table:
+                    own = self._valid(own, table[made_of], kind, number, made_of)
+                material = own.make(body.mesh)
                 check_parameters(material, body.mesh)
-                scene.bodies[place] = replace(body, material=material, density=entry.density)
+                density = self._valid(before, table, kind, number).density if self._weighs else body.density
+                scene.bodies[place] = replace(body, material=material, density=density)
             else:
+                entry = self._valid(before, table, kind, number)
                 place = number if kind == "force" else len(self.table.force) + number
                 load = scene.loads[place]
                 alone = copy(self.file.scene)
@@ -170,6 +187,16 @@ class Source:
             raise
         except ValueError as error:
             raise SceneError(f"{kind}[{number}]: {error}") from None
+
+    def _valid(self, before: Any, table: dict[str, Any], *where: Key) -> Any:
+        """A table of the scene with other values, as valid as it was before; only what varies is looked at,
+        since there are many samples."""
+        try:
+            return type(before).model_validate(table)
+        except ValidationError as error:
+            mistakes = Mistakes(Path(self.file.path.name))
+            mistakes.add_invalid(error, describe_in(type(before)), where)
+            mistakes.raise_any()
 
     def own_model(self, values: Values) -> Model:
         """The model of the scene with these values, of as many vertices as that of the file."""

@@ -7,25 +7,35 @@ import numpy as np
 NEAREST = 64
 """Samples that a prediction is made from."""
 
+FAR_OFF = 50
+"""Weights whose magnitudes add up to more than this extrapolate too far."""
+
 
 class Neighbours:
-    """The solved samples of a shard: where they are in the design, (d,) each, and their positions (n, 3)
-    [m]."""
+    """The solved samples of a shard, of which there are so many at most: where they are in the design, (d,)
+    each, and their positions (n, 3) [m]."""
 
-    def __init__(self) -> None:
-        self._points: list[np.ndarray] = []
-        self._positions: list[np.ndarray] = []
+    def __init__(self, most: int = 64) -> None:
+        self._most, self._count = most, 0
+        self._points = self._positions = np.empty((0, 0))
 
     def add(self, point: np.ndarray, positions: np.ndarray) -> None:
-        self._points.append(point)
-        self._positions.append(positions)
+        if not self._count:
+            self._points = np.empty((self._most, len(point)))
+            self._positions = np.empty((self._most, positions.size))
+        self._points[self._count], self._positions[self._count] = point, positions.ravel()
+        self._count += 1
+
+    def _distances(self, point: np.ndarray) -> np.ndarray:
+        """(k,) squared, of all that there are."""
+        away: np.ndarray = ((self._points[: self._count] - point) ** 2).sum(axis=1)
+        return away
 
     def nearest(self, point: np.ndarray) -> np.ndarray | None:
         """Positions of the nearest one; None where there is none yet."""
-        if not self._points:
+        if not self._count:
             return None
-        distance = ((np.stack(self._points) - point) ** 2).sum(axis=1)
-        return self._positions[int(distance.argmin())]
+        return self._positions[int(self._distances(point).argmin())].reshape(-1, 3)
 
     def predicted(self, point: np.ndarray) -> np.ndarray | None:
         """Positions (n, 3) [m] at a point, interpolated from the nearest ones; None where they are too few.
@@ -34,35 +44,49 @@ class Neighbours:
         is a sum of what is known with weights that add up to 1, the same for all vertices. Summed without
         BLAS: what it gives may depend on its number of threads, and with it the bits of a sample.
         """
-        d = len(point)
-        if len(self._points) < d + 2:
+        if self._count < len(point) + 2:
             return None
-        distance = ((np.stack(self._points) - point) ** 2).sum(axis=1)
-        chosen = np.sort(np.argsort(distance, kind="stable")[:NEAREST])
-        p = np.stack([self._points[k] for k in chosen])
-        weights = _weights(p, point)
-        if weights is None:
+        chosen = np.sort(np.argsort(self._distances(point), kind="stable")[:NEAREST])
+        weights, sound = _weights(self._points[chosen], point[None])
+        if not sound[0]:
             return None
-        known = np.stack([self._positions[k].ravel() for k in chosen])
-        return np.einsum("k,kn->n", weights, known).reshape(-1, 3)
+        return np.einsum("k,kn->n", weights[0], self._positions[chosen]).reshape(-1, 3)
+
+    def predicted_at(self, points: np.ndarray) -> np.ndarray | None:
+        """Positions (m, n, 3) [m] at several points, interpolated from all that there are, or those of the
+        nearest one where that would be far off; None where there are too few."""
+        if self._count < points.shape[1] + 2:
+            return None
+        weights, sound = _weights(self._points[: self._count], points)
+        for row in np.flatnonzero(~sound):
+            weights[row] = 0
+            weights[row, int(self._distances(points[row]).argmin())] = 1
+        return (weights @ self._positions[: self._count]).reshape(len(points), -1, 3)
 
 
-def _weights(p: np.ndarray, point: np.ndarray) -> np.ndarray | None:
-    """(k,) how much each of the points p (k, d) counts for another one."""
-    k, d = p.shape
-    scale = max(float(np.abs(p - point).max()), 1e-12)
-    p, x = (p - point) / scale, np.zeros(d)
-    radius = np.sqrt(((p[:, None] - p[None]) ** 2).sum(axis=2))
+def _weights(p: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(m, k) how much each of the points p (k, d) counts for others (m, d), and whether that is sound."""
+    k, m = len(p), len(points)
+    middle = points.mean(axis=0)
+    scale = max(float(np.abs(p - middle).max()), 1e-12)
+    p, x = (p - middle) / scale, (points - middle) / scale
     moving = np.ptp(p, axis=0) > 1e-9  # what is the same for all says nothing
     tail = np.column_stack([np.ones(k), p[:, moving]])
     size = tail.shape[1]
-    system = np.zeros((k + size, k + size))
-    system[:k, :k] = radius**3
+    system, right = np.zeros((k + size, k + size)), np.ones((k + size, m))
+    system[:k, :k] = _cubes(p, p)
     system[:k, k:], system[k:, :k] = tail, tail.T
-    right = np.concatenate([np.sqrt(((p - x) ** 2).sum(axis=1)) ** 3, [1.0], x[moving]])
+    right[:k], right[k + 1 :] = _cubes(p, x), x[:, moving].T
     try:
-        weights = np.linalg.solve(system, right)[:k]
+        weights = np.linalg.solve(system, right)[:k].T.copy()
     except np.linalg.LinAlgError:
-        return None
-    sound = np.isfinite(weights).all() and float(np.abs(weights).sum()) < 50
-    return weights if sound else None
+        return np.zeros((m, k)), np.zeros(m, bool)
+    sound = np.asarray(np.isfinite(weights).all(axis=1))
+    sound &= np.abs(np.where(sound[:, None], weights, 0)).sum(axis=1) < FAR_OFF
+    return weights, sound
+
+
+def _cubes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(k, m) |a - b|³ of points (k, d) and (m, d)."""
+    distances: np.ndarray = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
+    return distances**3

@@ -15,6 +15,7 @@ import numpy as np
 from supple.datasets.arrays import chunk_file, read_array, write_json, write_shard
 from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Kind
+from supple.io.replacing import is_abandoned
 
 SCHEMA = 1
 """Of the layout; a reader refuses stores of a later one."""
@@ -67,6 +68,11 @@ class Store:
     @property
     def count(self) -> int:
         return int(self.facts["count"])
+
+    @property
+    def grown(self) -> list[int]:
+        """How many samples it had before each time that it grew."""
+        return list(self.facts.get("grown", []))
 
     @property
     def shard(self) -> int:
@@ -137,19 +143,24 @@ class Store:
         """Write all of a shard, its record last: what is not complete is never taken for finished."""
         checksums, sums = {}, {}
         for name, chunks in samples.items():
-            rounded = [None if c is None else np.ascontiguousarray(c, self.dtype) for c in chunks]
-            write_shard(self.file(name, shard), rounded, self.shard)
-            checksums[name] = [None if c is None else zlib.crc32(c.data) for c in rounded]
-            sums[name] = _sums([c for c in rounded if c is not None])
+            there = [k for k, chunk in enumerate(chunks) if chunk is not None]
+            shape = next(kind.shape for kind in self.kinds if kind.name == name)
+            whole = np.array([chunks[k] for k in there], self.dtype).reshape(len(there), *shape)
+            write_shard(self.file(name, shard), whole, there, self.shard)
+            found = dict(zip(there, map(zlib.crc32, whole), strict=True))
+            checksums[name] = [found.get(k) for k in range(len(chunks))]
+            sums[name] = _sums(whole)
         columns = {name: [plain(v) for v in report[name]] for name in COLUMNS}
         write_json(
             self.record_file(shard), {**further, "report": columns, "checksums": checksums, "sums": sums}
         )
 
-    def clear_unfinished(self) -> None:
-        """Delete what workers that were killed have left behind; only while nobody writes."""
-        for path in self.path.rglob(".unfinished_*"):
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    def clear_abandoned(self) -> None:
+        """Delete what those who were killed have left unfinished, in the store and beside it."""
+        beside = self.path.parent.glob(f".unfinished_*_{self.path.name}")
+        for path in [*self.path.rglob(".unfinished_*"), *beside]:
+            if is_abandoned(path):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def plain(value: Any) -> Any:
@@ -158,17 +169,19 @@ def plain(value: Any) -> Any:
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
 
 
-def _sums(chunks: list[np.ndarray]) -> dict[str, Any]:
-    """Of the last axis, as far as it is one of coordinates: count, sum, sum of squares, least and
-    greatest."""
-    if not chunks:
+def _sums(chunks: np.ndarray) -> dict[str, Any]:
+    """Of chunks (k, ...), for each number of their last axis, as far as it is one of coordinates: count, sum,
+    sum of squares, least and greatest. Summed over samples first, along which memory is read as it lies."""
+    if not len(chunks):
         return {"count": 0}
-    wide = chunks[0].shape[-1] if chunks[0].ndim > 1 else 1
-    values = np.concatenate([c.reshape(-1, wide) for c in chunks]).astype(float)
+    wide = chunks.shape[-1] if chunks.ndim > 2 else 1
+    flat = chunks.reshape(len(chunks), -1)
+    values = flat.astype(float)
+    total, squares = values.sum(axis=0), np.einsum("ki,ki->i", values, values)
     return {
-        "count": len(values),
-        "sum": values.sum(axis=0).tolist(),
-        "squares": (values * values).sum(axis=0).tolist(),
-        "min": values.min(axis=0).tolist(),
-        "max": values.max(axis=0).tolist(),
+        "count": flat.size // wide,
+        "sum": total.reshape(-1, wide).sum(axis=0).tolist(),
+        "squares": squares.reshape(-1, wide).sum(axis=0).tolist(),
+        "min": flat.min(axis=0).astype(float).reshape(-1, wide).min(axis=0).tolist(),
+        "max": flat.max(axis=0).astype(float).reshape(-1, wide).max(axis=0).tolist(),
     }

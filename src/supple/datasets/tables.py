@@ -8,7 +8,7 @@ from pydantic import Field, StrictStr, model_validator
 
 from supple.compute import PRECISIONS
 from supple.kernels.device import DEVICES
-from supple.scene.tables import Count, Index, Number, Table
+from supple.scene.tables.base import Count, Index, Number, Table
 
 DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")
 WORDS = ("title", "description", "licence", "scene", "table", "function")

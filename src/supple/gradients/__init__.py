@@ -1,7 +1,16 @@
 """Derivatives of functions of an equilibrium, by the implicit function theorem."""
 
 from supple.gradients.gradient import Gradient, gradient
+from supple.gradients.many import gradients
 from supple.gradients.motion import MotionGradient, motion_gradient
 from supple.gradients.report import GradientReport, NoGradientError
 
-__all__ = ["Gradient", "GradientReport", "MotionGradient", "NoGradientError", "gradient", "motion_gradient"]
+__all__ = [
+    "Gradient",
+    "GradientReport",
+    "MotionGradient",
+    "NoGradientError",
+    "gradient",
+    "gradients",
+    "motion_gradient",
+]

@@ -10,8 +10,6 @@ import numpy as np
 from supple.linear.differentials import differentials
 from supple.linear.filling import host_elements
 from supple.problem import Problem
-from supple.problem.element_values import is_deformed
-from supple.terms import TetElasticity
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,7 @@ def response(problem: Problem, index: int, along: np.ndarray, material: Any = No
 
 def are_tets(problem: Problem, index: int) -> bool:
     """Whether the elements of a term are tetrahedra of a material."""
-    return isinstance(problem.model.terms[index], TetElasticity) and is_deformed(problem, index)
+    return problem.model.terms[index].fills
 
 
 def at_corners(A: np.ndarray, term: Any) -> np.ndarray:

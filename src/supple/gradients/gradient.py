@@ -39,7 +39,6 @@ from supple.model import Model, Step
 from supple.problem import Problem
 from supple.scene import Body
 from supple.simulate import Frame, Result
-from supple.terms import Pressure
 
 ACCURACY = 1e-9
 """Of the adjoint system."""
@@ -173,7 +172,7 @@ class Gradient:
         """[1/Pa] by every pressure, in the order in which they were added."""
         found = []
         for term in self.model.terms:
-            if isinstance(term, Pressure):
+            if term.presses:
                 areas = area_vectors(self.positions, term.vertices)
                 found.append(np.einsum("ti,tai->", areas, self.forces[term.vertices]) / 3)
         return np.array(found)
@@ -224,7 +223,7 @@ class Gradient:
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
             )
-        return (self.model.mass / self._dt**2)[:, None] * self.forces
+        return self.model.inertia(self._dt)[:, None] * self.forces
 
     @cached_property
     def _tets(self) -> dict[int, Response]:

@@ -102,6 +102,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
     new.loads = [replace(load, on=on(load.on)) for load in scene.loads]
     new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
     new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
+    new.turning = [replace(each, body=bodies[each.body.name]) for each in scene.turning]
     new.winds = [replace(w, bodies=tuple(bodies[b.name] for b in w.bodies)) for w in scene.winds]
     new.attachments, new.springs, new.cables = scene.attachments, scene.springs, scene.cables
     new.obstacles, new.further = scene.obstacles, scene.further

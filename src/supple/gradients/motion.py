@@ -118,6 +118,10 @@ def _forward(
 
 def _refuse(scene: Scene) -> None:
     """What depends on the past in other ways than by positions and velocities."""
+    if scene.integrator != "backward_euler":
+        raise NoGradientError(
+            f"Only motions by backward Euler can be differentiated yet, not by {scene.integrator}."
+        )
     if scene.winds:
         raise NoGradientError("Motions in the wind cannot be differentiated yet; take the wind away.")
     if scene.obstacles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from supple.gradients.system import System
 from supple.grip import rubbing_terms
 from supple.model import Model, Step
 from supple.problem import Problem
+from supple.problem.materials import are_alike, materials_of
 from supple.scene.cavities import Gas
+from supple.scene.turning import Turning
 from supple.simulate import Result
 from supple.solvers import default_solver
 from supple.solvers.moves import line
@@ -67,6 +70,11 @@ def refuse_unknown(result: Result) -> None:
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."
         )
+    if any(isinstance(follower, Turning) for _, follower in result.model.followers):
+        raise NoGradientError(
+            "Tractions that turn with their surface cannot be differentiated through yet: they are no "
+            "derivatives of an energy."
+        )
     if rubbing_terms(result.model):
         raise NoGradientError(
             "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
@@ -80,10 +88,10 @@ def refuse_unknown(result: Result) -> None:
 
 def problem_of(result: Result, compute: Compute, known: Problem | None = None) -> Problem:
     """What a result is the solution of, in float64, at its positions; in a known problem of the same bodies,
-    under other loads, if there is one and materials do not vary."""
+    under other loads and of other materials, if there is one that suits them."""
     refuse_unknown(result)
     model, step = acting(result.model, result.step), result.step
-    if known is None or result.model.changing:
+    if known is None or result.model.changing or not _goes_over(known, materials_of(model)):
         problem = Problem(model, "float64", compute.threads, on_device(compute.device, model))
     else:
         problem = known
@@ -104,6 +112,16 @@ def problem_of(result: Result, compute: Compute, known: Problem | None = None) -
     problem.contacts.begin_anew([when])
     problem.following.begin_step(when)
     return problem
+
+
+def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
+    """Whether a problem has these materials, or can have them, which it has then."""
+    if problem.layout.materials == [materials]:
+        return True
+    if not are_alike(problem.model, materials):
+        return False
+    problem.use_materials([materials])
+    return True
 
 
 def polished(problem: Problem) -> Polished:

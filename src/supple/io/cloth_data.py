@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from supple.cloth_figures import folds
 from supple.meshes import Mesh, TriMesh
-from supple.meshes.edges import Edges
-from supple.meshes.measures import area_vectors
 
 
 def cloth_data(meshes: Sequence[Mesh], positions: np.ndarray) -> dict[str, np.ndarray]:
@@ -31,15 +30,3 @@ def cloth_data(meshes: Sequence[Mesh], positions: np.ndarray) -> dict[str, np.nd
     found = {name: np.concatenate(parts) for name, parts in threads.items()}
     woven = {name: values for name, values in found.items() if not np.isnan(values).all()}
     return {"bending_angle": np.concatenate(angle), **woven}
-
-
-def folds(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(m,) the largest angle of each triangle to a neighbour [degrees]."""
-    edges = Edges(triangles)
-    one, other = area_vectors(x, triangles)[edges.pairs].transpose(1, 0, 2)
-    across = np.linalg.norm(np.cross(one, other), axis=1)
-    angle = np.degrees(np.arctan2(across, np.einsum("ei,ei->e", one, other)))
-    largest = np.zeros(len(triangles))
-    for side in edges.pairs.T:
-        np.maximum.at(largest, side, angle)
-    return largest

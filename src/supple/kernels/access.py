@@ -8,7 +8,7 @@ one aligned load.
 
 A device may hold several copies of a model's state. Places and lanes tell the copy that a thread works on:
 its records are `offset` further on, and data of four dimensions has one block (rows, fields, lanes) for each,
-or one for all of them.
+or one for all of them; a block of one row stands for all rows.
 """
 
 from __future__ import annotations
@@ -72,12 +72,14 @@ def _field_pointer(context, builder, array_type, array, row_type, row, field):
     """Pointer to data[row, field], at lane 0 or at the lane that a Place or Lane names."""
     struct = context.make_array(array_type)(context, builder, array)
     *blocks, rows, fields, lanes = cgutils.unpack_tuple(builder, struct.shape)
-    lane = _INT64(0)
+    lane = copy = _INT64(0)
     if isinstance(row_type, types.BaseTuple):
         lane, copy = (_named(builder, row_type, row, name) for name in ("lane", "copy"))
         lanes = _INT64(WARP)
         row = _named(builder, row_type, row, "number")
-        if blocks:
+    if blocks:
+        row = builder.select(builder.icmp_signed("==", rows, _INT64(1)), _INT64(0), row)
+        if isinstance(row_type, types.BaseTuple):
             several = builder.icmp_signed(">", blocks[0], _INT64(1))
             row = builder.add(row, builder.select(several, builder.mul(copy, rows), _INT64(0)))
     first = builder.mul(builder.mul(row, fields), lanes)

@@ -14,9 +14,10 @@ from supple.linear.elements import Bound, ElementRows, Tangent, add_elements, ar
 from supple.linear.filling import arrange_blocks, begin_blocks, hold_rows
 from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
-from supple.materials import LinearElastic, is_per_element
+from supple.materials import LinearElastic
 from supple.problem.held import normal_records
-from supple.terms import TetElasticity
+from supple.problem.measures import rest_stiffness_of
+from supple.terms.parameters import placed
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -65,9 +66,10 @@ class Assembly:
         taken = []
         for term, elements in zip(self.problem.model.terms, self._elements, strict=True):
             if term.material is not None:
-                if not isinstance(elements, ElementRows) or any(map(is_per_element, term.material)):
+                if not isinstance(elements, ElementRows):
                     return False
-                elements = replace(elements, rows=elements.rows._replace(material=term.material))
+                material = placed(term.material, elements.element, self.problem.dtype)
+                elements = replace(elements, rows=elements.rows._replace(material=material))
             taken.append(elements)
         self._elements = taken
         return True
@@ -122,6 +124,11 @@ class Assembly:
         self._assemble("bound", np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
         return self.here(self._matrix).data
 
+    @property
+    def rest_stiffness(self) -> np.ndarray:
+        """(f,) ⅓ tr A of the bound at rest and without inertia [N/m], of the free vertices."""
+        return rest_stiffness_of(self.problem.measures)[self.free] / 3
+
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
         return self.here(self.matrix(kind))
@@ -158,7 +165,7 @@ class Assembly:
 def _has_principal_frame(term: Any) -> bool:
     """Whether `add_elements` knows the second derivatives of its elements."""
     material = term.material
-    if not isinstance(term, TetElasticity) or not material.isotropic:
+    if not term.fills or not material.isotropic:
         return False
     return material.objective or type(material) is LinearElastic
 

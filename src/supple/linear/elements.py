@@ -174,13 +174,14 @@ BATCH = 8
 
 @dataclass(frozen=True)
 class ElementRows:
-    """A term's elements as `add_elements` takes them: see there."""
+    """A term's elements as `add_elements` takes them: see there; element (rows, lanes): which is where."""
 
     colour_start: np.ndarray
     start: np.ndarray
     own: np.ndarray
     rows: Any
     slots: np.ndarray
+    element: np.ndarray
 
     @property
     def colours(self) -> int:
@@ -210,9 +211,8 @@ def arrange_elements(
         rows, own = batches.rows, batches.own
     places = np.where(slots < 0, trash, slots).reshape(m, k * k).astype(np.int32)
     laid = np.where((element >= 0)[:, :, None], places[element], trash)
-    return ElementRows(
-        colour_start, start, own, rows, np.ascontiguousarray(laid.transpose(0, 2, 1), np.int32)
-    )
+    laid = np.ascontiguousarray(laid.transpose(0, 2, 1), np.int32)
+    return ElementRows(colour_start, start, own, rows, laid, element)
 
 
 def _near_each_other(

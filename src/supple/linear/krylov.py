@@ -49,16 +49,19 @@ class Vectors(NamedTuple):
     parts: Any
 
 
+Coefficients = tuple[list[float], list[float]]
+
+
 class Found(NamedTuple):
     """How conjugate gradients ended, with x and the last direction p in `Vectors`. iterations; negative:
-    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; ritz: approximations from inside of the
-    eigenvalues of M A, ascending, of which the first is the smallest curvature that was seen."""
+    whether p·Ap ≤ 0; positive: whether M proved positive; gain = b·x; coefficients α and β of all
+    iterations."""
 
     iterations: int
     negative: bool
     positive: bool
     gain: float
-    ritz: np.ndarray
+    coefficients: Coefficients
 
 
 def vectors_of(device: Device, rows: int) -> Vectors:
@@ -108,14 +111,16 @@ def iterate(
     total = float(np.dot(alphas, gains)) if alphas else 0.0
     failed = bool(last[1] < 0)
     negative = failed or (steps < count and not arrived)
-    return Found(len(alphas), negative, not failed, total, _ritz(alphas, betas))
+    return Found(len(alphas), negative, not failed, total, (alphas, betas))
 
 
-def _ritz(alphas: list[float], betas: list[float]) -> np.ndarray:
-    """Eigenvalues of Lanczos' tridiagonal matrix, which the coefficients of conjugate gradients tell."""
-    if not alphas:
+def ritz_values(coefficients: Coefficients) -> np.ndarray:
+    """Eigenvalues of Lanczos' tridiagonal matrix, which the coefficients of conjugate gradients tell:
+    approximations from inside of the eigenvalues of M A, ascending, of which the first is the smallest
+    curvature that was seen."""
+    if not coefficients[0]:
         return np.zeros(0)
-    a, c = np.array(alphas), np.array(betas)
+    a, c = map(np.array, coefficients)
     diagonal = 1 / a
     diagonal[1:] += c[:-1] / a[:-1]
     if not np.isfinite(diagonal).all():

@@ -73,18 +73,22 @@ class Multilevel:
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
         self.memory = Memory(self, self.levels)
-        self.shift = SHIFT * self.levels.sums(own)
+        self.shift = SHIFT * self.levels.sums(own if self.basis is not None else assembly.rest_stiffness)
 
     def take_materials(self, assembly: Assembly) -> bool:
         """Go over to other values of materials, with the levels that there are; False where these do not
         suit."""
-        blocks = assembly.at_rest()
-        own = np.sqrt(np.square(blocks[self.pattern.diagonal]).sum(axis=(1, 2)))
+        own = assembly.rest_stiffness
         even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
         if self.basis is not None or (self.dtype == np.float32 and not even):
             return False
         self.shift = SHIFT * self.levels.sums(own)
         return True
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a preconditioner stays what it is when the matrix changes that it was made for."""
+        return self.basis is None and len(self.memory.fine_blocks) > 0
 
     def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
         """The preconditioner for a matrix of this pattern, with free vertices at positions (f, 3) [m]: in the

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.kernels import counters_for, kernel, maker, physics, run, take_chunk
+from supple.kernels import counters_for, maker, physics, run, take_chunk
+from supple.ordering import sort_corners
 
 CHUNK = 1024
 """Rows that a thread takes at a time."""
@@ -28,6 +29,13 @@ class Pattern:
     @property
     def rows(self) -> int:
         return len(self.indptr) - 1
+
+
+def count_blocks(stencils: list[np.ndarray], vertices: int) -> int:
+    """3×3 blocks of the Hessian: one for each pair of vertices that share a stencil (m, k)."""
+    pairs = [s[:, [i, j]] for s in stencils for i, j in zip(*np.triu_indices(s.shape[1], 1), strict=True)]
+    edges = np.sort(np.concatenate([np.empty((0, 2), np.int32), *pairs]), axis=1)
+    return vertices + 2 * len(np.unique(edges.astype(np.int64) @ [vertices, 1]))
 
 
 def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
@@ -55,23 +63,6 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     ends = np.cumsum([m * k * k for m, k in sizes])
     parts = [slots[end - m * k * k : end].reshape(m, k, k) for (m, k), end in zip(sizes, ends, strict=True)]
     return Pattern(indptr.astype(np.int32), indices, diagonal, parts)
-
-
-@kernel
-def sort_corners(corner, start, incident):
-    """incident[start[i] : start[i + 1]]: where row i stands among the corners."""
-    for c in range(len(corner)):
-        if corner[c] >= 0:
-            start[corner[c] + 1] += 1
-    for i in range(1, len(start)):
-        start[i] += start[i - 1]
-    for c in range(len(corner)):
-        if corner[c] >= 0:
-            incident[start[corner[c]]] = c
-            start[corner[c]] += 1
-    for i in range(len(start) - 1, 0, -1):
-        start[i] = start[i - 1]
-    start[0] = 0
 
 
 @maker

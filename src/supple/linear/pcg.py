@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.linear.block_rows import Threes
-from supple.linear.krylov import Found, iterate, measure_curvature
+from supple.linear.krylov import Coefficients, Found, iterate, measure_curvature, ritz_values
 from supple.linear.multilevel import Preconditioner, as_matrix, as_records
 
 WIDENINGS = 5
@@ -17,14 +17,19 @@ WIDENINGS = 5
 
 class Solution(NamedTuple):
     """x ≈ H⁻¹ b; iterations; negative: a direction p with p·Hp ≤ 0 on which they ended, with what had been
-    found before as x, or None; ritz: approximations from inside of the eigenvalues of M H, ascending, of
-    which the first is the smallest curvature that the iterations have seen. Of vectors that are given and
-    found as records (f, 4), kernels have the numbers."""
+    found before as x, or None; coefficients: of the iterations, which tell `ritz`. Of vectors that are given
+    and found as records (f, 4), kernels have the numbers."""
 
     x: np.ndarray
     iterations: int
     negative: np.ndarray | None
-    ritz: np.ndarray
+    coefficients: Coefficients
+
+    @property
+    def ritz(self) -> np.ndarray:
+        """Approximations from inside of the eigenvalues of M H, ascending, of which the first is the smallest
+        curvature that the iterations have seen."""
+        return ritz_values(self.coefficients)
 
 
 def pcg(
@@ -59,7 +64,7 @@ def solve(
             break
         M.widen()
     negative = M.moves(vectors.p) if found.negative else None
-    return Solution(M.moves(vectors.x), found.iterations, negative, found.ritz), found.gain
+    return Solution(M.moves(vectors.x), found.iterations, negative, found.coefficients), found.gain
 
 
 def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:

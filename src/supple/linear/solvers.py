@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import cache
@@ -30,7 +31,7 @@ class LinearSolver(Protocol):
         see the matrix and both vectors, records (f, 4). May raise `NotPositive`."""
 
 
-class OnHost:
+class OnHost(ABC):
     """Solvers that know matrices of SciPy's: `solve_here`."""
 
     def __init__(self, assembly: Assembly) -> None:
@@ -43,9 +44,9 @@ class OnHost:
             raise NotPositive
         return as_records(self.solve_here(matrix, b[:, :3].ravel(), accuracy))
 
+    @abstractmethod
     def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         """x (3 f,)."""
-        raise NotImplementedError
 
 
 @cache
@@ -242,6 +243,9 @@ def _for_hard_systems(assembly: Assembly) -> LinearSolver:
     return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)
 
 
-def best_linear_solver(assembly: Assembly) -> LinearSolver:
-    """The one that is right where nothing is known about the systems."""
-    return Automatic(assembly)
+def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) -> LinearSolver:
+    """The one of a name, "auto" for what is right where nothing is known about the systems; with a number of
+    iterations, if one is given."""
+    if iterations is not None:
+        return COUNTED[name](assembly, iterations)
+    return Automatic(assembly) if name == "auto" else LINEAR_SOLVERS[name](assembly)

@@ -88,7 +88,7 @@ class PinHandles:
 
 
 class ObstacleHandles:
-    """A gizmo for each obstacle that is shown, which shifts it."""
+    """A gizmo for each obstacle that is shown and goes where it is told, which shifts it."""
 
     def __init__(self, server: Any, session: Session, size: float) -> None:
         self._session, self._ordered = session, 0
@@ -99,9 +99,10 @@ class ObstacleHandles:
         if obstacles is None:
             return
         rows = obstacles.shapes(first.time).rows
+        free = {int(obstacles.obstacle[body.row]) for body in obstacles.rigid}
         for outline in outlines(obstacles, first.model.rest):
             number = int(obstacles.obstacle[outline.row])
-            if number not in self._gizmos:
+            if number not in self._gizmos and number not in free:
                 middle = outline.placed(rows).mean(axis=0) - self._shown[number]
                 self._gizmos[number] = self._gizmo(server, number, middle, size), middle
 

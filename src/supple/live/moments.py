@@ -20,11 +20,12 @@ HASTY = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """time [s], the number of updates until then, and positions (n, 3) [m] by each solver."""
+    """time [s], the number of updates until then, and by each solver positions (n, 3) [m] and rigid bodies
+    (k, 18), None where the scene has them first."""
 
     time: float
     updates: int
-    positions: tuple[np.ndarray, ...]
+    states: tuple[tuple[np.ndarray, np.ndarray | None], ...]
 
 
 def spread(model: Model, positions: np.ndarray, held: np.ndarray) -> float:

@@ -55,7 +55,7 @@ def save_pictures(
         paths.append(free_path(folder, file.path.stem, ".png"))
         caption = f"{shape.label} · {shape.iterations:,} iterations · imbalance {shape.imbalance:.1e}"
         drawn = Shape(shape.positions, caption, shape.step)
-        picture(paths[-1], snapshot.model, drawn, title=file.title, field=field, theme=theme, camera=angles)
+        picture(paths[-1], shape.model, drawn, title=file.title, field=field, theme=theme, camera=angles)
     return paths
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -17,6 +18,8 @@ from supple.live.track import DivergedError, Track
 from supple.model import Model
 from supple.scene import Scene, SceneFile, build_model
 
+log = logging.getLogger("supple")
+
 ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 
 
@@ -28,6 +31,8 @@ class Simulation:
 
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
         self.file = file
+        if file.scene.integrator != "backward_euler" and not file.scene.quasistatic:
+            log.warning("the live page moves by backward Euler, not by %s", file.scene.integrator)
         self.settings = self._sound = settings or file_settings(file)
         self.pins = Pins(file.scene)
         self.carried = Carried(file.scene)
@@ -47,7 +52,7 @@ class Simulation:
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
             track.begin_at(self._start, self._start_velocities)
-        self._good = Moment(0.0, 0, (self._start,))
+        self._good = Moment(0.0, 0, ((self._start, None),))
         self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.varied_at(0.0)
         self._last_poses = np.empty((0, 12))
         self.stale = True
@@ -136,9 +141,10 @@ class Simulation:
         for track in self.tracks:
             assert track.balance is not None
             track.history.append((self.updates, track.balance.imbalance))
-        after = tuple(track.positions for track in self.tracks)
+        after = [track.positions for track in self.tracks]
         if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
-            self._good = Moment(self.time, self.updates, after)
+            states = tuple((track.positions, track.bodies) for track in self.tracks)
+            self._good = Moment(self.time, self.updates, states)
 
     def _advance(
         self, track: Track, time: float, targets: np.ndarray, moved: bool, interrupted: Callable[[], bool]
@@ -160,7 +166,7 @@ class Simulation:
         good, s = self._good, self.settings
         self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
-            track.go_back_to(good.positions[min(i, len(good.positions) - 1)], good.updates)
+            track.go_back_to(*good.states[min(i, len(good.states) - 1)], good.updates)
             track.work_on(self.model, s.compute)
 
     def rest(self) -> bool:
@@ -207,7 +213,7 @@ class Simulation:
             track.solver = solver
         for solver in solvers[len(self.tracks) :]:
             first = self.tracks[0] if self.tracks else Track(solver, self._start, self._start_velocities)
-            self.tracks.append(Track(solver, first.positions, first.velocities))
+            self.tracks.append(Track(solver, first.positions, first.velocities, first.bodies))
         del self.tracks[len(solvers) :]
 
 

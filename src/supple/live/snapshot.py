@@ -16,7 +16,8 @@ from supple.model import Model, Step
 @dataclass(frozen=True, eq=False)
 class Shape:
     """What one solver has found: positions (n, 3) [m]; history (k, 2) of update numbers and the imbalance
-    after them; imbalance and residual [N] are NaN before the first update."""
+    after them; imbalance and residual [N] are NaN before the first update; model: with rigid bodies where
+    this solver has them."""
 
     label: str
     positions: np.ndarray
@@ -25,6 +26,7 @@ class Shape:
     residual: float
     history: np.ndarray
     step: Step | None
+    model: Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +89,17 @@ def look_at(
         simulation.updates,
         simulation.settings,
         simulation.model,
-        tuple(map(_shape, simulation.settings.labels, simulation.tracks)),
+        tuple(
+            _shape(label, track, simulation.model)
+            for label, track in zip(simulation.settings.labels, simulation.tracks, strict=True)
+        ),
         tuple(_handle(each, simulation.time) for each in simulation.pins.sets),
         simulation.pins.held,
         simulation.carried.offsets.copy(),
     )
 
 
-def _shape(label: str, track: Track) -> Shape:
+def _shape(label: str, track: Track, model: Model) -> Shape:
     balance = track.balance
     return Shape(
         label,
@@ -104,6 +109,7 @@ def _shape(label: str, track: Track) -> Shape:
         balance.residual if balance else np.nan,
         np.array(track.history).reshape(-1, 2),
         track.step,
+        track.model_of(model),
     )
 
 

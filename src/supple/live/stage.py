@@ -10,6 +10,7 @@ import numpy as np
 from supple.contact.outlines import Outline, outlines
 from supple.live.painting import Scale, painted
 from supple.live.snapshot import Shape, Snapshot
+from supple.model import Model
 from supple.view.camera import OPENING, fitted_camera
 from supple.view.contacts import contact_points
 from supple.view.fields import FIELDS
@@ -53,6 +54,7 @@ class Figure:
         self._middle = corners.mean(axis=0)
         self._marks: dict[str, tuple[Any, Any]] = {}
         self._obstacles: list[Any] = []
+        self._poses: np.ndarray | None = None
         self._label = server.scene.add_label(
             f"{name}/label", "", visible=False, anchor="bottom-center", font_screen_scale=1.1
         )
@@ -86,8 +88,14 @@ class Figure:
             dots.remove()
         self._marks[name] = kind, self._dots(name, points, colour) if len(points) else None
 
-    def surround(self, outlines: list[Outline], rows: np.ndarray) -> None:
-        """Draw obstacles, translucent, where the rows of their shapes have them."""
+    def surround(self, outlines: list[Outline], model: Model, time: float) -> None:
+        """Draw obstacles, translucent, where they are at a time [s]."""
+        if model.obstacles is None:
+            return
+        rows = model.obstacles.shapes(time).rows
+        if self._poses is not None and np.array_equal(rows, self._poses):
+            return
+        self._poses = rows
         for k, outline in enumerate(outlines):
             points = outline.placed(rows).astype(np.float32)
             if k < len(self._obstacles):
@@ -151,7 +159,6 @@ class Stage:
         self._pins = self._surface.pins
         obstacles = first.model.obstacles
         self._outlines = [] if obstacles is None else outlines(obstacles, rest)
-        self._poses: np.ndarray | None = None
         server.scene.set_up_direction("+y")
         server.scene.world_axes.visible = False
         self._arrange(first)
@@ -163,26 +170,15 @@ class Stage:
 
     def show(self, snapshot: Snapshot, theme: Theme) -> None:
         self._arrange(snapshot)
-        self._surround(snapshot)
         for figure, shape in zip(self.figures, snapshot.shapes, strict=True):
-            figure.show(shape, self.scale, snapshot.model)
+            figure.surround(self._outlines, shape.model, snapshot.time)
+            figure.show(shape, self.scale, shape.model)
             figure.mark("pins", shape.positions[self._pins], rgb(theme.pins))
             figure.mark("held", shape.positions[snapshot.held], rgb(theme.links))
-            touching = contact_points(snapshot.model, shape.positions, snapshot.time)
+            touching = contact_points(shape.model, shape.positions, snapshot.time)
             figure.mark("contacts", touching, rgb(theme.contacts))
             label = shape.label if len(self.figures) > 1 else ""
             figure.set_label(label, self._low + self._size * [0.5, 1.25, 0.5])
-
-    def _surround(self, snapshot: Snapshot) -> None:
-        obstacles = snapshot.model.obstacles
-        if obstacles is None:
-            return
-        rows = obstacles.shapes(snapshot.time).rows
-        if self._poses is not None and np.array_equal(rows, self._poses):
-            return
-        self._poses = rows
-        for figure in self.figures:
-            figure.surround(self._outlines, rows)
 
     def finish(self) -> None:
         for figure in self.figures:

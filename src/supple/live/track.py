@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from supple.compute import Compute
-from supple.model import Model, Step
+from supple.model import Model, Step, with_bodies_at
+from supple.pace import total_damping
 from supple.problem import Balance
 from supple.problem.materials import changing_materials
 from supple.solvers import Run, Solver
 from supple.solving import make_problem
-from supple.stepping import total_damping
 
 LARGE = 500_000
 """Elements of which a sweep takes longer than a picture, some 20 ms on two cores."""
@@ -30,12 +30,15 @@ class Track:
     """A solver, the problem it works on, and how far it has come: positions (n, 3) [m], velocities (n, 3)
     [m/s], the last balance of forces, and a history of update numbers with the imbalance after them."""
 
-    def __init__(self, solver: Solver, start: np.ndarray, velocities: np.ndarray) -> None:
+    def __init__(
+        self, solver: Solver, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None
+    ) -> None:
         self.solver = solver
-        self.begin_at(start, velocities)
+        self.begin_at(start, velocities, bodies)
 
-    def begin_at(self, start: np.ndarray, velocities: np.ndarray) -> None:
-        """Forget everything and start from these positions (n, 3) [m] with velocities (n, 3) [m/s]."""
+    def begin_at(self, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None) -> None:
+        """Forget everything and start from these positions (n, 3) [m] with velocities (n, 3) [m/s]. bodies
+        (k, 18): where rigid ones are and how they move; None: as the scene has them first."""
         self.positions, self.velocities = start.copy(), velocities.copy()
         self.iterations = 0
         self.balance: Balance | None = None
@@ -43,10 +46,12 @@ class Track:
         self._run: Run | None = None
         self._step: tuple[float, np.ndarray] | None = None
         self._time = 0.0
+        self.bodies = bodies
 
-    def go_back_to(self, positions: np.ndarray, updates: int) -> None:
-        """Forget what came after so many updates, and go on at rest from positions (n, 3) [m]."""
-        self.positions, self.velocities = positions, np.zeros_like(positions)
+    def go_back_to(self, positions: np.ndarray, bodies: np.ndarray | None, updates: int) -> None:
+        """Forget what came after so many updates, and go on from positions (n, 3) [m], at rest, and with
+        rigid bodies where they were."""
+        self.positions, self.velocities, self.bodies = positions, np.zeros_like(positions), bodies
         self._problem.histories.put([{}])
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
@@ -54,8 +59,14 @@ class Track:
         """Go on with another model of the same vertices, which a solver may refuse with a ValueError."""
         self._problem = make_problem(model, True, compute.suited_to(self.solver))
         self._problem.positions = self.positions
+        if self.bodies is not None:
+            self._problem.contacts.moved_by_bodies = self.bodies
         self.solver.begin(self._problem)
         self._run = self._step = self.balance = None
+
+    def model_of(self, model: Model) -> Model:
+        """The model with rigid bodies where this solver has them."""
+        return model if self.bodies is None else with_bodies_at(model, self.bodies)
 
     @property
     def step(self) -> Step | None:
@@ -94,7 +105,7 @@ class Track:
         self._run, self._step = self.solver.begin(p), (dt, self.positions + dt * self.velocities)
         self._sweep(sweeps, interrupted)
         (self.velocities,) = p.states.velocities(dt, total_damping(self.solver, damping))
-        self.positions = p.positions
+        self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies
 
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Advance the run and look at the balance. Where nobody can interrupt it, it is one call."""
@@ -105,6 +116,7 @@ class Track:
             self._run.advance(count)
             done += count
             following.iterated(count)
+        following.settle()
         balance = self._problem.balance()
         if self._run.observe(balance):
             balance = self._problem.balance()
@@ -126,7 +138,7 @@ class Track:
 
     @property
     def _cause(self) -> str:
-        materials = [getattr(term, "material", None) for term in self._problem.model.terms]
+        materials = [term.material for term in self._problem.model.terms]
         if any(getattr(material, "barrier", False) for material in materials):
             return "as they do in inverted elements of a material with a barrier"
         return f"too large for {self._problem.dtype}"

@@ -2,6 +2,7 @@
 
 from supple.checks import shown
 from supple.materials.arruda_boyce import ArrudaBoyce
+from supple.materials.checking import findings
 from supple.materials.corotated import Corotated
 from supple.materials.evolving import by_element, evolving
 from supple.materials.fung import Fung
@@ -14,9 +15,9 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    confinement,
     constraint_pair,
     examples_of,
-    findings,
     hessian_bound,
     psi,
     shear_modulus,
@@ -147,6 +148,7 @@ __all__ = [
     "Yeoh",
     "bound_coefficients",
     "by_element",
+    "confinement",
     "constraint_pair",
     "evolving",
     "examples_of",

@@ -12,6 +12,7 @@ from supple.materials.derived.tracing import form_of
 from supple.materials.material import (
     _traction,
     bound_coefficients,
+    confinement,
     psi,
     shear_modulus,
     step_limit,
@@ -45,6 +46,7 @@ def derive(cls: Any) -> None:
     vertex_response.write(cls, room.write_vertex_response)
     shear_modulus.write(cls, formulas.write_shear_modulus)
     step_limit.write(cls, formulas.write_step_limit)
+    confinement.write(cls, formulas.write_confinement)
     bound_coefficients.write(cls, _coefficients)
     if room is formulas:
         tangent.write(cls, formulas.write_tangent)

@@ -15,6 +15,7 @@ from supple.algebra.matrix3 import (
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
     bound_coefficients,
+    confinement,
     psi,
     step_limit,
     stress_differential,
@@ -58,6 +59,13 @@ def _bound_coefficients(material, F):
     J = det(F)
     curvature = (material.lam + material.mu - material.lam * math.log(J)) / (J * J)
     return material.mu, abs(curvature)
+
+
+@confinement.of(LogNeoHookean)
+def _confinement(material, F, g):
+    """J loses nine tenths of itself over r = 0.9 J / |cof F g| at the soonest."""
+    slope, room = matvec(cofactor(F), g), 0.9 * det(F)
+    return dot(slope, slope) / (room * room)
 
 
 @step_limit.of(LogNeoHookean)

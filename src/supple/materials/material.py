@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from inspect import Parameter as Argument
 from inspect import Signature
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -93,7 +92,7 @@ class Material(tuple):
             if not hasattr(cls, p.name):
                 setattr(cls, p.name, property(itemgetter(k), doc=p.description))
         arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
-        cls.__signature__ = Signature([_argument(p) for p in arguments])  # type: ignore[attr-defined]
+        cls.__signature__ = Signature([p.argument for p in arguments])  # type: ignore[attr-defined]
         if "psi" in vars(cls):
             from supple.materials.deriving import derive
 
@@ -103,6 +102,8 @@ class Material(tuple):
     def __new__(cls, **given: Any) -> Self:
         made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
         if cls.__module__.split(".")[0] != "supple":
+            from supple.materials.checking import findings
+
             for sentence in findings(made):
                 warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)
         return made
@@ -217,20 +218,6 @@ def examples_of(kind: type[Material]) -> dict[str, Any]:
     return {p.name: p.example if p.default is None else p.default for p in kind.parameters}
 
 
-def findings(material: Material) -> list[str]:
-    """What is wrong with an energy density, in sentences, where it is all that was written of a material."""
-    if not hasattr(type(material), "psi"):
-        return []
-    from supple.materials.checking import wrong_with
-
-    return wrong_with(material)
-
-
-def _argument(parameter: Parameter) -> Argument:
-    default = Argument.empty if parameter.default is None else parameter.default
-    return Argument(parameter.name, Argument.KEYWORD_ONLY, default=default)
-
-
 @generic
 def psi(material, F):
     """Energy density ψ(F) [J/m³]; F is a row-major 9-tuple."""
@@ -279,7 +266,8 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g)) at once, for materials that have their own bound for the block of one vertex."""
+    """(P g, A(g, g), q) at once, for materials that have their own bound for the block of one vertex; q is
+    their `confinement`."""
 
 
 @generic
@@ -292,6 +280,17 @@ def shear_modulus(material):
 def step_limit(material, F, g, step):
     """The fraction, at most 1, of a vertex's step that keeps ψ(F + step gᵀ) finite; for materials with a
     `barrier` only."""
+
+
+@generic
+def confinement(material, F, g):
+    """q = 1/r² [1/m²] of a distance r that a vertex may go in any direction without making ψ(F + step gᵀ)
+    infinite, so that within it nobody has to ask for the `step_limit`; 0 where ψ is finite everywhere."""
+
+
+@confinement.of(Material)
+def _confinement(material, F, g):
+    return 0.0 * F[0] + 1e30
 
 
 @generic

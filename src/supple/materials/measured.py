@@ -42,6 +42,17 @@ def _silicone(modulus: float, gravity: float, product: str) -> Measured:
     )
 
 
+def _gelatine(young: float, mixture: str, density: float) -> Measured:
+    return Measured(
+        NeoHookean,
+        {"young": young, "poisson": 0.49},
+        density,
+        f"Bonavia, arXiv 2512.20502, 2025: {mixture}, by mass, in compression, at once",
+        "the stiffness is taken as Young's modulus; it relaxes within minutes, see Maxwell; Poisson's ratio "
+        "0.49 and density are assumed",
+    )
+
+
 def _artery(layer: str, c: float, k1: float, k2: float, cosine: float, sine: float) -> Measured:
     return Measured(
         HolzapfelGasserOgden,
@@ -88,12 +99,14 @@ MEASURED: dict[str, Measured] = {
     ),
     "fat": Measured(
         NeoHookean,
-        {"young": 3.25e3, "poisson": 0.49},
+        {"young": 2 * 752.0 * (1 + 0.49), "poisson": 0.49},
         920.0,
-        "Samani, Zubovits, Plewes, Physics in Medicine and Biology 52, 2007: fat of the human breast, "
-        "3.25 kPa (standard deviation 0.91)",
-        "small strains; Poisson's ratio 0.49 and density are assumed",
+        "Strain-dependent shear properties of human adipose tissue in vivo, J. Mechanical Behavior of "
+        "Biomedical Materials 2023: 752 Pa in shear, undeformed, by magnetic resonance elastography at 50 Hz",
+        "it stiffens as it is compressed; Poisson's ratio 0.49 and density are assumed",
     ),
+    "gelatine": _gelatine(4.34e3, "20 parts of water to one of gelatine, 4.34 kPa (deviation 0.64)", 1010.0),
+    "gelatine_firm": _gelatine(2.77e5, "2 parts of water to one of gelatine, 277 kPa (deviation 30)", 1100.0),
     "skin": Measured(
         NeoHookean,
         {"young": 6e3, "poisson": 0.49},

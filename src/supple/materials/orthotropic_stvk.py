@@ -8,7 +8,7 @@ from supple.algebra.matrix3 import cross, dot, matvec
 from supple.checks import SMALLEST
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
-from supple.materials.transverse_stvk import green_strain
+from supple.materials.stvk import green_strain
 from supple.materials.volumetric import modulus
 
 

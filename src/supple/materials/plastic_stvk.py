@@ -18,12 +18,13 @@ from supple.materials.material import (
     stress,
     stress_differential,
 )
-from supple.materials.parameters import SIX, Parameter
+from supple.materials.parameters import Parameter
 from supple.materials.stvk import (
     bound,
     coefficients,
     differential,
     green_strain,
+    green_strains,
     second_piola,
     strain_energy,
 )
@@ -70,8 +71,7 @@ class PlasticStVK(Material):
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
         """Empty where nothing flows."""
-        E = 0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))
-        strain = E.reshape(-1, 9)[:, SIX] - self.plastic_strain
+        strain = green_strains(F) - self.plastic_strain
         strain[:, :3] -= strain[:, :3].mean(axis=1, keepdims=True)
         flows = norm(strain) > self.yield_strain
         if not flows.any():

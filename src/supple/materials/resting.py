@@ -20,6 +20,7 @@ from supple.kernels.identity import UnknownError, identity
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    confinement,
     constraint_pair,
     hessian_bound,
     psi,
@@ -224,8 +225,8 @@ def _vertex_response(material: Any, F: Any, g: Any) -> Any:
     """Of those whose base has it."""
     G = shrinking(material)
     volume = 1.0 / det(G)
-    f, A = vertex_response(base_of(material), matmul(F, G), matvec(transpose(G), g))
-    return scale(volume, f), scaled(volume, A)
+    f, A, q = vertex_response(base_of(material), matmul(F, G), matvec(transpose(G), g))
+    return scale(volume, f), scaled(volume, A), q
 
 
 @bound_coefficients.of(Resting)
@@ -247,6 +248,12 @@ def _shear_modulus(material):
 def _step_limit(material, F, g, step):
     G = shrinking(material)
     return step_limit(base_of(material), matmul(F, G), matvec(transpose(G), g), step)
+
+
+@confinement.of(Resting)
+def _confinement(material, F, g):
+    G = shrinking(material)
+    return confinement(base_of(material), matmul(F, G), matvec(transpose(G), g))
 
 
 def _constraint_pair(material: Any, F: Any) -> Any:

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from supple.algebra.isotropic import Cubic
 from supple.algebra.matrix3 import (
     add_diagonal,
@@ -22,6 +24,7 @@ from supple.materials.material import (
     psi,
     stress_differential,
 )
+from supple.materials.parameters import SIX
 
 
 class StVK(Isotropic):
@@ -29,6 +32,11 @@ class StVK(Isotropic):
 
     __slots__ = ()
     clamp = 0.577  # 1/√3, where it resists most
+
+
+def green_strains(F: np.ndarray) -> np.ndarray:
+    """(m, 6) E = ½ (Fᵀ F - I) of deformation gradients (m, 3, 3)."""
+    return (0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))).reshape(-1, 9)[:, SIX]
 
 
 @physics

@@ -4,15 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from supple.algebra.matrix3 import add_diagonal, contract, dot, matmul, matvec, scaled, transpose
+from supple.algebra.matrix3 import contract, dot, matvec
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
+from supple.materials.stvk import green_strain
 from supple.materials.volumetric import modulus
-
-
-def green_strain(F: Any) -> Any:
-    """E = ½ (Fᵀ F - I)."""
-    return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
 
 
 class TransverseStVK(Material):

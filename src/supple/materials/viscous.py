@@ -27,12 +27,13 @@ from supple.materials.material import (
     stress,
     stress_differential,
 )
-from supple.materials.parameters import SIX, Parameter
+from supple.materials.parameters import Parameter
 from supple.materials.stvk import (
     bound,
     coefficients,
     differential,
     green_strain,
+    green_strains,
     second_piola,
     strain_energy,
 )
@@ -65,7 +66,7 @@ class ViscousBranch(Material):
     dissipates: ClassVar[bool] = True
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        E = (0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))).reshape(-1, 9)[:, SIX]
+        E = green_strains(F)
         time = np.broadcast_to(np.asarray(self.time, float), len(F))
         kept = np.where(time > 0, np.exp(-dt / np.where(time > 0, time, 1.0)), 0.0)
         return {

@@ -11,6 +11,7 @@ from supple.meshes.sheets import disc, pillow, sheet, sphere, tube
 from supple.meshes.surfaces import load_surface
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
+from supple.meshes.welding import weld
 
 __all__ = [
     "Mesh",
@@ -33,4 +34,5 @@ __all__ = [
     "tetrahedralise",
     "torus",
     "tube",
+    "weld",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
@@ -89,10 +90,10 @@ class Mesh(Movable):
         """
         return lumped(self._cells, self.measures, density, self.n_vertices, f"{self.cell}s", self.dimension)
 
-    @cached_property
+    @property
+    @abstractmethod
     def surface(self) -> np.ndarray:
         """What is seen of it: triangles, (k, 3) int32, counter-clockwise seen from outside."""
-        raise NotImplementedError
 
     @cached_property
     def surface_vertices(self) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from supple.meshes.checks import MeshError
 from supple.meshes.constant import Constant
 
 
-class Movable(Constant):
+class Movable(Constant, ABC):
     """Every motion is a new object."""
 
     @abstractmethod

@@ -4,7 +4,7 @@ from supple.ordering.batches import VertexBatches, batch_elements, batch_vertice
 from supple.ordering.carrying import NEARLY_LARGEST, Carrying, Equations, carrying, equations
 from supple.ordering.changing import ChangingBatches, changes
 from supple.ordering.clustering import cluster_elements
-from supple.ordering.colouring import colour_vertices, incidence
+from supple.ordering.colouring import colour_vertices, incidence, sort_corners
 from supple.ordering.colours import (
     Colours,
     ListedColours,
@@ -42,5 +42,6 @@ __all__ = [
     "equations",
     "incidence",
     "row_arrays",
+    "sort_corners",
     "widest_colour",
 ]

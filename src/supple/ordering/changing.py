@@ -16,7 +16,7 @@ import numpy as np
 
 from supple.ordering.batches import VertexBatches, batch_vertices
 from supple.ordering.colours import ListedColours
-from supple.ordering.recolouring import lasting_colours, recolour
+from supple.ordering.recolouring import Runner, lasting_colours, recolour
 from supple.ordering.rows import empty_rows, map_rows, overwrite, row_arrays
 from supple.terms import Term, Visits
 
@@ -113,7 +113,7 @@ class ChangingBatches:
         self._home = _places(home, width, self._n)
         self._batch_colour = np.repeat(np.arange(home.colours), np.diff(home.colour_start))
         colour = np.where(self._home.batch >= 0, np.append(self._batch_colour, -1)[self._home.batch], -1)
-        self._lasting = lasting_colours(colour.astype(np.int32), [term.vertices for term in lasting])
+        self.lasting = lasting_colours(colour.astype(np.int32), [term.vertices for term in lasting])
         self._valences = [np.bincount(t.vertices.ravel(), minlength=self._n)[: self._n] for t in lasting]
         self._away = [np.empty((0, 4), np.int32) for _ in lasting]
         self.moved = np.empty(0, np.int64)
@@ -142,10 +142,10 @@ class ChangingBatches:
         rows = rows._replace(start=np.zeros(self._first + spare + 1, np.int64))
         return rows, np.full((count, self._lanes), -1, np.int32)
 
-    def take(self, terms: Sequence[Term]) -> Changes | None:
+    def take(self, terms: Sequence[Term], device: Runner) -> Changes | None:
         """Go over to terms of which those that change have other stencils. None where there is not enough
-        room, and then nothing has changed."""
-        plan = self._plan(terms)
+        room, and then nothing has changed. device: who finds the colours."""
+        plan = self._plan(terms, device)
         if plan is None:
             return None
         batches = np.flatnonzero((self.own != plan.own).any(axis=(1, 2)))
@@ -167,9 +167,9 @@ class ChangingBatches:
         self.moved = plan.moved
         return Changes(moves, written, batches)
 
-    def _plan(self, terms: Sequence[Term]) -> Plan | None:
-        lasting = self._lasting.colour
-        colour = recolour(self._lasting, [term.vertices for term in terms if changes(term)])
+    def _plan(self, terms: Sequence[Term], device: Runner) -> Plan | None:
+        lasting = self.lasting.colour
+        colour = recolour(self.lasting, [term.vertices for term in terms if changes(term)], device)
         moved = np.flatnonzero(colour != lasting)
         moved = moved[np.lexsort([moved, *(-valence[moved] for valence in self._valences), colour[moved]])]
         places, colours = self._place(moved, colour[moved])

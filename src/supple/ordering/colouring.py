@@ -12,12 +12,28 @@ from supple.kernels import kernel
 def incidence(stencils: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(start, element, slot): the stencils (m, k) that touch vertex v, and in which slot, are entries
     start[v] to start[v + 1]; in the order of the elements. Negative ids are skipped."""
-    k = stencils.shape[1]
-    flat = stencils.ravel()
-    order = np.argsort(flat, kind="stable")
-    order = order[np.searchsorted(flat[order], 0) :]
-    start = np.searchsorted(flat[order], np.arange(vertices + 1))
-    return start, (order // k).astype(np.int64), (order % k).astype(np.int64)
+    corner = stencils.astype(np.int32).ravel()
+    start, order = np.zeros(vertices + 1, np.int64), np.empty(int((corner >= 0).sum()), np.int64)
+    sort_corners(corner, start, order)
+    element, slot = np.divmod(order, stencils.shape[1])
+    return start, element, slot
+
+
+@kernel
+def sort_corners(corner, start, incident):
+    """incident[start[i] : start[i + 1]]: where row i stands among the corners."""
+    for c in range(len(corner)):
+        if corner[c] >= 0:
+            start[corner[c] + 1] += 1
+    for i in range(1, len(start)):
+        start[i] += start[i - 1]
+    for c in range(len(corner)):
+        if corner[c] >= 0:
+            incident[start[corner[c]]] = c
+            start[corner[c]] += 1
+    for i in range(len(start) - 1, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0
 
 
 def merge_stencils(stencils: Sequence[np.ndarray]) -> np.ndarray:

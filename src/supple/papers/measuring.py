@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.meshes.closest import closest_in_body
 from supple.model import Model
 from supple.papers.record import Record
 from supple.problem import Problem
 from supple.solvers import Solver
-from supple.solving import solve
+from supple.solving import on_device, solve
 from supple.stop import Stop
 
 SOFT = supple.Corotated(young=1e5, poisson=0.3)
@@ -71,7 +72,8 @@ def placed(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Pro
     return problem
 
 
-def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float) -> None:
+def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float = 0.0) -> None:
+    """Set a problem up for a backward Euler step from positions x with velocities v, ending at a time [s]."""
     problem.positions = x
     problem.states.set_velocities(v)
     problem.loads.set_time_step(dt)
@@ -91,9 +93,17 @@ def march(
         yield x, v
 
 
-def at_rest(scene: supple.Scene, precision: str = "float64") -> Problem:
-    """A scene's equilibrium to be found, with every motion at its end."""
-    problem = Problem(supple.build_model(scene), precision)
+def problem_on(record: Record, scene: supple.Scene, precision: str = "float32") -> Problem:
+    """A scene where a record's rows of times are measured."""
+    model = supple.build_model(scene)
+    return Problem(model, precision, device=on_device(record.device, model))
+
+
+def at_rest(scene: supple.Scene, precision: str = "float64", record: Record | None = None) -> Problem:
+    """A scene's equilibrium to be found, with every motion at its end; where a record's times are measured,
+    if one is given."""
+    model = supple.build_model(scene)
+    problem = Problem(model, precision, device=on_device("cpu" if record is None else record.device, model))
     problem.begin_step(np.inf)
     return problem
 
@@ -127,6 +137,24 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
         return float(problem.measures.stored_energies().sum())
 
     return energy
+
+
+def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
+    """How deep the deepest vertex of a body is within another solid [m], 0 where none is."""
+    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells))
+    within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
+    if not within.any():
+        return 0.0
+    outside = supple.TriMesh(
+        there.points[there.surface_vertices], np.searchsorted(there.surface_vertices, there.surface)
+    )
+    return float(np.linalg.norm(_nearest(x[within], outside) - x[within], axis=1).max())
+
+
+def _nearest(points: np.ndarray, mesh: Any) -> np.ndarray:
+    """The points of a mesh that are nearest to points (k, 3)."""
+    corners, weights = closest_in_body(points, mesh)
+    return np.einsum("kj,kji->ki", weights, mesh.points[corners])
 
 
 def ms_per_sweep(problem: Problem, solver: Solver, sweeps: int = 20) -> float:

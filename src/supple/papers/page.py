@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.io.replacing import replacing
-from supple.papers.record import brief, read_record
+from supple.papers.record import brief, read_record, record_path
 from supple.papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
@@ -15,19 +15,29 @@ WORDS = ("agrees", "differs", "partly")
 
 HEAD = """# The five papers, figure by figure
 
-What each figure and table says, what supple measures of it, and the verdict. `supple papers` lists them,
-`supple papers pbng-fig7` measures one, and `supple papers --page` writes this page from what was measured.
-Sizes are small unless a row says otherwise; `--full` takes the paper's.
+supple has the methods of five papers on one substrate: the same meshes, materials, loads and residuals for
+all. This page goes through every figure and table of them: what the paper says, what supple measures, on what
+machine, and a verdict in a sentence. `supple papers` lists them, `supple papers pbng-fig7` measures one and
+goes on where it was interrupted, `--full` takes the paper's sizes in place of small ones, `--device cuda`
+measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
+[options](options.md) says how to ask for everything that the papers compare with.
+
+*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only; the verdict
+says which. *differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can have.
+*illustration*: a drawing, or a list.
 """
 
 
 def write_page(folder: Path) -> Path:
     """README.md in a folder of records, from all that are there."""
     records = {key: read_record(folder / f"{key}.json") for key in rows()}
-    parts = [HEAD, _counts(records)]
+    parts = [HEAD, _counts(records), _differing(records)]
     for paper, title in titles().items():
         parts.append(f"## {paper.upper()}: {title}\n")
-        parts += [_section(row, records[row.key]) for row in rows().values() if row.paper == paper]
+        for row in rows().values():
+            if row.paper == paper:
+                on_gpu = read_record(record_path(folder, row.key, "cuda"))
+                parts.append(_section(row, records[row.key], on_gpu))
     path = folder / "README.md"
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
@@ -36,7 +46,7 @@ def write_page(folder: Path) -> Path:
 
 
 def standing(row: Row, record: dict[str, Any] | None) -> str:
-    """agrees, differs, partly, elsewhere, illustration, impossible, not yet, or not measured."""
+    """agrees, differs, partly, illustration, impossible, or not measured."""
     if row.state != "shown":
         return row.state
     verdict = (record or {}).get("verdict", "")
@@ -45,38 +55,83 @@ def standing(row: Row, record: dict[str, Any] | None) -> str:
 
 def _counts(records: dict[str, dict[str, Any] | None]) -> str:
     """A table of how many of each paper's rows stand how."""
-    columns = [*WORDS, "elsewhere", "not measured", "not yet", "impossible", "illustration"]
+    columns = [*WORDS, "not measured", "impossible", "illustration"]
     lines = ["| |" + "|".join(columns) + "|", "|---|" + "---|" * len(columns)]
+    every: Counter[str] = Counter()
     for paper in titles():
         found = Counter(standing(row, records[key]) for key, row in rows().items() if row.paper == paper)
-        lines.append(f"|{paper.upper()}|" + "|".join(str(found[column]) for column in columns) + "|")
+        lines.append(f"|[{paper.upper()}](#{_anchor(paper)})|" + _cells(found, columns))
+        every += found
+    lines.append("|all|" + _cells(every, columns))
     return "\n".join(lines) + "\n"
 
 
-def _section(row: Row, record: dict[str, Any] | None) -> str:
+def _cells(found: Counter[str], columns: list[str]) -> str:
+    return "|".join(str(found[column]) for column in columns) + "|"
+
+
+def _anchor(paper: str) -> str:
+    """Where the heading of a paper is, as GitHub has it."""
+    heading = f"{paper}: {titles()[paper]}".lower()
+    kept = "".join(c for c in heading if c.isalnum() or c in " -")
+    return kept.replace(" ", "-")
+
+
+def _differing(records: dict[str, dict[str, Any] | None]) -> str:
+    """What does not hold, one line each."""
+    lines = ["What differs:\n"]
+    for key, row in rows().items():
+        if standing(row, records[key]) == "differs":
+            said = (records[key] or {})["verdict"].removeprefix("differs: ")
+            place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
+            lines.append(f"- [{row.paper.upper()} {row.label}](#{place}): {said}")
+    return "\n".join(lines) + "\n" if len(lines) > 1 else ""
+
+
+def _section(row: Row, record: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
     lines = [f"### {row.paper.upper()} {row.label}\n", f"**Paper:** {row.claim}\n"]
     if row.state == "illustration":
         lines.append("**Nothing to measure:** a drawing or a list.\n")
     elif row.state == "impossible":
         lines.append(f"**Cannot be shown:** it needs {row.needs}.\n")
-    elif row.state == "elsewhere":
-        lines.append(f"**Shown elsewhere:** {row.needs}.\n")
-    elif row.state == "not yet":
-        lines.append(f"**Not yet shown:** it needs {row.needs}.\n")
     elif record is None or "verdict" not in record:
         lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
     else:
-        lines += [f"**Here:** {row.shows}.\n", _table(record["parts"])]
-        lines.append(f"**Verdict:** {record['verdict']}\n")
-        size = "the paper's size" if record["full"] else "small"
-        cpu, cores = record["machine"]["cpu"], record["machine"]["cores"]
-        load, when = record.get("load"), f"{record['measured'][:10]}, {record['seconds']:g} s"
-        busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
-        lines.append(f"*{size}; {cores} cores of {cpu}, {when}{busy}*\n")
+        lines += [f"**Here:** {row.shows}.\n", *_measured(record, "Verdict")]
+        if on_gpu is not None and "verdict" in on_gpu:
+            lines += _measured(on_gpu, "Verdict on the GPU")
     return "\n".join(lines)
 
 
+def _measured(record: dict[str, Any], title: str) -> list[str]:
+    """Figures, pictures, the verdict, and where and when it was measured."""
+    lines = [_table(record["parts"])]
+    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in record.get("pictures", [])]
+    lines.append(f"**{title}:** {record['verdict']}\n")
+    size = "the paper's size" if record["full"] else "small"
+    cpu, cores = record["machine"]["cpu"], record["machine"]["cores"]
+    load, when = record.get("load"), f"{record['measured'][:10]}, {record['seconds']:g} s"
+    busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
+    device = f"{record['device']} beside " if "device" in record else ""
+    lines.append(f"*{size}; {device}{cores} cores of {cpu}, {when}{busy}*\n")
+    return lines
+
+
 def _table(parts: dict[str, Any]) -> str:
-    lines = ["| | |", "|---|---|"]
-    lines += [f"| {name} | {brief(value)} |" for name, value in parts.items()]
-    return "\n".join(lines) + "\n"
+    """Measurements as tables: those that have the same figures beside each other, texts as they are."""
+    texts = [value for value in parts.values() if isinstance(value, str)]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, value in parts.items():
+        if isinstance(value, dict):
+            groups.setdefault(tuple(value), []).append(name)
+        elif not isinstance(value, str):
+            groups.setdefault((), []).append(name)
+    found = [text + "\n" for text in texts]
+    for figures, names in groups.items():
+        head = figures or ("",)
+        lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]
+        for name in names:
+            values = [parts[name][figure] for figure in figures] if figures else [parts[name]]
+            lines.append(f"| {name} | " + " | ".join(map(brief, values)) + " |")
+        found.append("\n".join(lines) + "\n")
+    return "\n".join(found)

@@ -9,11 +9,15 @@ import numpy as np
 
 from supple import public as supple
 from supple.materials.clamping import clamped_energy
+from supple.papers import dropping, plastic
 from supple.papers.measuring import jacobians, ms_per_sweep
 from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import PBD, PBNG
+
+PARTS = dropping, plastic
+"""Which register theirs when they are imported."""
 
 KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.LogNeoHookean}
 """The paper's materials."""

@@ -1,15 +1,15 @@
-"""PBNG's figures and tables; those of sections 11.1 and 11.3 to 11.4 have modules of their own."""
+"""PBNG's figures and tables; those of sections 11.1 to 11.6 have modules of their own."""
 
 from __future__ import annotations
 
-from supple.papers import pbng_budgets, pbng_rest
+from supple.papers import cloths, dropping, muscles, pbng_budgets, pbng_rest
 from supple.papers.falling import falling
 from supple.papers.measuring import PLAIN
 from supple.papers.record import Record
 from supple.papers.registry import shows
 from supple.public import XPBD
 
-PARTS = pbng_budgets, pbng_rest
+PARTS = pbng_budgets, pbng_rest, muscles, dropping, cloths
 """Which register theirs when they are imported."""
 
 

@@ -10,7 +10,17 @@ import numpy as np
 
 from supple import public as supple
 from supple.ordering import colour_elements, colour_vertices
-from supple.papers.measuring import PLAIN, SOFT, at_rest, cells_of, face, ms_per_sweep, reductions, twisted
+from supple.papers.measuring import (
+    PLAIN,
+    SOFT,
+    at_rest,
+    cells_of,
+    face,
+    ms_per_sweep,
+    reductions,
+    sunken,
+    twisted,
+)
 from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
@@ -100,8 +110,7 @@ def overlap(record: Record, contact: Any) -> Figures:
         scene.pin(face(body, 0, x), motion=supple.Translate((way, 0, 0), duration=0.01 * frames))
     worst = 0.0
     for frame in supple.simulate(scene, PBNG(iterations=40), frames=frames):
-        reach = frame.of(left)[:, 0].max() - frame.of(right)[:, 0].min()
-        worst = max(worst, float(reach))
+        worst = max(worst, sunken(frame, left, right), sunken(frame, right, left))
     return {"overlap [m]": worst}
 
 
@@ -202,7 +211,9 @@ def sag_at_rest(record: Record, solver: XPBD) -> Figures:
 
 @shows("pbng-table1")
 def colours(record: Record) -> str:
-    rows = {f"block of {n}³ cells": partial(coloured, n) for n in ((31, 63) if record.full else (15, 31))}
+    rows = {
+        f"block of {n}³ cells": partial(coloured, record, n) for n in ((31, 63) if record.full else (15, 31))
+    }
     found = [record.part(name, row) for name, row in rows.items()]
     last = found[-1]
     word = "agrees" if last["node colours"] == 5 and abs(last["constraint colours"] - 39) <= 2 else "differs"
@@ -213,10 +224,10 @@ def colours(record: Record) -> str:
     )
 
 
-def coloured(cells: int) -> Figures:
+def coloured(record: Record, cells: int) -> Figures:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
-    problem = at_rest(twisted(cells, SOFT), "float32")
+    problem = at_rest(twisted(cells, SOFT), "float32", record)
     return {
         "vertices": n,
         "node colours": int(colour_vertices([tets], np.arange(n), n).max()) + 1,
@@ -246,4 +257,5 @@ def performance(record: Record) -> str:
 
 
 def pace(record: Record, kind: Any) -> float:
-    return ms_per_sweep(at_rest(twisted(cells_of(record), kind(young=1e5, poisson=0.3)), "float32"), PLAIN)
+    scene = twisted(cells_of(record), kind(young=1e5, poisson=0.3))
+    return ms_per_sweep(at_rest(scene, "float32", record), PLAIN)

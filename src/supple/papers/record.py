@@ -21,10 +21,18 @@ Say = Callable[[str], None]
 
 class Record:
     """The measurements of one row in a folder. full: at the paper's sizes; say: told of every part that is
-    done."""
+    done; device: where rows of times are measured that know how, "cpu" or "cuda"."""
 
-    def __init__(self, folder: Path, key: str, full: bool = False, say: Say = lambda text: None) -> None:
-        self.path, self.key, self.full, self._say = folder / f"{key}.json", key, full, say
+    def __init__(
+        self,
+        folder: Path,
+        key: str,
+        full: bool = False,
+        say: Say = lambda text: None,
+        device: str = "cpu",
+    ) -> None:
+        self.path, self.key, self.full, self._say = record_path(folder, key, device), key, full, say
+        self.device = device
         self.values: Figures = self._known()
 
     def _known(self) -> Figures:
@@ -48,12 +56,38 @@ class Record:
         self._say(f"{self.key}, {name}: {brief(parts[name])}")
         return parts[name]
 
+    def picture(self, result: Any, caption: str, **view: Any) -> None:
+        """Keep what a result looks like; small, since there are many."""
+        from supple.showing import picture
+
+        name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        picture(result, self.path.parent / name, **{"size": (640, 420), "title": ""} | view)
+        self.values["pictures"] = [*self.pictures, [name, caption]]
+        self._write()
+
+    def curves(self, lines: dict[str, tuple[Any, Any]], caption: str, x: str, y: str, **axes: bool) -> None:
+        """Keep a plot of named lines (x, y); axes: log_x, log_y."""
+        from supple.papers.curves import save_curves
+
+        name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        save_curves(self.path.parent / name, lines, x, y, **axes)
+        self.values["pictures"] = [*self.pictures, [name, caption]]
+        self._write()
+
+    @property
+    def pictures(self) -> list[list[str]]:
+        """Names and captions of those that there are."""
+        return self.values.get("pictures", [])
+
     def close(self, verdict: str, began: float) -> None:
         """All parts are there, and this is what they say."""
         seconds = round(perf_counter() - began, 1)
         when = datetime.now(UTC).isoformat(timespec="seconds")
         load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
-        about = {"machine": machine(), "load": load, "measured": when, "seconds": seconds}
+        where = {"device": gpu_name()} if self.device != "cpu" else {}
+        about = {"machine": machine(), **where, "load": load, "measured": when, "seconds": seconds}
         self.values |= {"verdict": verdict, **about}
         self._write()
 
@@ -61,6 +95,23 @@ class Record:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self.path) as path:
             path.write_text(json.dumps(self.values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def gpu_name() -> str:
+    """Of the GPU in use; records made without one say so little."""
+    from supple.kernels.device import DeviceError
+
+    try:
+        from supple.kernels.cuda import require_device
+
+        return require_device()
+    except (ImportError, DeviceError):
+        return "a GPU"
+
+
+def record_path(folder: Path, key: str, device: str = "cpu") -> Path:
+    """pbng-fig7.json, or pbng-fig7-cuda.json of what was measured on a GPU."""
+    return folder / (f"{key}.json" if device == "cpu" else f"{key}-{device}.json")
 
 
 def read_record(path: Path) -> Figures | None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from supple.contact import Friction, Planes
 from supple.contact.obstacles import Obstacles, between
-from supple.contact.rigid import Push, RigidMotion
+from supple.contact.rigid import NO_PUSH, Push, RigidMotion
+from supple.contact.rigid_contacts import corrections
 from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
 from supple.model import Model
@@ -138,6 +139,8 @@ class Contacts:
             now[motion.body.row] = motion.frame
         self._before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
+        if np.isfinite(dt):
+            self._correct([NO_PUSH] * len(self.rigid))
         if self.obstacles.values_at is not None:
             self.device.push(self.shapes.values)
         self._back = 1 / (1 - damping) if np.isfinite(dt) else 0.0
@@ -198,21 +201,31 @@ class Contacts:
         and the stiffness (n,) [N/m] of every vertex; False where they are there already."""
         x = self.model.rest + self.states.vectors(self.states.u)[0].astype(float)
         normals, _, forces, which = self.found(0)
-        farthest = 0.0
+        pushes = []
         for motion in self.rigid:
             p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
             ways = np.broadcast_to(np.eye(3), (len(v), 3, 3)) if self.rough else normals[p, v][:, None]
-            push = Push(x[v], -forces[p, v], ways, stiffness[v])
-            farthest = max(farthest, motion.correct(push))
-            motion.settle(self._damping)
-            self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
-        self.shapes.rows[:, STEP : STEP + 12] = between(self._before, self.shapes.rows[:, POSE : POSE + 12])
+            pushes.append(Push(x[v], -forces[p, v], ways, stiffness[v]))
+        farthest = self._correct(pushes)
         self.device.push(self.shapes.rows)
         if farthest <= GIVES_WAY * self.model.mean_edge:
             return False
         self.moves += 1
         self._detect(self._free)
         return True
+
+    def _correct(self, pushes: list[Push]) -> float:
+        """Move rigid bodies to where they are under what pushes them, out of each other and of obstacles;
+        returns how far the farthest went [m]."""
+        if not self.rigid:
+            return 0.0
+        farthest = 0.0
+        for motion, step in zip(self.rigid, corrections(self.rigid, pushes, self.shapes), strict=True):
+            farthest = max(farthest, motion.correct(step))
+            motion.settle(self._damping)
+            self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
+        self.shapes.rows[:, STEP : STEP + 12] = between(self._before, self.shapes.rows[:, POSE : POSE + 12])
+        return farthest
 
     @property
     def moved_by_bodies(self) -> np.ndarray:

@@ -51,8 +51,8 @@ class Cuda:
         self.at_once = multiprocessors() * self._shape.threads / WARP / copies
         self.copies, self.active = copies, np.arange(copies, dtype=np.int32)
 
-    def alike(self, dtype: np.dtype) -> Cuda:
-        return Cuda(self.records)
+    def alike(self, dtype: np.dtype, records: int | None = None) -> Cuda:
+        return Cuda(records or self.records)
 
     def suit(self, batches_per_colour: int) -> None:
         """The host has one thread for it."""

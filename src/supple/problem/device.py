@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -30,8 +31,9 @@ class Device(Protocol):
     records: int
     threads: int
 
-    def alike(self, dtype: np.dtype) -> Device:
-        """Another device of this kind for one copy of the same state in a precision."""
+    def alike(self, dtype: np.dtype, records: int | None = None) -> Device:
+        """Another device of this kind for one copy of the same state in a precision, or of one with so many
+        records."""
 
     def suit(self, batches_per_colour: int) -> None:
         """Take no more threads than so many batches are worth."""
@@ -74,6 +76,14 @@ class Device(Protocol):
         """A further array with those rows where the kernels' is, None on the CPU."""
 
 
+@contextmanager
+def for_all_copies(device: Device) -> Iterator[None]:
+    """Kernels run once, on what the copies of the state share."""
+    active, device.active = device.active, np.zeros(1, np.int32)
+    yield
+    device.active = active
+
+
 def counts_of(device: Device, operations: tuple) -> tuple[int, ...]:
     """How many records each of some operations has to do with."""
     return tuple(o.memory.size // RECORD if isinstance(o, Clear) else device.records for o in operations)
@@ -92,8 +102,8 @@ class Cpu:
         self.threads = default_threads() if threads is None else threads
         self.active = np.zeros(1, np.int32)
 
-    def alike(self, dtype: np.dtype) -> Cpu:
-        return Cpu(self.records, dtype, self.threads)
+    def alike(self, dtype: np.dtype, records: int | None = None) -> Cpu:
+        return Cpu(records or self.records, dtype, self.threads)
 
     def suit(self, batches_per_colour: int) -> None:
         self.threads = max(1, min(self.threads, batches_per_colour // MIN_BATCHES_PER_THREAD))

@@ -52,18 +52,19 @@ def sum_forces(batch, f, A):
 
 @physics
 def net_force(terms, vertices, batch, u, anchor, ui):
-    """(r, A, s) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's share
-    of the sum s of the magnitudes of the terms' forces, all of them across what is held; anchor holds û."""
+    """(r, A, s, q) for the vertices of a batch: net force r = -∂E/∂uᵢ, Hessian bound A, and this thread's
+    share of the sum s of the magnitudes of the terms' forces, all of them across what is held, and of what
+    confines them, q; anchor holds û."""
     N = held_at(vertices.held, batch)
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d = sub(gather(anchor, vertices.own, batch, 0), ui)
     zero = 0.0 * ui[0]
-    empty = (zero, zero, zero), (zero, zero, zero, zero, zero, zero), zero
-    r, A, s = add_forces(terms, batch, u, ui, N, empty)
+    empty = (zero, zero, zero), (zero, zero, zero, zero, zero, zero), zero, zero
+    r, A, s, q = add_forces(terms, batch, u, ui, N, empty)
     r, A = sum_forces(batch, r, A)
     r = (r[0] + f[0] + k * d[0], r[1] + f[1] + k * d[1], r[2] + f[2] + k * d[2])
-    return free_part(N, r), free_bound(N, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])), s
+    return free_part(N, r), free_bound(N, (A[0] + k, A[1] + k, A[2] + k, A[3], A[4], A[5])), s, q
 
 
 @physics
@@ -91,7 +92,7 @@ def _forces(work, place):
     vertices, u, anchor = work.vertices, work.u, work.anchor
     batch = divide(place, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
-    r, A, s = net_force(work.terms, vertices, batch, u, anchor, ui)
+    r, A, s, _ = net_force(work.terms, vertices, batch, u, anchor, ui)
     (s,) = sum_shares(batch, (s,))
     if leads(batch):
         s = s + load_magnitude(vertices, batch, anchor, ui)

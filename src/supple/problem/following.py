@@ -28,8 +28,9 @@ class Follower(Protocol):
 
     def follow(self, problem: Problem, time: float) -> Term | None:
         """The term with the stencils of where the problem is, in the step that ends at a time [s]; None where
-        those stay that there are. Nothing but the state of the problem and the time may count, so that a
-        motion that goes on from a state is the one that was not interrupted."""
+        those stay that there are. Nothing but the state of the problem, the time, and what it has `noted`
+        since the step began may count, so that a motion that goes on from a state is the one that was not
+        interrupted."""
 
 
 class Confining(Follower, Protocol):
@@ -51,6 +52,8 @@ class Following:
     def __init__(self, problem: Problem) -> None:
         self._problem, self._time, self._done = problem, math.inf, 0
         periods = [follower.every for _, follower in problem.model.followers if follower.every is not None]
+        self.noted: dict[int, Any] = {}
+        """What followers have seen since a step began, by the numbers of their terms."""
         if problem.contacts.rigid:
             periods.append(GIVING_WAY)
         self._every = min(periods, default=None)
@@ -109,6 +112,11 @@ class Following:
         for follower in self._confining:
             follower.shorten(self._problem, start)
 
+    @property
+    def looks(self) -> bool:
+        """Whether stencils may be exchanged within a step."""
+        return self._every is not None
+
     def until_look(self, iterations: int) -> int:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
@@ -132,9 +140,9 @@ class Following:
             )
         self.beginning = beginning
         exchanged = not beginning and self._give_way()
+        if beginning:
+            self.noted.clear()
         for index, follower in self._problem.model.followers:
-            if beginning and hasattr(follower, "begin"):
-                follower.begin()
             term = follower.follow(self._problem, self._time) if beginning or follower.every else None
             if term is not None:
                 self._problem.refresh(index, term)

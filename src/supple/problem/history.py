@@ -11,7 +11,6 @@ from supple.checks import floats, shown
 from supple.grip import CONTACTS, as_history, check_contacts, from_history, rows_from, rubbing_terms
 from supple.materials import evolving
 from supple.model import Model
-from supple.terms import Barriers
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -19,6 +18,13 @@ if TYPE_CHECKING:
 
 RIGID = "rigid"
 """The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
+
+ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
+"""The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 6) the displacements [m] and
+velocities [m/s] a step ago; of a grid (n, 9) the gradients of velocities [1/s]."""
+
+MOTION = {ACCELERATION: 3, EARLIER: 6, AFFINE: 9}
+"""How many numbers of each vertex these are."""
 
 
 def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
@@ -38,11 +44,14 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     known = {name: (k, parameter) for name, k, _, parameter in histories_of(model)}
     rubs = bool(rubbing_terms(model))
     for name, values in history.items():
+        if name in MOTION:
+            _check_rows(name, (model.vertices, MOTION[name]), values)
+            continue
         if rubs and name == CONTACTS:
             check_contacts(model, values)
             continue
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
-            _check_rigid(len(model.obstacles.rigid), values)
+            _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
             continue
         if name not in known:
             there = ", ".join(known) or "none"
@@ -57,10 +66,10 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
     return {name: floats(values) for name, values in history.items()}
 
 
-def _check_rigid(count: int, values: Any) -> None:
+def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
     found = floats(values)
-    if found.shape != (count, 18) or not np.isfinite(found).all():
-        raise ValueError(f"{RIGID!r} of the state must be finite, ({count}, 18), got {shown(values)}")
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
 
 
 class Histories:
@@ -71,6 +80,7 @@ class Histories:
         self._problem = problem
         self._known = list(histories_of(problem.model))
         self._rubs = rubbing_terms(problem.model)
+        self._motions: list[dict[str, np.ndarray]] = []
 
     @property
     def _materials(self) -> list[tuple]:
@@ -88,15 +98,26 @@ class Histories:
         return [
             {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
             | rubs[0]
-            for materials in self._materials
+            | motion
+            for materials, motion in zip(self._materials, self.motions(), strict=True)
         ]
+
+    def motions(self) -> list[dict[str, np.ndarray]]:
+        """What steps look back to, for each copy, by name; nothing where a motion begins."""
+        copies = self._problem.copies
+        return self._motions if len(self._motions) == copies else [{}] * copies
+
+    def move_on(self, motions: list[dict[str, np.ndarray]]) -> None:
+        """Look back to these from now on, one for each copy."""
+        self._motions = motions
 
     def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Go on from histories, one for each copy; what they lack is as the scene has it."""
+        self.move_on([{name: h[name] for name in MOTION if name in h} for h in histories])
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
         for k in self._rubs:
-            if isinstance(self._problem.model.terms[k], Barriers):
+            if self._problem.model.terms[k].confines:
                 self._problem.following.given[k] = rows_from(histories[0])
             else:
                 self._problem.refresh(k, from_history(histories[0]))

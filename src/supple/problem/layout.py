@@ -26,7 +26,7 @@ from supple.ordering import (
 )
 from supple.ordering.changing import Changes
 from supple.ordering.rows import overwrite
-from supple.problem.device import Device
+from supple.problem.device import Device, for_all_copies
 from supple.problem.materials import are_alike, are_varied, materials_of
 from supple.terms import Term, refreshed, several
 
@@ -129,7 +129,8 @@ class Layout:
         if self.room is None:
             return None
         terms, lanes = self.model.terms, self.device.lanes
-        done = self.room.take(terms)
+        with for_all_copies(self.device):
+            done = self.room.take(terms, self.device)
         if done is None:
             return None
         for term, there in zip(terms, self._elements, strict=True):

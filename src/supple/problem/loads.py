@@ -26,6 +26,8 @@ class Loads:
         self.model, self.dtype, self.device = model, dtype, device
         self.inertia = np.zeros(model.vertices)
         self.force = model.force
+        self.changes = 0
+        """How often something that acts has become another."""
         self.lay_out(batches)
         self.set(model.force)
         self._acting: tuple | None = None if model.varying else ((), None)
@@ -71,7 +73,8 @@ class Loads:
     def set(self, force: np.ndarray) -> None:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
-        self._loaded = np.atleast_2d(self.model.loaded_bodies(force))
+        self.changes += 1
+        self._loaded = np.atleast_2d(self.model.loaded_bodies(force)).tolist()
         self.rows.force[:] = self._force_by_batch(self._own)
         self.device.push(self.rows.force)
 
@@ -85,8 +88,9 @@ class Loads:
             self._acting = fractions, further
 
     def set_time_step(self, dt: float) -> None:
-        """k = m/Δt²."""
-        self.inertia = self.model.mass / (dt * dt)
+        """k = m/Δt², see `Model.inertia`."""
+        self.changes += 1
+        self.inertia = self.model.inertia(dt)
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.push(self.rows.inertia)
 
@@ -98,6 +102,7 @@ class Loads:
         """Have forces (n, 3) [N] and the inertia (n,) [N/m]."""
         self.set(force)
         if self.inertia is not inertia:
+            self.changes += 1
             self.inertia = inertia
             self.rows.inertia[:] = self._inertia_by_batch(self._own)
             self.device.push(self.rows.inertia)
@@ -112,12 +117,12 @@ class Loads:
 
     def act_on(self, copy: int) -> list[bool]:
         """Whether external forces act on free vertices of each body of a copy."""
-        return self._loaded[copy if len(self._loaded) > 1 else 0].tolist()
+        return self._loaded[copy if len(self._loaded) > 1 else 0]
 
     @property
     def any(self) -> bool:
         """Whether there are forces or inertia."""
-        return bool(self._loaded.any() or self.inertia.any())
+        return any(map(any, self._loaded)) or bool(self.inertia.any())
 
 
 def alike(forces: list[np.ndarray]) -> Any:

@@ -52,8 +52,12 @@ def changing_materials(model: Model) -> dict[int, Any] | None:
     return {term: model.terms[term].material for term, _ in model.changing} or None
 
 
-def still_of_use(prepared: Mapping[str, Any]) -> list[str]:
-    """What solvers have prepared that goes over to the values that materials have now."""
+def still_of_use(problem: Problem) -> list[str]:
+    """What solvers have prepared that goes over to the values that materials have now, where a problem keeps
+    that; copies of different materials that are gathered get theirs each time."""
+    if problem.layout.varied:
+        return ["gathered"]
+    prepared = problem._shared if problem.keeps_prepared and problem.copies == 1 else {}
     assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
     if assembly is None or not assembly.take_materials():
         return []

@@ -17,7 +17,8 @@ from supple.problem.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
-from supple.problem.sums import FIGURES, cut
+from supple.problem.memo import Memo, memo_here
+from supple.problem.sums import FIGURES, Cuts, cut
 from supple.problem.totals import Totals
 from supple.terms import inversion
 
@@ -69,6 +70,14 @@ class Balance:
         return self.at_rest or self.residual <= factor * self.rounding
 
 
+def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
+    """The balance of a body with such figures, see `measure`; edge [m]: the mean one; eps: of the precision."""
+    r2, s2, a2, reach, ratio = figures
+    length = eps * (reach + edge)
+    at_rest = not loaded and ratio <= RESTING * length
+    return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+
+
 def _together(bodies: tuple[Balance, ...]) -> Balance:
     """The balance of all bodies."""
     if len(bodies) == 1:
@@ -93,7 +102,7 @@ class Measures:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._edge = problem.model.mean_edge
+        self._edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
         self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
         self.forget()
 
@@ -105,40 +114,44 @@ class Measures:
         self._totals = Totals(self.problem)
         self._energy_scale = np.zeros(self.problem.copies)
         self._energies: np.ndarray | None = None
+        self._memo: Memo | None = None
 
     def forget_stiffness(self) -> None:
         """After a change of stencils or of where vertices are in batches."""
         for name in ("_rest_stiffness", "_softness_memory"):
             self.__dict__.pop(name, None)
-        self._softened_for = self._energies = None
+        self._softened_for = self._energies = self._memo = None
 
     def balances(self) -> dict[int, Balance]:
-        """Of every active copy; net forces are evaluated into the records `net`."""
+        """Of every active copy; net forces are evaluated into the records `net`, where they are not those of
+        the present state already."""
+        memo, kept = memo_here(self.problem, self._memo)
+        self._memo = memo if kept else None
+        if memo.balances is not None:
+            return dict(memo.balances)
         self._energies = None
         figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
-        return {copy: self._balance(copy, figures[copy]) for copy in map(int, self.problem.device.active)}
+        active = self.problem.device.active
+        pairs = zip(active.tolist(), figures[active].tolist(), strict=True)
+        memo.balances = {copy: self._balance(copy, of_bodies) for copy, of_bodies in pairs}
+        return dict(memo.balances)
 
     @property
     def figures(self) -> np.ndarray:
         """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
         return self._figures[1]
 
-    def _balance(self, copy: int, figures: np.ndarray) -> Balance:
-        loaded = self.problem.loads.act_on(copy)
-        bodies = zip(figures.tolist(), loaded, strict=True)
-        return _together(tuple(self._of_body(of_body, acts) for of_body, acts in bodies))
-
-    def _of_body(self, figures: list[float], loaded: bool) -> Balance:
-        r2, s2, a2, reach, ratio = figures
-        length = float(np.finfo(self.problem.dtype).eps) * (reach + self._edge)
-        at_rest = not loaded and ratio <= RESTING * length
-        return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+    def _balance(self, copy: int, figures: list[list[float]]) -> Balance:
+        bodies = zip(figures, self.problem.loads.act_on(copy), strict=True)
+        return _together(tuple(_of_body(o, acts, self._edge, self._eps) for o, acts in bodies))
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
     ) -> np.ndarray:
         """(copies, bodies, 5) figures of the forces at displacements u, see `measure`."""
         p = self.problem
+        if u is not p.u and self._memo is not None:
+            self._memo.balances = None  # whose net forces these replace
         memory = p.states.net, sizes, softness, self._cuts, parts, figures
         p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
         p.device.pull(figures)
@@ -152,12 +165,7 @@ class Measures:
 
     @cached_property
     def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._figure_memory(self.problem.copies)
-
-    def _figure_memory(self, copies: int) -> tuple[np.ndarray, np.ndarray]:
-        """For the figures of parts and of bodies."""
-        parts, bodies = len(self._cuts.vertex) - 1, len(self._cuts.part) - 1
-        return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
+        return _figure_memory(self._cuts, self.problem.copies)
 
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
@@ -169,7 +177,7 @@ class Measures:
         p.device.wait()  # what a device has yet to do is for the copies that are active now
         active, p.device.active = p.device.active, np.arange(kinds, dtype=np.int32)
         any_softness = np.zeros((1, n), p.dtype)
-        self._measure(u, sizes, any_softness, *self._figure_memory(kinds))
+        self._measure(u, sizes, any_softness, *_figure_memory(self._cuts, kinds))
         p.device.active = active
         p.device.pull(sizes)
         stiffness = sizes.reshape(kinds, n + 1, RECORD)[:, :-1, 1].astype(float)
@@ -197,13 +205,20 @@ class Measures:
     def energies(self) -> np.ndarray:
         """(copies,) E(u) [J]."""
         p = self.problem
+        memo, kept = memo_here(p, self._memo)
+        self._memo = memo if kept else None
+        if memo.energies is not None:
+            energies, self._energy_scale = memo.energies
+            return energies.copy()
         stored, outer = self.stored_energies(), np.zeros((p.copies, 2))
         if p.loads.any:
             outer = self._totals.total(
                 evaluate_potential, 2, p.loads.rows.own, p.loads.rows, p.u, p.states.anchor
             )
         self._energy_scale = np.abs(stored).sum(axis=1) + np.abs(outer).sum(axis=1)
-        return stored.sum(axis=1) + outer[:, 0]
+        energies = stored.sum(axis=1) + outer[:, 0]
+        memo.energies = energies.copy(), self._energy_scale
+        return energies
 
     def stored_energies(self) -> np.ndarray:
         """(copies, terms) energy of every term [J]."""
@@ -223,9 +238,8 @@ class Measures:
     def energy_rounding(self, copy: int = 0) -> float:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
-        p = self.problem
-        eps = float(np.finfo(p.dtype).eps)
-        stiffness = norm(self._rest_stiffness[copy if p.kinds > 1 else 0])
+        eps = self._eps
+        stiffness = norm(rest_stiffness_of(self, copy))
         scale = ENERGY_ROUNDING * float(self._energy_scale[copy])
         return eps * (scale + STIFFNESS_ROUNDING * self._edge**2 * stiffness)
 
@@ -240,8 +254,19 @@ class Measures:
         )
 
 
+def _figure_memory(cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
+    """For the figures of parts and of bodies."""
+    parts, bodies = len(cuts.vertex) - 1, len(cuts.part) - 1
+    return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
+
+
 def stiffness_of(measures: Measures) -> np.ndarray:
     """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
     problem, sizes = measures.problem, measures._sizes
     problem.device.pull(sizes)
     return sizes[: problem.model.vertices, 1].astype(float) / 3
+
+
+def rest_stiffness_of(measures: Measures, copy: int = 0) -> np.ndarray:
+    """tr A (n,) [N/m] of every vertex of a copy at rest without inertia; 0 of pinned ones."""
+    return measures._rest_stiffness[copy if measures.problem.kinds > 1 else 0]

@@ -24,7 +24,7 @@ from supple.problem.materials import change_materials, materials_of, still_of_us
 from supple.problem.measures import Balance, Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.room import Room
-from supple.problem.states import States
+from supple.problem.states import States, slow_down
 from supple.state import State
 from supple.terms import Term, same_kind
 
@@ -41,7 +41,7 @@ class Problem:
     touched in `contacts`; `device` runs kernels on all of it, `measures` says how far a solver has come, and
     `following` lets stencils follow the vertices. varied: copies of the state may have materials of their
     own. keeps_prepared: what solvers have prepared for one material serves others too where it can, at the
-    cost that results depend, by rounding, on which material it was.
+    cost that results depend, by rounding, on which material it was. contacts: what makes its contacts.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Problem:
         threads: int | None = None,
         device: Device | None = None,
         varied: bool = False,
+        contacts: Callable[..., Contacts] = Contacts,
     ) -> None:
         check_precision(precision)
         self.model, self.dtype = model, np.dtype(precision)
@@ -61,7 +62,7 @@ class Problem:
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
-        self.contacts = Contacts(model, self.dtype, self.device, self.states)
+        self.contacts = contacts(model, self.dtype, self.device, self.states)
         self.loads.touch(self.contacts.planes)
         self.room = Room(model, self.dtype, self.device, self.states)
         self.loads.stay_in(self.room.balls)
@@ -131,7 +132,8 @@ class Problem:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
             self.measures.forget()
-            self.forget_but(*still_of_use(self._shared) if self.keeps_prepared and self.copies == 1 else ())
+            self.forget_but(*still_of_use(self))
+        self._shared.pop("linearisation", None)  # which would go on from an earlier state
         forces = alike([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
@@ -171,7 +173,7 @@ class Problem:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
         self.measures.forget()
-        self.forget_but()
+        self.forget_but(*still_of_use(self))
         self._upload()
 
     def _resize(self, copies: int, moving: bool) -> None:
@@ -228,6 +230,8 @@ class Problem:
             self.states.pin(pinned)
         else:
             self.states.coast(dt, damping, pinned)
+            if self.model.drag is not None:
+                slow_down(self.states, self.model.drag * dt)
         self.contacts.arrive()
         self.room.put_back()
         self.following.begin_step(time)

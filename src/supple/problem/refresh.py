@@ -10,6 +10,7 @@ import numpy as np
 from supple.kernels import chosen_by_type, do, each_item, kernel, number, records_at_once, strides
 from supple.model import with_term
 from supple.ordering import changes, row_arrays
+from supple.problem.device import for_all_copies
 from supple.words import counted
 
 if TYPE_CHECKING:
@@ -89,13 +90,12 @@ def _move_visits(problem: Problem, done: Changes) -> None:
     device, layout = problem.device, problem.layout
     pairs = zip(problem.model.terms, layout.terms, strict=True)
     lasting = [rows for term, rows in pairs if not changes(term)]
-    active, device.active = device.active, np.zeros(1, np.int32)  # all copies of the state share the rows
-    for rows, groups in zip(lasting, done.moves, strict=True):
-        if groups:
-            bounds = np.cumsum([0, *map(len, groups)])
-            moves = np.ascontiguousarray(np.concatenate(groups))
-            device.run(move_visits, len(groups), row_arrays(rows), moves, bounds)
-    device.active = active
+    with for_all_copies(device):
+        for rows, groups in zip(lasting, done.moves, strict=True):
+            if groups:
+                bounds = np.cumsum([0, *map(len, groups)])
+                moves = np.ascontiguousarray(np.concatenate(groups))
+                device.run(move_visits, len(groups), row_arrays(rows), moves, bounds)
 
 
 def copy_visit(arrays: Any, moves: Any, k: int) -> None:

@@ -60,13 +60,10 @@ class States:
     def vectors(self, records: np.ndarray) -> np.ndarray:
         """(copies, n, 3) what records have for the vertices, as a view."""
         self.device.pull(records)
-        return self._vectors(records)
-
-    def _vectors(self, records: np.ndarray) -> np.ndarray:
-        return records.reshape(-1, self.model.vertices + 1, RECORD)[:, :-1, :3]
+        return _vectors(records, self.model)
 
     def _set(self, records: np.ndarray, vectors: Any) -> None:
-        self._vectors(records)[:] = vectors
+        _vectors(records, self.model)[:] = vectors
         self.device.push(records)
 
     @property
@@ -81,7 +78,7 @@ class States:
     def begin(self, conditions: Sequence[Conditions]) -> None:
         """Put every copy where an equilibrium under conditions of its own starts from, all being at rest."""
         rest = self.model.rest
-        for u, c in zip(self._vectors(self.u), conditions, strict=True):
+        for u, c in zip(_vectors(self.u, self.model), conditions, strict=True):
             if c.start is not None:
                 u[:] = c.start - rest
             self.model.hold(u, c.pinned - rest[self.model.pinned])
@@ -95,7 +92,7 @@ class States:
     def each(self) -> Iterator[State]:
         """One by one, so that not all of them must be kept, and before any of them moves on."""
         moving = self.anchor is not self.u
-        velocities: Iterable = self._vectors(self.velocity) if moving else repeat(None)
+        velocities: Iterable = _vectors(self.velocity, self.model) if moving else repeat(None)
         for u, v, history in zip(self.vectors(self.u), velocities, self.histories.take(), strict=moving):
             yield State(u.copy(), np.zeros(u.shape, u.dtype) if v is None else v.copy(), history)
 
@@ -136,6 +133,13 @@ class States:
         self.device.on_records(coast, self._put_at(pinned))
         self._going = True
 
+    def coast_to(self, anchor: np.ndarray) -> None:
+        """Let a step that has begun have û (copies, n, 3) [m] as its anchor and its start, but for the pinned
+        vertices, which stay where they are led."""
+        self._set(self.anchor, anchor)
+        self._set(self.u, anchor)
+        self.device.on_records(self._put)
+
     @property
     def prescribing(self) -> Put:
         """Puts pinned vertices where they are to be, as far as they are held."""
@@ -153,7 +157,18 @@ class States:
             self._targets.reshape(self._copies, len(self.model.pinned), RECORD)[..., :3] = moved
             self.device.push(self._targets)
             if self._normals:
-                self._vectors(self.held_at)[:, self.model.pinned] = moved
+                _vectors(self.held_at, self.model)[:, self.model.pinned] = moved
                 self.device.push(self.held_at)
         self._aims = positions.copy() if positions.flags.writeable else positions
         return self._put
+
+
+def _vectors(records: np.ndarray, model: Model) -> np.ndarray:
+    return records.reshape(-1, model.vertices + 1, RECORD)[:, :-1, :3]
+
+
+def slow_down(states: States, drag: np.ndarray) -> None:
+    """Let a step that has begun be slowed down by forces -α m v, drag (n,) α Δt: the least of both
+    potentials, `Model.inertia`, is at û = uₙ + Δt vₙ/(1 + α Δt)."""
+    last, anchor = (states.vectors(records).astype(float) for records in (states.last, states.anchor))
+    states.coast_to(last + (anchor - last) / (1 + drag)[:, None])

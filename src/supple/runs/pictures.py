@@ -19,7 +19,7 @@ from supple.view.fields import NO_LAST_STEP, field_named
 from supple.view.film import SIZE as FILM_SIZE
 from supple.view.film import pace
 from supple.view.picture import SIZE as PICTURE_SIZE
-from supple.view.picture import check_size
+from supple.view.picture import check_size, check_thickness
 from supple.view.plots import Against, Quantity
 from supple.view.style import theme_named
 
@@ -32,16 +32,18 @@ TURNTABLE = 90
 
 @dataclass(frozen=True)
 class Look:
-    """How pictures and films show a run. size: None for that of the house."""
+    """How pictures and films show a run. size: None for that of the house; thickness: how many times as thick
+    as it is cloth is drawn."""
 
     field: str
     camera: Angles
     theme: str = "light"
     size: tuple[int, int] | None = None
+    thickness: float = 0.0
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"field": self.field, "camera": self.camera}
+        return {"field": self.field, "camera": self.camera, "thickness": self.thickness}
 
 
 def make_look(
@@ -50,6 +52,7 @@ def make_look(
     camera: str | None = None,
     theme: str = "light",
     size: tuple[int, int] | None = None,
+    thickness: float | None = None,
 ) -> Look:
     """What is asked for, else what the scene file says; refuses what there is not."""
     chosen = file.view.field if field is None else field
@@ -59,7 +62,8 @@ def make_look(
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
-    return Look(chosen, angles, theme, None if size is None else check_size(size))
+    thick = file.view.thickness if thickness is None else check_thickness(thickness, "--thickness")
+    return Look(chosen, angles, theme, None if size is None else check_size(size), thick)
 
 
 def draw_picture(run: SavedRun, look: Look, index: int, path: Path) -> str | None:

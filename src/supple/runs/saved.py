@@ -16,6 +16,7 @@ from supple.contact import Obstacles
 from supple.contact.rigid import Recorded
 from supple.evaluating import evaluation_of
 from supple.evaluation import Evaluation, Fields
+from supple.integrating import RULES, Rule
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model, Step
@@ -138,8 +139,12 @@ class SavedRun:
         if scene.quasistatic:
             still = force is None and acting[1] is None and not history and self.model.obstacles is None
             return None if still else Step(np.inf, here.positions, *acting)
+        rule = RULES.get(scene.integrator)
         if scene.substeps > 1:
-            return Step(scene.dt / scene.substeps, None, *acting)
+            tau = scene.dt / scene.substeps * (1.0 if rule is None else rule.inertia)
+            return Step(tau, None, *acting)
+        if rule is not None:
+            return Step(rule.inertia * scene.dt, self._looked_back(index, rule), *acting)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
             return Step(scene.dt, before.positions + scene.dt * before.velocities, *acting)
@@ -147,6 +152,15 @@ class SavedRun:
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
         return Step(scene.dt, start if v is None else start + scene.dt * v, *acting)
+
+    def _looked_back(self, index: int, rule: Rule) -> np.ndarray | None:
+        """Where inertia pulled in a step of second order that led to a frame; None where the frame before
+        does not say."""
+        before = self.frame(index - 1).state if index - 1 in self.indices and index > 1 else None
+        if before is None or rule.past not in before.history:
+            return None
+        u, v = before.displacements.astype(float), before.velocities.astype(float)
+        return self.model.rest + rule.anchor(u, v, before.history[rule.past], self.file.scene.dt)
 
 
 def recorded(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:

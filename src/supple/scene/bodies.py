@@ -51,6 +51,11 @@ class Body:
         return self.mesh.masses(densities(self.regions, self.density, self.n_cells))
 
     @property
+    def drag(self) -> float:
+        """α [1/s] of the force -α m v on each of its vertices."""
+        return sum(each.drag for each in self.viscosity)
+
+    @property
     def rest_measures(self) -> np.ndarray:
         """(m,) volumes [m³] of its tetrahedra, or areas [m²] of its triangles, where nothing is stretched."""
         return self.mesh.measures

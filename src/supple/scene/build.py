@@ -21,7 +21,7 @@ from supple.scene.pins import Pin
 from supple.scene.ramps import Fraction, Ramp
 from supple.scene.scene import Scene, scene_of
 from supple.scene.springs import spring_terms
-from supple.scene.support import refuse_falling
+from supple.scene.support import Support
 from supple.scene.terms import further_terms
 from supple.scene.varying import VaryingMaterial, check_varied, merged_material, varying_materials
 from supple.terms import Term, WeakConstraints
@@ -109,6 +109,7 @@ def assembled(scene: Scene) -> Model:
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
         gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
+        drag=_drag(scene.bodies),
     )
     return with_contact(scene, model)
 
@@ -131,7 +132,7 @@ def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
 
 def _changing(scene: Scene) -> list[Any]:
     """What makes a term of its own that may vary in time."""
-    return [*scene.inflations, *scene.cables]
+    return [*scene.inflations, *scene.cables, *scene.turning]
 
 
 def _check(scene: Scene) -> None:
@@ -169,12 +170,18 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     if scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic):
         refuse_still(scene.winds)
         refuse_resting(scene)
+        if contact_of(scene.contact).method == "grid":
+            raise SceneError(
+                'contact="grid" is for motions, quasistatic=False, and this is to be an equilibrium; "weak" '
+                'and "barrier" are for both.'
+            )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = forces_of(scene, mass)
+        support = Support(scene, pinned, held)
         for each in (force, *(whole for _, whole in varying)):
-            refuse_falling(scene, pinned, held, each)
+            support.refuse_falling(each)
 
 
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
@@ -204,6 +211,13 @@ def _velocities(bodies: list[Body]) -> np.ndarray | None:
     if not any(body.moving for body in bodies):
         return None
     return np.concatenate([body.velocities for body in bodies])
+
+
+def _drag(bodies: list[Body]) -> np.ndarray | None:
+    """(n,) α [1/s]; None where nothing is slowed down."""
+    if not any(body.drag for body in bodies):
+        return None
+    return np.concatenate([np.full(len(body.points), body.drag) for body in bodies])
 
 
 def start_of(scene: Scene) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ class Cavity:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a cavity of {self.body.name!r}", "ramp")}
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Gas:
     """Lets the pressure of a chamber be what its volume says, P V^γ = const.
 
@@ -81,11 +81,6 @@ class Gas:
     index: int
     cavity: Cavity
     every: int | None = LOOKS
-    _last: tuple[float, float] | None = field(default=None, repr=False)
-
-    def begin(self) -> None:
-        """A step."""
-        self._last = None
 
     def follow(self, problem: Any, time: float) -> Term | None:
         cavity, term = self.cavity, problem.model.terms[self.index]
@@ -93,23 +88,19 @@ class Gas:
         volume = volume_within(x, cavity.triangles)
         if not volume > 0:  # the walls are turned inside out; the pressure stays
             return None
-        begins, p = self._last is None, float(term.pressure[0])
+        noted, p = problem.following.noted, float(term.pressure[0])
+        last: tuple[float, float] | None = noted.get(self.index)
         whole = cavity.ambient + cavity.pressure * fraction_at(cavity.ramp, time)
         absolute = whole * (cavity.volume / volume) ** cavity.exponent
         beyond = p - (absolute - cavity.ambient)
-        if not begins and abs(beyond) <= CLOSE * absolute:
+        if last is not None and abs(beyond) <= CLOSE * absolute:
             return None
-        slope = 0.0 if self._last is None or self._last[0] == p else self._slope(p, volume)
-        self._last = p, volume
+        slope = 0.0 if last is None or last[0] == p else (volume - last[1]) / (p - last[0])  # dV/dp
+        noted[self.index] = p, volume
         step = beyond / (1 + cavity.exponent * absolute / volume * max(slope, 0.0))
-        now = p - step if not begins else absolute - cavity.ambient
+        now = absolute - cavity.ambient if last is None else p - step
         now = max(now, -cavity.ambient)
         return replace(term, pressure=np.full_like(term.pressure, now)) if now != p else None
-
-    def _slope(self, p: float, volume: float) -> float:
-        """dV/dp [m³/Pa] from the last look to this one."""
-        assert self._last is not None
-        return (volume - self._last[1]) / (p - self._last[0])
 
 
 def volume_within(x: np.ndarray, triangles: np.ndarray) -> float:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, shown, whole_number
+from supple.checks import LARGEST, LONGEST, SMALLEST, closest, floats, listed, one_of, shown, whole_number
 from supple.scene.errors import SceneError
 
 __all__ = [
     "Vector",
     "array",
+    "chosen",
     "closest",
     "count",
     "direction",
@@ -79,6 +81,14 @@ def count(value: Any, what: str) -> int:
     """A whole number, at least 1."""
     try:
         return whole_number(what, value)
+    except ValueError as error:
+        raise SceneError(f"{error}.") from None
+
+
+def chosen(value: Any, what: str, known: Iterable[str]) -> str:
+    """One of the values that there are."""
+    try:
+        return one_of(what, value, known)
     except ValueError as error:
         raise SceneError(f"{error}.") from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -11,7 +11,8 @@ from supple.barrier_contact import already_crossing, with_barrier_contact
 from supple.checks import flag
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
-from supple.model import Model
+from supple.materials import evolving
+from supple.model import Grid, Model
 from supple.scene.checks import listed, number, shown
 from supple.scene.errors import SceneError
 from supple.weak_contact import with_weak_contact
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from supple.scene.scene import Scene
 
 
-Method = Literal["weak", "barrier", "none"]
+Method = Literal["weak", "barrier", "grid", "none"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ class Contact:
     friction: Coulomb's coefficient μ between all bodies, 0 for none; what sticks does so for
     ever. kinetic: μ of what slides, that of what sticks unless given. pairs: `Rub`s of bodies that differ
     from it. push_apart: with a barrier, which must begin where nothing intersects, have what does pushed
-    apart first, by its elasticity and without loads.
+    apart first, by its elasticity and without loads. "grid": motions are those of a regular grid that carries
+    all bodies, solids only, which so stick to each other [PXPBD section 5.5]. spacing [m]: the edge of its
+    cells, the mean edge of all tetrahedra unless given; cfl: the part of it that anything may move in a step,
+    of which a frame has as many as it takes.
     """
 
     method: Method = "weak"
@@ -79,6 +83,8 @@ class Contact:
     kinetic: float | None = None
     pairs: tuple[Rub, ...] = ()
     push_apart: bool = False
+    spacing: float | None = None
+    cfl: float = 0.4
 
     def __post_init__(self) -> None:
         flag("push_apart", self.push_apart)
@@ -86,10 +92,11 @@ class Contact:
             raise SceneError(f'push_apart is for contact by a "barrier", and this is {self.method!r}.')
         if self.method not in get_args(Method):
             raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
-        for name, unit in (("thickness", "m"), ("stiffness", "N/m")):
+        for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
                 object.__setattr__(self, name, value)
+        object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
         mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
         object.__setattr__(self, "friction", mu)
         object.__setattr__(self, "kinetic", kinetic)
@@ -120,6 +127,8 @@ def with_contact(scene: Scene, model: Model) -> Model:
     contact = contact_of(scene.contact)
     if contact.method == "none":
         return model
+    if contact.method == "grid":
+        return replace(model, grid=_grid(contact, model))
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
     flat = np.array([body.kind != "solid" for body in scene.bodies])
     _refuse_thick(scene, contact)
@@ -128,6 +137,25 @@ def with_contact(scene: Scene, model: Model) -> Model:
     if contact.method == "barrier":
         return with_barrier_contact(model, triangles, flat, _moduli(scene), *options, contact.push_apart)
     return with_weak_contact(model, triangles, flat, _young(scene), *options)
+
+
+def _grid(contact: Contact, model: Model) -> Grid:
+    """What carries a model, or a refusal of what no grid can carry."""
+    obstacles = model.obstacles
+    beside = [term.name for term in model.terms if not term.fills]
+    evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
+    rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
+    wrong = {
+        f"{listed(beside)} beside solids": beside,
+        f"{listed(evolves)}, which remembers what happened to it": evolves,
+        "pins along some directions only": model.held is not None,
+        f"{listed(rigid)}, which has a mass": rigid,
+        "friction between bodies, which stick to each other on it": contact.friction or contact.pairs,
+    }
+    for what, found in wrong.items():
+        if found:
+            raise SceneError(f'A grid carries solids, and the scene has {what}: contact="weak" knows that.')
+    return Grid(contact.spacing or model.mean_edge, contact.cfl)
 
 
 def intersections(scene: Scene) -> list[str]:

@@ -20,7 +20,10 @@ from supple.scene.errors import SceneFileError
 from supple.scene.mistakes import Location, Mistakes, describe_in
 from supple.scene.reader import Kept, Reader
 from supple.scene.scene import Scene
-from supple.scene.schema import Output, SceneTable, Solver, Start, Stop, View, scene_table
+from supple.scene.schema import SceneTable, scene_table
+from supple.scene.tables.showing import Output, View
+from supple.scene.tables.solving import Solver, Stop
+from supple.scene.tables.start import Start
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.options import option_names, part_with

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.cavities import ATMOSPHERE, Cavity, cavity
-from supple.scene.checks import Vector, array, vector
+from supple.scene.checks import Vector, array, shown
 from supple.scene.errors import SceneError
-from supple.scene.loads import Inflation, Load, Wind, inflation, tractions, wind
+from supple.scene.loads import (
+    Inflation,
+    Load,
+    Wind,
+    body_forces,
+    inflation,
+    surface_of,
+    traction_on,
+    tractions,
+    wind,
+)
 from supple.scene.ramps import AnyRamp, check_ramp
+from supple.scene.regions import Portion
+from supple.scene.turning import FollowingTraction
 
 
 class Loaded(ABC):
@@ -21,6 +34,7 @@ class Loaded(ABC):
     bodies: list[Body]
     loads: list[Load]
     inflations: list[Inflation | Cavity]
+    turning: list[FollowingTraction]
     winds: list[Wind]
 
     @abstractmethod
@@ -44,17 +58,37 @@ class Loaded(ABC):
             )
         self.loads.append(Load(chosen, newtons, check_ramp(ramp)))
 
+    def add_body_force(self, body: Body | Portion, force: Any, ramp: AnyRamp | None = None) -> None:
+        """A force per volume at rest [N/m³], of cloth per area [N/m²], on a body or one of its regions: (3,),
+        one for each of its cells (m, 3), the name of a field of its mesh, or a function of the centres (m, 3)
+        of cells at rest; ramp as in `add_force`. It stays as the body deforms, as weight does."""
+        chosen = self._vertices(body.body if isinstance(body, Portion) else body).body
+        self.loads.append(Load(chosen.all, body_forces(body, force), check_ramp(ramp)))
+
     def add_traction(
-        self, vertices: VertexSet | Body, traction: ArrayLike, ramp: AnyRamp | None = None
+        self,
+        vertices: VertexSet | Body,
+        traction: ArrayLike,
+        ramp: AnyRamp | None = None,
+        *,
+        following: bool = False,
     ) -> None:
-        """A traction (3,) [Pa] on all surface triangles whose three vertices are chosen; ramp as in
-        `add_force`.
+        """A traction [Pa] on all surface triangles whose three vertices are chosen: (3,), or a number for one
+        along their outer normals at rest; ramp as in `add_force`.
 
         A dead load: its direction and its total, traction × area at rest, do not change as the body deforms.
+        following: it turns with every triangle and acts on the area that this has, as wind and water do; the
+        surface may be open, and descent, pbng and newton can treat it.
         """
         chosen = self._vertices(vertices)
-        pascals = np.array(vector(traction, "traction [Pa]"))
-        self.loads.append(Load(chosen, tractions(chosen, pascals), check_ramp(ramp)))
+        acting = check_ramp(ramp)
+        if not isinstance(following, bool):
+            raise SceneError(f"following must be True or False, got {shown(following)}.")
+        triangles, pascals = surface_of(chosen), traction_on(chosen, traction)
+        if following:
+            self.turning.append(FollowingTraction(chosen.body, triangles, pascals, acting))
+        else:
+            self.loads.append(Load(chosen, tractions(chosen, pascals), acting))
 
     def add_pressure(self, vertices: VertexSet | Body, pressure: float, ramp: AnyRamp | None = None) -> None:
         """A pressure [Pa] that pushes outwards on all surface triangles whose three vertices are chosen,

@@ -11,10 +11,11 @@ from supple.meshes import Mesh
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors
 from supple.scene.bodies import Body, VertexSet
-from supple.scene.checks import Vector, listed, number, vector
+from supple.scene.checks import Vector, array, listed, number, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
+from supple.scene.regions import Portion
 from supple.terms import Pressure, Term
 
 
@@ -42,13 +43,51 @@ def surface_of(chosen: VertexSet) -> np.ndarray:
     return triangles
 
 
+def traction_on(chosen: VertexSet, given: Any) -> np.ndarray:
+    """(t, 3) [Pa] on the triangles of the chosen vertices: given as (3,), or as a number along their
+    normals."""
+    normals = area_vectors(chosen.body.points, surface_of(chosen))
+    if np.ndim(given) == 0:
+        pascals = number(given, "traction [Pa]")
+        return pascals * normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    return np.tile(vector(given, "traction [Pa]"), (len(normals), 1))
+
+
 def tractions(chosen: VertexSet, pascals: np.ndarray) -> np.ndarray:
-    """Forces (k, 3) [N] on the chosen vertices from a traction (3,) [Pa] on their triangles at rest."""
+    """Forces (k, 3) [N] on the chosen vertices from tractions (t, 3) [Pa] on their triangles at rest."""
     mesh: Mesh = chosen.body.mesh
     triangles = surface_of(chosen)
-    third = np.linalg.norm(area_vectors(mesh.points, triangles), axis=1) / 3
-    area = np.bincount(triangles.ravel(), np.repeat(third, 3), mesh.n_vertices)
-    return area[chosen.indices, None] * pascals
+    third = np.linalg.norm(area_vectors(mesh.points, triangles), axis=1, keepdims=True) / 3 * pascals
+    total = np.zeros((mesh.n_vertices, 3))
+    for corner in triangles.T:
+        np.add.at(total, corner, third)
+    return total[chosen.indices]
+
+
+def body_forces(part: Body | Portion, given: Any) -> np.ndarray:
+    """Forces (n, 3) [N] on all vertices of a body from a force per volume at rest [N/m³], or per area of
+    cloth [N/m²], of its cells or those of a region: (3,), (m, 3), the name of a field of the mesh, or a
+    function of the centres (m, 3) [m]."""
+    body, cells = (part.body, part.numbers) if isinstance(part, Portion) else (part, np.arange(part.n_cells))
+    mesh: Mesh = body.mesh
+    if isinstance(given, str):
+        given = mesh.field(given)[cells]
+    elif callable(given):
+        given = given(mesh.points[mesh.cells[cells]].mean(axis=1))
+    density = array(given, "force per volume [N/m³]")
+    if density.shape == (body.n_cells, 3):
+        density = density[cells]
+    if density.shape not in ((3,), (len(cells), 3)):
+        raise SceneError(
+            f"A force per volume of {part.name!r} is one vector (3,) or one for each of its {len(cells)} "
+            f"cells, ({len(cells)}, 3); got shape {density.shape}."
+        )
+    corners = mesh.cells[cells]
+    share = body.rest_measures[cells, None] * density / corners.shape[1]
+    total = np.zeros((mesh.n_vertices, 3))
+    for corner in corners.T:
+        np.add.at(total, corner, share)
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +123,8 @@ class Inflation:
             raise SceneError(
                 f"The pressure on {self.body.name!r} needs a closed surface, or one whose edges are pinned: "
                 f"{len(free)} vertices of its open edges are free, for example vertex "
-                f"{free[0] - self.body.first}. Close it, pin them, or take add_traction for a dead load."
+                f"{free[0] - self.body.first}. Close it, pin them, or take "
+                "add_traction(..., pressure, following=True), whose surface may be open."
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class WithObstacles:
         thick, it leaves behind what it should push. friction: Coulomb's coefficient μ, 0 for none; what
         sticks does so for ever. kinetic: that of vertices which slid in the step of time before, the same
         unless given; equilibria know the other only. mass [kg]: a `Sphere` or `Box` that falls, and is moved
-        by the bodies that it touches, not by other obstacles, with a velocity [m/s] and a spin [rad/s] at the
+        by the bodies and the obstacles that it touches, with a velocity [m/s] and a spin [rad/s] at the
         start. The name is that of its forces in reports; without one it is "obstacle0", "obstacle1", ...
         """
         if isinstance(shape, TriMesh):

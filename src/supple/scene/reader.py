@@ -13,26 +13,13 @@ from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
 from supple.scene.scene import Scene
-from supple.scene.schema import (
-    Attach,
-    Cable,
-    Cavity,
-    Cloth,
-    Force,
-    Motion,
-    Obstacle,
-    Pin,
-    Pressure,
-    Ramp,
-    SceneTable,
-    Solid,
-    Spring,
-    Target,
-    Traction,
-    Vary,
-    Wind,
-)
-from supple.scene.tables import Table
+from supple.scene.schema import SceneTable
+from supple.scene.tables.base import Table
+from supple.scene.tables.bodies import Cloth, Solid
+from supple.scene.tables.contact import Obstacle
+from supple.scene.tables.holding import Attach, Pin, Spring, Target
+from supple.scene.tables.loads import BodyForce, Cable, Cavity, Force, Pressure, Traction, Vary, Wind
+from supple.scene.tables.motions import Motion, Ramp
 
 Kept = dict[str, list[int]]
 """For each kind of [[entry]], the numbers in the file of those that are valid."""
@@ -71,8 +58,9 @@ class Reader:
             table.damping,
             self._ramp("gravity_ramp", table.gravity_ramp),
             "none" if table.contact is None else table.contact.make(),
+            table.integrator,
         )
-        self._refuse_idle("substeps", "damping")
+        self._refuse_idle("substeps", "damping", "integrator")
 
     def read(self) -> Scene:
         for number, field, entry in self._entries("solid"):
@@ -83,8 +71,11 @@ class Reader:
             self._pin(field, entry)
         for _, field, entry in self._entries("force"):
             self._load(field, entry, self.scene.add_force, entry.force)
+        for _, field, entry in self._entries("body_force"):
+            force = entry.field if entry.force is None else entry.force
+            self._part(field, entry, self.scene.add_body_force, force)
         for _, field, entry in self._entries("traction"):
-            self._load(field, entry, self.scene.add_traction, entry.traction)
+            self._load(field, entry, self.scene.add_traction, entry.traction, following=entry.following)
         for _, field, entry in self._entries("pressure"):
             self._load(field, entry, self.scene.add_pressure, entry.pressure)
         for _, field, entry in self._entries("cavity"):
@@ -101,7 +92,7 @@ class Reader:
         for _, field, entry in self._entries("spring"):
             self._spring(field, entry)
         for _, field, entry in self._entries("vary"):
-            self._vary(field, entry)
+            self._part(field, entry, self.scene.vary, entry.parameter)
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
@@ -200,10 +191,7 @@ class Reader:
         value: Any,
         **options: Any,
     ) -> None:
-        vertices, ramp = (
-            self._vertices(field, entry),
-            self._ramp(f"{field}.ramp", entry.ramp),
-        )
+        vertices, ramp = self._vertices(field, entry), self._ramp(f"{field}.ramp", entry.ramp)
         if vertices is not None:
             self.mistakes.attempt(field, lambda: add(vertices, value, ramp, **options))
 
@@ -245,14 +233,15 @@ class Reader:
             options = entry.model_dump(include={"stiffness", "rest_length"})
             self.mistakes.attempt(field, lambda: self.scene.add_springs(a, b, **options))
 
-    def _vary(self, field: str, entry: Vary) -> None:
+    def _part(self, field: str, entry: BodyForce | Vary, add: Callable[..., None], value: Any) -> None:
+        """What acts on a body or one of its regions."""
         body, ramp = self._body(field, entry.body, entry.key), self._ramp(f"{field}.ramp", entry.ramp)
-        if body is not None and ramp is not None:
-
-            def part() -> Any:
-                return body if entry.region is None else body.region(entry.region)
-
-            self.mistakes.attempt(field, lambda: self.scene.vary(part(), entry.parameter, ramp))
+        if body is None or (ramp is None and entry.ramp is not None):
+            return
+        region = entry.region
+        self.mistakes.attempt(
+            field, lambda: add(body if region is None else body.region(region), value, ramp)
+        )
 
     def _target(self, field: str, to: Target) -> VertexSet | Body | None:
         if to.where is None:

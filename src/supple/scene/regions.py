@@ -78,11 +78,10 @@ def portions_of(body: Body) -> tuple[Portion, ...]:
     base = [Portion(body, body.name, _rows(body.material, rest), rest)] if len(rest) else []
     found = base + [Portion(body, f"{body.name}/{r.name}", r.material, r.where) for r in body.regions]
     branches = [
-        replace(
-            part, name=f"{part.name} viscosity {k}", material=each.branch(part.material, part.name), branch=k
-        )
+        replace(part, name=f"{part.name} viscosity {k}", material=material, branch=k)
         for k, each in enumerate(body.viscosity, 1)
         for part in found
+        if (material := each.branch(part.material, part.name)) is not None
     ]
     return (*found, *branches)
 
@@ -115,7 +114,7 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
         density = region.density
         if density is not None:
             density = number(density, f"density [kg/m³] of region {name!r}", above=0)
-        material = _of_region(region.material, name, cells, mesh.n_cells)
+        material = of_cells(region.material, name, cells, mesh.n_cells)
         done.append(replace(region, where=cells, density=density, material=material))
     return tuple(done)
 
@@ -186,8 +185,9 @@ def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
     return np.isin(found, wanted)
 
 
-def _of_region(material: Any, name: str, cells: np.ndarray, count: int) -> Any:
-    """A material whose arrays have an entry for each cell of a region."""
+def of_cells(material: Any, name: str, cells: np.ndarray, count: int) -> Any:
+    """A material whose arrays have an entry for each cell of a region, given so or for all cells of its
+    solid."""
     lengths = {len(value) for value in material if is_per_element(value)} - {len(cells)}
     if not lengths <= {count}:
         raise SceneError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from supple.scene.attachments import Attachment
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.cables import Tendon
 from supple.scene.cavities import Cavity
-from supple.scene.checks import Vector, count, listed, number, part, shown, sound_name, vector
+from supple.scene.checks import Vector, chosen, count, listed, number, part, shown, sound_name, vector
 from supple.scene.cloth import Cloth
 from supple.scene.contact import Contact, Method, contact_of
 from supple.scene.directions import held_directions
@@ -31,6 +31,7 @@ from supple.scene.regions import Portion, Region
 from supple.scene.springs import SpringSet
 from supple.scene.terms import TermMaker
 from supple.scene.ties import WithTies
+from supple.scene.turning import FollowingTraction
 from supple.scene.varying import Varied, varied
 from supple.scene.viscosity import Viscosity
 
@@ -43,8 +44,9 @@ class Scene(Loaded, WithObstacles, WithTies):
     frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
-    contact: how bodies see each other and themselves, "none", "weak", "barrier" or a `Contact` with its
-    options.
+    integrator: the rule of these steps, "backward_euler", or of second order "bdf2" and "trapezoidal";
+    contact: how bodies see each other and themselves, "none", "weak", "barrier", "grid" or a `Contact` with
+    its options.
     """
 
     gravity: Vector = (0.0, -9.81, 0.0)
@@ -55,6 +57,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     damping: float = 0.0
     gravity_ramp: AnyRamp | None = None
     contact: Contact | Method = "none"
+    integrator: Literal["backward_euler", "bdf2", "trapezoidal"] = "backward_euler"
     bodies: list[Body] = field(default_factory=list, init=False)
     pins: list[Pin] = field(default_factory=list, init=False)
     loads: list[Load] = field(default_factory=list, init=False)
@@ -64,6 +67,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     cables: list[Tendon] = field(default_factory=list, init=False)
     varied: list[Varied] = field(default_factory=list, init=False)
     inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
+    turning: list[FollowingTraction] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
     further: list[TermMaker] = field(default_factory=list, init=False)
 
@@ -81,6 +85,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self.damping = part(self.damping, "damping")
         self.gravity_ramp = check_ramp(self.gravity_ramp)
         self.contact = contact_of(self.contact)
+        chosen(self.integrator, "integrator", ("backward_euler", "bdf2", "trapezoidal"))
 
     def __getstate__(self) -> dict[str, Any]:
         further = [picklable(make, "a term of one's own", "function") for make in self.further]

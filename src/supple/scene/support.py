@@ -11,29 +11,39 @@ from supple.scene.scene import Scene
 from supple.scene.terms import further_terms
 
 
-def refuse_falling(scene: Scene, pinned: np.ndarray, held: np.ndarray | None, force: np.ndarray) -> None:
-    """A part has an equilibrium only where the forces (n, 3) on it add up to zero in all directions along
-    which it can be shifted: those that are held, held (k, 3, 3), at no pinned vertex (k,)."""
-    if not force.any():
-        return
-    part = _connected_parts(scene)
-    vertices, N = _support(scene, pinned, held)
-    holds = np.zeros((part.max() + 1, 3, 3))
-    np.add.at(holds, part[vertices], N)
-    stiffness, directions = np.linalg.eigh(holds)
-    total = np.column_stack([np.bincount(part, axis) for axis in force.T])
-    pull = np.where(stiffness < 1e-9, np.einsum("pij,pi->pj", directions, total), 0)
-    magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
-    falling = np.linalg.norm(pull, axis=1) > 1e-9 * magnitude
-    if falling.any():
-        names = [repr(body.name) for body in scene.bodies if falling[part[body.vertices]].any()]
-        worst = int(falling.argmax())
-        raise SceneError(
-            f"Nothing holds {' and '.join(names)} against the forces on it"
-            f"{_where_to(directions[worst] @ pull[worst], holds[worst])}: it would fall forever and has no "
-            "quasistatic equilibrium. Pin some of its vertices, attach it to something that is held, "
-            "take the load away (gravity=(0, 0, 0)), or make the scene dynamic with quasistatic=False."
-        )
+class Support:
+    """What holds each part of a scene, for as many forces as one likes: pinned (k,) and held (k, 3, 3) are
+    those of its model."""
+
+    def __init__(self, scene: Scene, pinned: np.ndarray, held: np.ndarray | None) -> None:
+        self._bodies = list(scene.bodies)
+        self._part = _connected_parts(scene)
+        vertices, N = _support(scene, pinned, held)
+        self._holds = np.zeros((self._part.max() + 1, 3, 3))
+        np.add.at(self._holds, self._part[vertices], N)
+        stiffness, self._directions = np.linalg.eigh(self._holds)
+        self._loose = stiffness < 1e-9
+
+    def refuse_falling(self, force: np.ndarray) -> None:
+        """A part has an equilibrium only where the forces (n, 3) on it add up to zero in all directions along
+        which it can be shifted: those that are held at no pinned vertex."""
+        if not self._loose.any() or not force.any():
+            return
+        part, directions = self._part, self._directions
+        total = np.column_stack([np.bincount(part, axis) for axis in force.T])
+        pull = np.where(self._loose, np.einsum("pij,pi->pj", directions, total), 0)
+        magnitude = np.bincount(part, np.linalg.norm(force, axis=1))
+        falling = np.linalg.norm(pull, axis=1) > 1e-9 * magnitude
+        if falling.any():
+            names = [repr(body.name) for body in self._bodies if falling[part[body.vertices]].any()]
+            worst = int(falling.argmax())
+            raise SceneError(
+                f"Nothing holds {' and '.join(names)} against the forces on it"
+                f"{_where_to(directions[worst] @ pull[worst], self._holds[worst])}: it would fall forever "
+                "and has no quasistatic equilibrium. Pin some of its vertices, attach it to something that "
+                "is held, take the load away (gravity=(0, 0, 0)), or make the scene dynamic with "
+                "quasistatic=False."
+            )
 
 
 def _where_to(pull: np.ndarray, holds: np.ndarray) -> str:

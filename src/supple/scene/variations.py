@@ -19,9 +19,9 @@ from supple.scene.checks import shown, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.ramps import fraction_at
-from supple.scene.regions import Portion
+from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
-from supple.scene.support import refuse_falling
+from supple.scene.support import Support
 from supple.scene.varying import merged_material, varying_materials
 
 Vertices = VertexSet | Body
@@ -49,8 +49,11 @@ class Variation:
         return self.__dict__ | {"pins": pins}
 
 
-def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
-    """What a variation means for the scene's model."""
+def conditions(
+    scene: Scene, model: Model, variation: Variation, support: Support | None = None
+) -> Conditions:
+    """What a variation means for the scene's model. support: what holds the scene's parts, where that is
+    known."""
     if not isinstance(variation, Variation):
         raise SceneError(f"A variation is a supple.Variation(...); got {shown(variation)}.")
     for name in ("pins", "forces", "materials"):
@@ -63,7 +66,7 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
         raise SceneError(f"time [s] of a variation must not be negative, got {shown(variation.time)}.")
     force = _force(scene, model, variation)
     if (variation.forces or variation.gravity is not None) and not scene.obstacles:
-        refuse_falling(scene, model.pinned, model.held, force)
+        (support or Support(scene, model.pinned, model.held)).refuse_falling(force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
@@ -74,11 +77,12 @@ def conditions(scene: Scene, model: Model, variation: Variation) -> Conditions:
     )
 
 
-def conditions_in(scene: Scene, holding: Holding | None = None) -> Conditions:
+def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray | None = None) -> Conditions:
     """What is different from one scene to another of the same bodies that are held at the same vertices:
-    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, if that is
-    known."""
-    mass = np.concatenate([body.masses for body in scene.bodies])
+    where its pins are, its forces and its materials, all in the end. holding: what the pins hold, and mass
+    (n,) [kg], if they are known."""
+    if mass is None:
+        mass = np.concatenate([body.masses for body in scene.bodies])
     prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
     force, varying = forces_of(scene, mass)
     for fraction, whole in varying:
@@ -152,10 +156,13 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
                 f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
                 f"which is {type(body.material).__name__}; got {shown(material)}."
             )
-        check_parameters(material, body)
+        if isinstance(body, Portion):
+            of_cells(material, body.name, body.numbers, body.body.n_cells)
+        else:
+            check_parameters(material, body)
     changed = {body.name: material for body, material in variation.materials.items()}
     groups = [
-        [replace(part, material=changed.get(part.name, part.material)) for part in group]
+        [replace(part, material=_for_part(part, changed)) for part in group]
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)
@@ -165,6 +172,18 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
     ]
     others = [term.material for term in model.terms if term.material is not None][len(groups) :]
     return *of_bodies, *others
+
+
+def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
+    """The material of a body or one of its portions, whose arrays may be for the cells of the body."""
+    material = changed.get(part.name)
+    if material is None:
+        return part.material
+    return (
+        of_cells(material, part.name, part.numbers, part.body.n_cells)
+        if isinstance(part, Portion)
+        else material
+    )
 
 
 def _start(model: Model, variation: Variation) -> np.ndarray | None:

@@ -18,9 +18,12 @@ class Viscosity(ABC):
     """A way in which a solid resists the rate of its strain, for `Scene.add_solid(viscosity=)`. Each is a
     potential of every step, which residuals and certificates count."""
 
+    drag: float = 0.0
+    """α [1/s] of the force -α m v that acts on every vertex."""
+
     @abstractmethod
-    def branch(self, material: Any, name: str) -> ViscousBranch:
-        """For a body of a material; name: how it is called in sentences."""
+    def branch(self, material: Any, name: str) -> ViscousBranch | None:
+        """For a body of a material; name: how it is called in sentences. None where strains meet nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +68,26 @@ class Maxwell(Viscosity):
 
 @dataclass(frozen=True)
 class Rayleigh(Viscosity):
-    """Damping in proportion to the stiffness that the material has at rest, β [s]: an oscillation of ω
-    [rad/s] has the damping ratio ζ = β ω/2."""
+    """Damping in proportion to the stiffness that the material has at rest, β [s], and to the mass, α [1/s]:
+    an oscillation of ω [rad/s] has the damping ratio ζ = β ω/2 + α/(2 ω). The part of the mass also slows
+    what moves as a whole, as a fluid around it would."""
 
-    stiffness: float
+    stiffness: float = 0.0
+    mass: float = 0.0
 
     def __post_init__(self) -> None:
-        number(self.stiffness, "stiffness [s], β of Rayleigh's damping,", above=0)
+        number(self.stiffness, "stiffness [s], β of Rayleigh's damping,", at_least=0)
+        number(self.mass, "mass [1/s], α of Rayleigh's damping,", at_least=0)
+        if not self.stiffness and not self.mass:
+            raise SceneError("Rayleigh needs a stiffness [s] or a mass [1/s] that is not 0.")
 
-    def branch(self, material: Any, name: str) -> ViscousBranch:
+    @property
+    def drag(self) -> float:  # type: ignore[override]
+        return self.mass
+
+    def branch(self, material: Any, name: str) -> ViscousBranch | None:
+        if not self.stiffness:
+            return None
         mu, lam = moduli_at_rest(material, name)
         return ViscousBranch(shear=self.stiffness * mu, second=self.stiffness * lam)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.model import Model
 from supple.problem import Problem
 from supple.solvers.linearisation import Direction, Linearisation
 from supple.solvers.touching_twin import touching_twin
@@ -94,10 +95,10 @@ def prepare(problem: Problem) -> None:
     twin.shared("linearisation", lambda: Linearisation(twin))
 
 
-def certify(problem: Problem) -> Certificate:
-    """The certificate of a problem's u."""
+def certify(problem: Problem, copy: int = 0) -> Certificate:
+    """The certificate of a problem's u, of one copy of the state."""
     began = perf_counter()
-    twin = touching_twin(problem) if problem.contacts else exact_twin(problem)
+    twin = touching_twin(problem) if problem.contacts else exact_twin(problem, copy)
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
@@ -105,7 +106,10 @@ def certify(problem: Problem) -> Certificate:
     direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
     if balance.at_rest:
         direction = direction._replace(d=nothing.d, slope=0.0)
-    bodies = _distances(direction, linear)
+    states = twin.states
+    bodies = distances(
+        twin.model, *(states.vectors(records)[0] for records in (direction.d, states.net, states.u))
+    )
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
     stable = not direction.filtered or (bool(problem.contacts) and _hardly(direction, linear))
@@ -123,10 +127,9 @@ def _hardly(direction: Direction, linear: Linearisation) -> bool:
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
 
 
-def _distances(direction: Direction, linear: Linearisation) -> tuple[Distance, ...]:
-    """What a Newton direction at the problem's u says of every body."""
-    states, model = linear.problem.states, linear.problem.model
-    d, forces, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
+def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[Distance, ...]:
+    """What a Newton direction d (n, 3) [m] at displacements u says of every body, on which net forces (n, 3)
+    [N] act."""
     work = 0.5 * np.where(model.free[:, None], d * forces, 0).sum(axis=1)
     length, moved = np.linalg.norm(d, axis=1), np.linalg.norm(u, axis=1)
     return tuple(

@@ -105,13 +105,13 @@ class DescentRun(Run):
         if self._newton is not None:
             self._newton.tolerance = self._forecast.aim
 
-    def go_on(self, imbalance: float) -> None:
+    def go_on(self, imbalance: float, copy: int = 0) -> None:
         """By Newton steps: long waves hardly show in the imbalance, and the first direction is known, since
         it was what told the distance."""
         self._forecast.aim = imbalance
         (self._newton or self._turn_to_newton()).tolerance = imbalance
 
-    def leave_saddle(self) -> bool:
+    def leave_saddle(self, copy: int = 0) -> bool:
         if self.problem.contacts:
             return False
         (self._newton or self._turn_to_newton()).at_saddle = True

@@ -33,7 +33,6 @@ from supple.solvers.pseudo_time import Rest, gliding
 from supple.solvers.solver import Run, Solver
 from supple.solvers.touching import touching
 from supple.solvers.workplace import Workplace, drift_of, weights_of
-from supple.terms import TetElasticity
 
 REST, WEIGHTS = 10, 4
 """Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
@@ -256,6 +255,6 @@ class ElementRun(Run):
         if changes(p.model.terms[k]):
             return p.layout.coloured_elements(k, 1)
         size = method.cluster_size if method.ordering == "clusters" else 1
-        cells = method.ordering == "cells" and isinstance(p.model.terms[k], TetElasticity)
+        cells = method.ordering == "cells" and p.model.terms[k].fills
         how = k, size, cells, method.vertex_order == "smallest_last"
         return p.shared(f"elements of term {how}", lambda: p.layout.coloured_elements(*how))

@@ -12,7 +12,7 @@ from typing import Any
 from supple.algebra.matrix3 import matvec
 from supple.materials import stress_differential, traction
 from supple.terms.elastic import corners, force_volume, material_at, measure, shape_gradients
-from supple.terms.term import vertex_force
+from supple.terms.term import confined_force, vertex_force
 from supple.terms.tet import TetRows
 
 
@@ -22,9 +22,19 @@ class ExactTets(TetRows):
     __slots__ = ()
 
 
+EXACT: dict[Any, Any] = {TetRows: ExactTets}
+"""What has exact blocks, by what has bounds."""
+
+
 def exact_blocks(terms: tuple) -> tuple[Any, ...]:
     """The same terms, tetrahedra with exact blocks; others keep their bounds."""
-    return tuple(ExactTets(*rows) if type(rows) is TetRows else rows for rows in terms)
+    return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
+
+
+@confined_force.of(ExactTets)
+def _confined_force(rows, row, u, ui):
+    f, A = vertex_force(rows, row, u, ui)
+    return f, A, 0.0 * f[0] + 1e30
 
 
 @vertex_force.of(ExactTets)

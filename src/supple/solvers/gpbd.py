@@ -1,13 +1,17 @@
-"""Generalised position-based dynamics for arbitrary energies [GPBD Algorithm 1].
+"""Generalised position-based dynamics for arbitrary energies [GPBD Algorithm 1]:
 
-Each element remembers the displacement d that its force has given its vertices, and x = x̃ + Σ d at all times,
-but for elements that were inverted and unfolded. x̃ and the loop over elements are in elementwise.py and
-element_sweeps.py; here is what one visit does.
-A visit minimises ½|d + Δd|²_{W⁻¹} + U(x + Δd) over Δd = W Sᵀ Δλ, S the derivative of the Green strain. With
-the six multipliers as a symmetric matrix Λ, Δdᵢ = Wᵢ F Λ gᵢ and the new deformation gradient is F (I + Λ Γ),
-Γ = Σ Wᵢ gᵢ gᵢᵀ, so the objective [GPBD eq. 19] is, up to a constant,
+    x ← x⁻ + Δt v⁻ + W f_ext,  d ← 0 of all elements        elementwise.py, ElementRun._begin_step
+    for each iteration                                      elementwise.py, ElementRun.advance
+        for each element, colour by colour                  element_sweeps.py
+            S ← ds/dx at x, s the Green strain              in `strain_step`: F and g of the element
+            Δλ ← minimum of eq. 19                          green_minimum.py
+            Δd ← W Sᵀ Δλ                                    in `strain_step`
+            d ← d + Δd,  x ← x + Δd                         `_visit`
+    v ← (x - x⁻)/Δt                                         stepping.py
 
-    q(Λ) = Λ : Fᵀ D + ½ tr(Λ C Λ Γ) + V ψ(F + F Λ Γ),  C = Fᵀ F,  D = Σ dᵢ gᵢᵀ.
+Each element remembers the displacement d that its force has given its corners, and x = x̃ + Σ d at all times,
+but for elements that were inverted and unfolded [section 4.1; unfolding.py]. With the six multipliers Δλ as a
+symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ, W = Δt²/m.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from supple.algebra.matrix3 import dot, matmul
 from supple.algebra.symmetric import full
 from supple.checks import one_number, one_of, whole_number
-from supple.kernels import each, select, total
+from supple.kernels import each, physics, select, total
 from supple.materials import bound_coefficients
 from supple.solvers.corners import (
     corners_of,
@@ -37,7 +41,7 @@ from supple.solvers.corners import (
 )
 from supple.solvers.elementwise import ElementOptions
 from supple.solvers.green_minimum import local_minimum
-from supple.solvers.jacobi import SHARES, in_one_colour, jacobi_options, moves_of, propose, step_sum
+from supple.solvers.jacobi import SHARES, in_one_colour, jacobi_options, shares_of, step_sum
 from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
 from supple.solvers.unfolding import caution, unfold
 from supple.terms import Term
@@ -57,35 +61,29 @@ class GreenProjection(Projection):
     __slots__ = ()
 
 
-@moves_of.of(GreenProjection)
-def _visit(projection, row, tet, lighter, share):
-    """How far the corners of an element move: the shares of its unfolding and of Δd, which adds up in d."""
-    x, W, g, V, material = tet
-    rows, (displacements,) = projection.places.rows, projection.memory
-    N = held_corners(projection.places, row)
-    W = _products(lighter, W)
+@project.of(GreenProjection)
+def _visit(projection, row, u):
+    """One element of the box. Where it was inverted it takes a share of its step only."""
+    places, (displacements,) = projection.places, projection.memory
+    x, W, g, V, material = element(places, row, u)
+    d = load_corners(x, displacements, row, 0)
+    share = caution(places.rows, material, x, g)
+    unfolded, step = strain_step(projection, row, x, W, g, V, material, d)
+    step = times(share, step)
+    store_corners(displacements, row, 0, plus(d, step))
+    put_corners(places, row, u, plus(x, plus(times(share, unfolded), step)))
+
+
+@physics
+def strain_step(projection, row, x, W, g, V, material, d):
+    """How far an element moves its corners: to unfold where it is inverted, and then by Δd = W Sᵀ Δλ with the
+    Δλ that minimises ½|d + Δd|²_{W⁻¹} + U(x + Δd) [eq. 18, 19]."""
+    rows, N = projection.places.rows, held_corners(projection.places, row)
     sound = unfold(rows, material, x, W, g, N)
     F = measure(rows, sound, g)
-    d = load_corners(x, displacements, row, 0)
-    Lam = local_minimum(material, F, W, g, V, weighted(lighter, d), N, projection.options.newton_steps)
-    moved = weighted(W, free_corners(N, spread(matmul(F, full(Lam)), g)))  # Δd = W Sᵀ Δλ
-    step = weighted(share, moved)
-    store_corners(displacements, row, 0, plus(d, step))
-    return plus(weighted(share, plus(sound, times(-1.0, x))), step)
-
-
-@project.of(GreenProjection)
-def _project_green(projection, row, u):
-    places = projection.places
-    tet = element(places, row, u)
-    x, W, g, _, material = tet
-    share = caution(places.rows, material, x, g)
-    moves = moves_of(projection, row, tet, _alike(1.0, W), _alike(share, W))
-    put_corners(places, row, u, plus(x, moves))
-
-
-_products = each("a, b", "a[i] * b[i]", over="a")
-_alike = each("s, W", "s + 0.0 * W[i]", over="W")
+    Lam = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
+    step = weighted(W, free_corners(N, spread(matmul(F, full(Lam)), g)))
+    return plus(sound, times(-1.0, x)), step
 
 
 class SingleProjection(Projection):
@@ -115,14 +113,28 @@ _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
 
 
 class AtOnce(GreenProjection):
-    """The same with all elements in one colour. options: JacobiOptions."""
+    """All elements in one colour: the Jacobi form, which the paper uses. options: JacobiOptions."""
 
     __slots__ = ()
 
 
 @project.of(AtOnce)
-def _project_at_once(projection, row, u):
-    propose(projection, row, u)
+def _propose(projection, row, u):
+    """The step of one element from the positions that all have when the sweep begins, in its share; a further
+    projection, `step_sum`, moves the vertices."""
+    (displacements,), options = projection.memory, projection.options
+    x, W, g, V, material = element(projection.places, row, u)
+    d = load_corners(x, displacements, row, 0)
+    lighter, share = shares_of(projection, row, x, g, material)
+    unfolded, step = strain_step(
+        projection, row, x, products(lighter, W), g, V, material, weighted(lighter, d)
+    )
+    step = weighted(share, step)
+    store_corners(displacements, row, 0, plus(d, step))
+    store_corners(options.steps, row, 0, plus(weighted(share, unfolded), step))
+
+
+products = each("a, b", "a[i] * b[i]", over="a")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.algebra.matrix3 import add, dot, scale, select3, sub
 from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
 from supple.kernels import all_lanes, each, load, passage, physics, select, total, unrolled
@@ -34,7 +34,7 @@ from supple.solvers.projection import Places, Projection, new_memory, project, p
 from supple.terms import Term
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.strains import seen
-from supple.terms.hylc.term import FabricRows, chosen, stiff_area
+from supple.terms.hylc.term import FabricRows, stiff_area
 
 ROUNDING = 1e-9
 """Part of the energy by which a step may raise q."""
@@ -254,9 +254,9 @@ def _joined(rows, row, x):
         x[0],
         x[1],
         x[2],
-        chosen(load(r, row, 4) > 0.5, x[3], x[2]),
-        chosen(load(r, row, 5) > 0.5, x[4], x[0]),
-        chosen(load(r, row, 6) > 0.5, x[5], x[1]),
+        select3(load(r, row, 4) > 0.5, x[3], x[2]),
+        select3(load(r, row, 5) > 0.5, x[4], x[0]),
+        select3(load(r, row, 6) > 0.5, x[5], x[1]),
     )
 
 

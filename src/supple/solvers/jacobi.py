@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import det
-from supple.kernels import chosen_by_type, each, generic, lane_range, load, number, number_at, physics, select
-from supple.solvers.corners import element, store_corners
+from supple.kernels import chosen_by_type, each, lane_range, load, number, number_at, physics, select
 from supple.solvers.projection import (
     VERTICES_PER_ROW,
     Places,
@@ -52,12 +51,6 @@ class JacobiOptions(NamedTuple):
     steps: Any
 
 
-@generic
-def moves_of(projection, row, element, lighter, share):
-    """How far a projection moves the corners of the elements in a row: the share of each corner's step, from
-    the problem with so many times the mobility of each."""
-
-
 _of_corners = each("rows, values, row", "load(values, row, i)", load, over="rows", count=corner_count)
 _chosen = each("where, one, a", "select(where, one, a[i])", select, over="a")
 
@@ -74,16 +67,14 @@ def _nearly_inverted(rows, material, x, g):
 
 
 @physics
-def propose(projection, row, u):
-    """The first half of a Jacobi sweep: the steps that elements would take from the same positions."""
+def shares_of(projection, row, x, g, material):
+    """(lighter, share) of the corners of the elements in a row: how many times the mobility of each their own
+    problem has, and what part of its step is made."""
     options, rows = projection.options, projection.places.rows
-    tet = element(projection.places, row, u)
-    x, _, g, _, material = tet
     near = nearly_inverted(rows, material, x, g)
     safe = load(options.safe, row, 0)
     lighter = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.lighter, row))
-    share = _chosen(near, safe, _of_corners(rows, options.share, row))
-    store_corners(options.steps, row, 0, moves_of(projection, row, tet, lighter, share))
+    return lighter, _chosen(near, safe, _of_corners(rows, options.share, row))
 
 
 def jacobi_options(newton_steps: int, omega: float, shares: str, term: Term, places: Places) -> JacobiOptions:

@@ -103,7 +103,7 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
 
 def is_sheet(term: Term) -> bool:
     """Whether a term is a membrane, which other triangles can be, too."""
-    return hasattr(term, "remeshed")
+    return term.sheet
 
 
 def _membranes(

@@ -18,6 +18,9 @@ LINEAR_ITERATIONS = 1000
 LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
 """Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
 
+MANY = 20
+"""Iterations of a linear solve after which the next one gets a preconditioner of its own."""
+
 PROBED = 1e-2
 """How far a random right-hand side is followed to find negative curvature."""
 
@@ -54,6 +57,8 @@ class Linearisation:
         self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
         """Whether H is the same everywhere, so that one step is all there is to do."""
         self.iterations = self.filtered = 0
+        self._last: Preconditioner | None = None
+        self._lasts = problem.keeps_prepared and self._hierarchy.lasts
         self._known: tuple[tuple, float, Direction] | None = None
 
     def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
@@ -102,6 +107,7 @@ class Linearisation:
     def _concave(self) -> tuple[np.ndarray | None, float | None]:
         """A direction p along which the energy is concave, and its curvature, where no preconditioner of H is
         to be had: found with that of its positive part."""
+        self._last = None  # whose memory the next one takes
         for kind in ("projected", "bound"):
             try:
                 M = self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
@@ -128,8 +134,10 @@ class Linearisation:
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
         assembly = self.assembly
         H = assembly.matrix(kind)
-        M = self._hierarchy.at(H, assembly.positions)
+        M = self._preconditioner(H, kind)
         found, slope = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
+        if found.iterations > MANY or found.negative is not None:
+            self._last = None
         self.iterations += found.iterations
         concave = found.negative
         if probe and concave is None:
@@ -137,6 +145,15 @@ class Linearisation:
         curvature = curvature_along(H, found.x if concave is None else concave, M) if probe else None
         p = None if concave is None else assembly.spread(concave)
         return Direction(assembly.spread(found.x), False, p, slope, curvature)
+
+    def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
+        """That of H, or that of an earlier state of the same solve while it does as well: where many solves
+        follow each other from near their ends, to make it takes as long as to use it."""
+        if kind != "exact" or self._last is None:
+            M = self._hierarchy.at(H, self.assembly.positions)
+            self._last = M if self._lasts and kind == "exact" else None
+            return M
+        return self._last
 
     def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
         """A direction of negative curvature, records (f, 4), if one shows."""

@@ -86,8 +86,7 @@ class Multiresolution(ABC):
         """A membrane that has a share of its stiffness; other terms as they are."""
         if self.share == 1 or not is_sheet(term):
             return term
-        size = "volume" if hasattr(term, "volume") else "area"
-        return replace(term, **{size: self.share * getattr(term, size)})
+        return term.thinner(self.share)
 
     def begin(self) -> None:
         """Where the problem is, under its forces and with its inertia."""

@@ -1,10 +1,15 @@
 """Newton's method on the assembled Hessian: the reference that every other solver is tested against.
 
-    f = net force,  H Δu = f  with the Hessian that is asked for
-    t: backtracking on the energy along Δu,  u += t Δu
-    no good t, or f · Δu ≤ 0: the same with a weaker Hessian, which is positive definite
+    repeat
+        f ← net force of the free vertices                       problem.balance
+        H ← ∂²E/∂u², or what stands for it                       Newton.hessian, linear/assembly.py
+        Δu ← solution of H Δu = f                                Newton.linear_solver, linear/solvers.py
+        if f · Δu > 0:
+            t ← 1, halved until E(u + t Δu) is lower enough      line_search.py
+            u ← u + t Δu
+        where that fails: the same with the next weaker H, down to one that is positive definite
 
-Without `rescue` there is no weaker one, and Δu is taken as it comes.
+That is `NewtonRun._step`. Without `rescue` there is no weaker H, and Δu is taken as it comes.
 """
 
 from __future__ import annotations
@@ -17,7 +22,8 @@ import numpy as np
 
 from supple.checks import check_iterations, flag, listed, one_of, whole_number
 from supple.linear import Assembly, NotPositive
-from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, best_linear_solver
+from supple.linear.pattern import count_blocks
+from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, linear_solver
 from supple.model import Model
 from supple.problem import Problem
 from supple.solvers.beside_obstacles import step_beside_obstacles
@@ -28,8 +34,9 @@ from supple.words import counted
 
 HessianKind = Literal["exact", "projected", "bound"]
 
-WEAKER: dict[HessianKind, HessianKind] = {"exact": "projected", "projected": "bound"}
-"""What is used where a Hessian is not positive definite: the projected one may be singular."""
+ACCURACY = 0.1
+"""|H Δu - f|/|f| that is asked for at first; it falls with the root of |f|, so that Newton's last steps
+converge faster than linearly [Eisenstat and Walker 1996]."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +81,22 @@ class Newton(Solver):
                 )
         check_iterations(self.iterations)
 
+    @property
+    def hessians(self) -> tuple[HessianKind, ...]:
+        """What is used for H, one after the other where it leads to no lower energy: the exact one need not
+        be positive definite, and the projected one may be singular."""
+        kinds = get_args(HessianKind)
+        first = kinds.index(self.hessian)
+        return kinds[first:] if self.rescue else kinds[first : first + 1]
+
     def begin(self, problem: Problem) -> NewtonRun:
         return NewtonRun(self, problem)
 
     def memory(self, model: Model, number: int) -> int:
         """Elements with the places of their blocks, the matrix, and the levels of its preconditioner; without
         what a factorisation takes."""
-        return model.elements * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * _blocks(model) * (9 * 12 + 8))
-
-
-def _blocks(model: Model) -> int:
-    """3×3 blocks of the Hessian: one for each pair of vertices that share an element."""
-    pairs = [
-        term.vertices[:, [i, j]]
-        for term in model.terms
-        for i, j in zip(*np.triu_indices(term.vertices.shape[1], 1), strict=True)
-    ]
-    edges = np.sort(np.concatenate([np.empty((0, 2), np.int32), *pairs]), axis=1)
-    return model.vertices + 2 * len(np.unique(edges.astype(np.int64) @ [model.vertices, 1]))
+        blocks = count_blocks([term.vertices for term in model.terms], model.vertices)
+        return model.elements * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * blocks * (9 * 12 + 8))
 
 
 class NewtonRun(Run):
@@ -100,6 +105,79 @@ class NewtonRun(Run):
     patience = 12
 
     def __init__(self, options: Newton, problem: Problem) -> None:
+        self.options, self.problem = options, problem
+        self._refuse_unable()
+        self._weaker = self._uphill = 0
+        self._first_residual: float | None = None
+        self._see_stencils()
+
+    def _step(self) -> None:
+        """One pass through the box above."""
+        residual = self.problem.balance().residual  # |f|
+        if residual == 0 or not math.isfinite(residual):
+            return
+        accuracy = self._accuracy(residual)
+        for kind in self.options.hessians:
+            step = self._solve(kind, accuracy)
+            if step is not None and self._follow(step, residual):
+                return
+            self._weaker += kind == "exact" and self.options.rescue
+
+    def _accuracy(self, residual: float) -> float:
+        """|H Δu - f|/|f| that the linear solver shall reach; 0 where it has so many iterations instead."""
+        self._first_residual = self._first_residual or residual
+        if self.options.linear_iterations is not None:
+            return 0.0
+        return ACCURACY * min(1.0, math.sqrt(residual / self._first_residual))
+
+    def _solve(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
+        """Δu of H Δu = f, records (n + 1, 4); None where there is none."""
+        f = self.assembly.take(self.problem.states.net)
+        try:
+            return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), f, accuracy))
+        except (np.linalg.LinAlgError, NotPositive):
+            return None
+
+    def _follow(self, step: np.ndarray, residual: float) -> bool:
+        """u ← u + t Δu; False, and u as it was, where Δu does not lead down, or is too far to be any good, as
+        across the plane of a sheet that is slack and flat, where only the bound has stiffness."""
+        slope = self._slope(step)
+        if not slope > 0:
+            if self.options.rescue:
+                return False
+            self._uphill += 1
+        begin, move = Start.of(self.problem, residual), line(self.problem, step)
+        if not self.options.line_search:
+            move(1.0)
+            return True
+        if backtrack(self.problem, move, begin, slope) is None:
+            move(0.0)
+            return False
+        return True
+
+    def _slope(self, step: np.ndarray) -> float:
+        """f · Δu [J]."""
+        forces, moves = (self.problem.states.vectors(a)[0] for a in (self.problem.states.net, step))
+        return float((forces * moves)[self.problem.model.free].sum())
+
+    def advance(self, iterations: int) -> None:
+        if self.problem.layout.version != self._version:
+            self._see_stencils()
+        for _ in range(iterations):
+            if self.problem.contacts:
+                step_beside_obstacles(self.problem, lambda twin: NewtonRun(self.options, twin)._step)
+            else:
+                self._step()
+
+    def _see_stencils(self) -> None:
+        """Find the pattern of the Hessian for the stencils that there are."""
+        self._version = self.problem.layout.version
+        self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
+        self.linear = linear_solver(self.options.linear_solver, self.assembly, self.options.linear_iterations)
+        self._first_residual = None
+
+    def _refuse_unable(self) -> None:
+        options, problem = self.options, self.problem
         options.refuse_unable(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
             problem.contacts.refuse(f"{options.name} on a device", "descent", "pbng", "xpbd")
@@ -108,22 +186,6 @@ class NewtonRun(Run):
                 f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
                 "energy; descent, pbng, xpbd can"
             )
-        self.options, self.problem = options, problem
-        self._weaker = self._uphill = 0
-        self._see_stencils()
-
-    def _see_stencils(self) -> None:
-        """Find the pattern of the Hessian for the stencils that there are."""
-        self._version = self.problem.layout.version
-        self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
-        self.linear = self._make_linear()
-        self._first_residual: float | None = None
-
-    def _make_linear(self) -> LinearSolver:
-        name, count = self.options.linear_solver, self.options.linear_iterations
-        if count is not None:
-            return COUNTED[name](self.assembly, count)
-        return best_linear_solver(self.assembly) if name == "auto" else LINEAR_SOLVERS[name](self.assembly)
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"linear solver: {self.linear.name}"]
@@ -138,60 +200,3 @@ class NewtonRun(Run):
                 "one was used there"
             )
         return notes
-
-    def advance(self, iterations: int) -> None:
-        if self.problem.layout.version != self._version:
-            self._see_stencils()
-        for _ in range(iterations):
-            if self.problem.contacts:
-                step_beside_obstacles(self.problem, lambda twin: NewtonRun(self.options, twin)._step)
-            else:
-                self._step()
-
-    def _step(self) -> None:
-        """Solve H Δu = f for the net force f, then u += t Δu."""
-        residual = self.problem.balance().residual
-        if residual == 0 or not math.isfinite(residual):
-            return
-        self._first_residual = self._first_residual or residual
-        accuracy = 0.1 * min(1.0, math.sqrt(residual / self._first_residual))
-        if self.options.linear_iterations is not None:
-            accuracy = 0.0
-        kind = self.options.hessian
-        went = self._go(kind, accuracy, residual)
-        while not went and self.options.rescue and kind in WEAKER:
-            self._weaker += kind == "exact"
-            kind = WEAKER[kind]
-            went = self._go(kind, accuracy, residual)
-
-    def _go(self, kind: HessianKind, accuracy: float, residual: float) -> bool:
-        """Along Δu with f · Δu > 0, or along any without a rescue; False where this Hessian does not give it,
-        or it is too far to be any good, as across the plane of a sheet that is slack and flat, where only the
-        bound has stiffness."""
-        step = self._direction(kind, accuracy)
-        slope = 0.0 if step is None else self._slope(step)
-        uphill = not slope > 0
-        self._uphill += uphill and not self.options.rescue
-        if step is None or (uphill and self.options.rescue):
-            return False
-        begin, move = Start.of(self.problem, residual), line(self.problem, step)
-        if not self.options.line_search:
-            move(1.0)
-            return True
-        if backtrack(self.problem, move, begin, slope) is None:
-            move(0.0)
-            return False
-        return True
-
-    def _direction(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
-        """The solution of H Δu = f, records (n + 1, 4); None where there is none."""
-        force = self.assembly.take(self.problem.states.net)
-        try:
-            return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), force, accuracy))
-        except (np.linalg.LinAlgError, NotPositive):
-            return None
-
-    def _slope(self, step: np.ndarray) -> float:
-        """f · Δu [J]."""
-        forces, moves = (self.problem.states.vectors(a)[0] for a in (self.problem.states.net, step))
-        return float((forces * moves)[self.problem.model.free].sum())

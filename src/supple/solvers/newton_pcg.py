@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 STIFF_MODEL = 1.4, 4.0
 """Between these ratios of actual and predicted decrease the model is too stiff, and further is better."""
 
+NEARBY = 1e-3
+"""Of the first linear solve where a run begins with Newton steps, as one does that starts near its end: what
+it leaves undone would take a step of its own."""
+
 POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
@@ -74,6 +78,8 @@ class NewtonPCG:
         begin, start = present(self.problem), Start.of(self.problem, balance.residual)
         floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
         accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
+        if self._residual is None and self.options.ahead == 0:
+            accuracy = min(accuracy, NEARBY)
         direction = self.linear.direction(accuracy, floor)
         reached, whole = self._go(direction, start)
         if reached is None or reached.t < POOR * whole:

@@ -1,8 +1,14 @@
-"""Position-based dynamics with continuum energies as constraints C = E [PBCM sections 3-4.2].
+"""Position-based dynamics with continuum energies as constraints C = E [PBCM Algorithm 1, sections 3-4.2]:
 
-A visit moves the corners of an element by Δxᵢ = -E/(Σ wⱼ |∂E/∂xⱼ|²) wᵢ ∂E/∂xᵢ [PBCM eq. 2, 3], towards
-E = 0; with W = Δt²/m in place of w it is the same. x̃ and the loop over elements are in elementwise.py and
-element_sweeps.py.
+    x ← xₙ + Δt vₙ + Δt² M⁻¹ f_ext  [lines 1, 2]            elementwise.py, ElementRun._begin_step
+    for each iteration  [3]                                 elementwise.py, ElementRun.advance
+        for each element, colour by colour  [4]             element_sweeps.py
+            λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
+            xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
+    v ← (x - xₙ)/Δt, and damped  [10, 12]                   stepping.py
+
+W = Δt²/m stands in place of w = 1/m, which comes to the same: it drops out of w λ.
+
 There is no compliance: the more sweeps, and the shorter the time step, the stiffer the body, whatever its
 Young's modulus; and in quasistatics external forces lose their effect as sweeps are added [PBNG section 6.1].
 
@@ -41,7 +47,6 @@ from supple.terms import Term
 from supple.terms.cable import TensionRows
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
-from supple.terms.tet import TetRows
 from supple.terms.weak import WeakRows
 
 
@@ -59,30 +64,31 @@ class HardProjection(Projection):
 
 @project.of(EnergyProjection)
 def _project_energy(projection, row, u):
+    """One element of the box. E = V ψ and ∂E/∂xᵢ = V P gᵢ, but the V of λ ∂E/∂xᵢ drops out."""
     places, (stiffness,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
-    energy, P = clamped_energy(material, measure(places.rows, x, g))
+    psi, P = clamped_energy(material, measure(places.rows, x, g))
     gradient = gradients(places, row, P, g)
-    # E = V ψ and ∂E/∂x = V P g: the V of s ∂E/∂x drops out.
-    s = _length(stiffness * max(energy, 0.0 * V), weighted_square(W, gradient, gradient))
-    put_corners(places, row, u, shifted(x, -s, W, gradient))
+    lam = multiplier(stiffness * max(psi, 0.0 * V), W, gradient)
+    put_corners(places, row, u, shifted(x, lam, W, gradient))
 
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
-    """Δxᵢ = -C/(Σ Wⱼ |∂C/∂xⱼ|²) Wᵢ ∂C/∂xᵢ; where there is no element the stiffness is 0."""
+    """The same for an element that is one constraint; k = 0 where there is none."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
-    s = _length(stiffness * select(k > 0.0, C, 0.0 * C), weighted_square(W, gradient, gradient))
-    put_corners(places, row, u, shifted(x, -s, W, gradient))
+    lam = multiplier(stiffness * select(k > 0.0, C, 0.0 * C), W, gradient)
+    put_corners(places, row, u, shifted(x, lam, W, gradient))
 
 
 @physics
-def _length(value, square):
-    """value / square; at rest, in padding and where all corners are pinned nothing moves."""
+def multiplier(C, W, gradient):
+    """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; at rest, in padding and where all corners are pinned nothing moves."""
+    square = weighted_square(W, gradient, gradient)
     moves = square > 0.0
-    return select(moves, value / select(moves, square, 0.0 * square + 1.0), 0.0 * square)
+    return -select(moves, C / select(moves, square, 0.0 * square + 1.0), 0.0 * square)
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,10 @@ class PBD(ElementOptions):
         one_number("stiffness", self.stiffness, above=0, at_most=1)
         one_number("damping", self.damping, at_least=0, below=1)
 
+    @property
+    def balances_forces(self) -> bool:
+        return False
+
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, places: Places) -> list:
@@ -114,7 +124,7 @@ def _elastic(method: PBD, term: Term, places: Places) -> list:
         )
     if method.constraints == "energy":
         return [EnergyProjection(places, options=(method.stiffness,))]
-    if not isinstance(places.rows, TetRows):
+    if not term.fills:
         raise ValueError(
             f"pbd with constraints={method.constraints!r} is for tetrahedra, not for {term.name}; "
             "constraints='energy' is for both"

@@ -59,11 +59,11 @@ def _visit(visit, place):
     terms, vertices, u = visit.terms, visit.vertices, visit.u
     batch = divide(place, vertices.width)
     x = gather(u, vertices.own, batch, 0)
-    f, A, _ = net_force(terms, vertices, batch, u, visit.anchor, x)
+    f, A, _, q = net_force(terms, vertices, batch, u, visit.anchor, x)
     N = held_at(vertices.held, batch)
     # ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
-    t = least_share(batch, limit_step(terms, batch, u, x, step, 0.0 * f[0] + 1.0))
+    t = least_share(batch, limit_step(terms, batch, u, x, step, q))
     move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)
 
 

@@ -14,6 +14,7 @@ from supple.algebra.matrix3 import add
 from supple.kernels import each, gather, generic, load, physics, scatter, select, store
 from supple.materials import constraint_pair
 from supple.solvers.corners import corners_of, element, gradients, load_vector, one_constraint, plus, times
+from supple.solvers.kept_primary import KeptPrimaryProjection
 from supple.solvers.projection import PutBack, project
 from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
 from supple.solvers.weak_projection import CompliantWeak
@@ -77,6 +78,7 @@ def _store_gap(gaps, row, slot, C, lam, k):
 
 
 @owe.of(PairProjection)
+@owe.of(KeptPrimaryProjection)
 @owe.of(BlockProjection)
 @owe.of(BlendedProjection)
 def _owe_pair(projection, row, u, forces, gaps):
@@ -130,6 +132,12 @@ def _owe_weak(projection, row, u, forces, gaps):
 def residuals(run: ElementRun) -> tuple[float, float] | None:
     """(|g| [N], |h|) of the first copy in a step of time; None of methods without multipliers, in
     pseudo-time, and where there are constraints of another kind."""
+    found = residual_vectors(run)
+    return None if found is None else (float(np.linalg.norm(found[0])), float(np.linalg.norm(found[1])))
+
+
+def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
+    """g (n, 3) [N] and h of all constraints, as above."""
     projections = [q for q in run.projections if not isinstance(q, PutBack)]
     if not run.dynamic or not all(owe.known(type(q)) for q in projections):
         return None
@@ -146,4 +154,4 @@ def residuals(run: ElementRun) -> tuple[float, float] | None:
     g = np.zeros((p.model.vertices, 3))
     g[free] = inertia * (here - anchor) - external - forces[free, :3]
     h = np.concatenate([gap[0].ravel().astype(float) for gap in gaps])
-    return float(np.linalg.norm(p.model.unheld(g))), float(np.linalg.norm(h))
+    return p.model.unheld(g), h

@@ -1,9 +1,26 @@
-"""Primal XPBD: variants that reduce the residual of the positions as well [PXPBD].
+"""Primal XPBD: variants that reduce the residual of the positions as well [PXPBD Algorithms 1 and 2].
 
-Blended (B-PXPBD) mixes XPBD's update with a fixed-point one that restores x = x̃ + W Σ λ ∇C for the visited
-constraint. First-Piola (FP-PXPBD) keeps each element's stress P instead of multipliers: the forces -V P g
-are linear in P, so x = x̃ - W Σ V P g holds exactly at all times, for any energy. x̃ and the loop over
-elements are in elementwise.py and element_sweeps.py; here is what one visit does.
+B-PXPBD, blended, mixes XPBD's update with a fixed-point one that restores x = x̃ + W Σ λ ∇C for the visited
+constraint:
+
+    x ← x̃,  λ ← 0,  Δx_total ← 0                            elementwise.py, ElementRun._begin_step
+    for each iteration, for each constraint d               elementwise.py, element_sweeps.py
+        Δλ ← XPBD's [eq. 16]                                xpbd.multiplier_step
+        λ ← λ + Δλ                                          `_blend`
+        Δx_fp ← λ W ∇C - Δx_total  [eq. 22]
+        Δx ← ζ W ∇C Δλ + (1 - ζ) Δx_fp  [eq. 21]
+        x ← x + Δx,  Δx_total ← Δx_total + Δx
+
+FP-PXPBD, first-Piola, keeps each element's stress P instead of multipliers: the forces -V P g are linear in
+P, so x = x̃ - W Σ V P g holds exactly at all times, for any energy:
+
+    x ← x̃,  P ← 0
+    for each iteration, for each element e
+        F̃ ← F + P G, G = V Γ: F without the element's own stress
+        (P, F) ← Newton's on F + P(F) G = F̃  [eq. 29-36, 48, 49]      `stress_step`
+        x ← x - W V ΔP g                                               `_project_piola`
+
+W = Δt²/m, and the papers' λ is ours times Δt².
 """
 
 from __future__ import annotations
@@ -46,7 +63,8 @@ from supple.solvers.projection import Places, Projection, exert, new_memory, pro
 from supple.solvers.xpbd import check_constraints, multiplier_step, root_constraint, use_root
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
-from supple.terms.elastic import ElasticRows, load_matrix, measure
+from supple.terms.elastic import ElasticRows, measure
+from supple.terms.element_tensors import load_matrix
 
 
 class BlendedProjection(Projection):
@@ -78,19 +96,16 @@ def _of_copy(values, row):
 
 @physics
 def _blend(x, W, gradient, C, k, projection, row, slot):
-    """One visit of a constraint [PXPBD Algorithm 1]: Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp with
-    Δx_fp = (λ + Δλ) W ∇C - Δx_total [PXPBD eq. 19, which the box calls 20, and eq. 22, whose λ is the new
-    one]."""
+    """One visit of a constraint; what is along W ∇C is added up first: ζ Δλ + (1 - ζ) λ, λ the new one."""
     (multipliers, totals), (of_copies,) = projection.memory, projection.options
     zeta = _of_copy(of_copies, row)
-    lam = load(multipliers, row, slot)
-    step = multiplier_step(C, k, lam, weighted_square(W, gradient, gradient), 1.0)
-    so_far = load_corners(x, totals, row, slot)
-    along = zeta * step + (1.0 - zeta) * (lam + step)
-    moves = shifted(times(zeta - 1.0, so_far), along, W, gradient)
-    store(multipliers, row, slot, lam + step)
-    store_corners(totals, row, slot, plus(so_far, moves))
-    return plus(x, moves)
+    before, dx_total = load(multipliers, row, slot), load_corners(x, totals, row, slot)
+    d_lam = multiplier_step(C, k, before, weighted_square(W, gradient, gradient), 1.0)
+    lam = before + d_lam
+    dx = shifted(times(zeta - 1.0, dx_total), zeta * d_lam + (1.0 - zeta) * lam, W, gradient)
+    store(multipliers, row, slot, lam)
+    store_corners(totals, row, slot, plus(dx_total, dx))
+    return plus(x, dx)
 
 
 @project.of(BlendedProjection)
@@ -128,7 +143,7 @@ class PiolaProjection(Projection):
 
 
 @passage
-def _newton_step(material, F, alone, G):
+def stress_step(material, F, alone, G):
     """(P, F) after one step towards F + P(F) G = F̃, `alone`.
 
     The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof [eq. 48],
@@ -165,7 +180,7 @@ def _project_piola(projection, row, u):
     alone = plus9(F, matmul(old, G))
     new = old
     for _ in range(newton_steps):
-        new, F = _newton_step(material, F, alone, G)
+        new, F = stress_step(material, F, alone, G)
     for p in range(9):
         store(stresses, row, p, new[p])
     put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(new, old), g)))

@@ -18,7 +18,6 @@ from supple.materials import StableNeoHookean, material_name
 from supple.problem import Problem
 from supple.problem.materials import materials_of, with_materials
 from supple.solvers.twin import follow
-from supple.terms import TetElasticity
 from supple.words import counted
 
 RESISTANCES = 0.4, 0.49, 0.4995
@@ -91,8 +90,9 @@ class Righting:
 def _volume_ratios(problem: Problem) -> np.ndarray:
     """det F of all tetrahedra with a barrier."""
     u, ratios = problem.states.vectors(problem.u)[0].astype(float), [np.empty(0)]
-    for term in problem.model.terms:
-        if isinstance(term, TetElasticity) and term.material.barrier:
+    terms: Any = problem.model.terms
+    for term in terms:
+        if term.fills and term.material.barrier:
             ratios.append(np.linalg.det(term.deformations(u)))
     return np.concatenate(ratios)
 

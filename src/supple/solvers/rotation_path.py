@@ -10,7 +10,7 @@ holds for the path. A rigid rotation is followed exactly.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from supple.kernels import RECORD, kernel
 from supple.linear import Assembly, Multilevel
 from supple.linear.filling import host_elements
-from supple.linear.pattern import sort_corners
+from supple.ordering import sort_corners
 from supple.problem import Problem
 from supple.problem.records import Follow
 from supple.solvers.laplace import Laplace
@@ -66,11 +66,12 @@ class RotationPath:
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         number = np.full(problem.model.vertices, -1)
         number[self.assembly.free] = np.arange(len(self.assembly.free))
-        pairs = zip(problem.model.terms, problem.layout.elements, strict=True)
+        terms: Any = problem.model.terms
+        pairs = zip(terms, problem.layout.elements, strict=True)
         self._turning = [
             _turning(term, elements, number, problem)
             for term, elements in pairs
-            if isinstance(term, Elastic) and term.material.objective
+            if term.deforms and term.material.objective
         ]
         self._inertia: np.ndarray | None = None
         self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
@@ -105,8 +106,9 @@ class RotationPath:
         """(blocks,) [N/m] of all terms, in the pattern of the assembly."""
         p, pattern = self.problem, self.assembly.pattern
         total = np.zeros(len(pattern.indices))
-        for k, term in enumerate(p.model.terms):
-            if isinstance(term, Elastic):
+        terms: Any = p.model.terms
+        for k, term in enumerate(terms):
+            if term.deforms:
                 weight = term.volume * _mean_stiffness(term)
                 _add_laplacian(pattern.slots[k], term.gradients, weight, total)
             else:

@@ -39,6 +39,12 @@ class Solver(ABC):
     damping: float = 0.0
     """The part of every velocity that it takes away in a step of a motion."""
 
+    @property
+    def balances_forces(self) -> bool:
+        """Whether it goes where forces balance; otherwise it makes constraints vanish, whatever forces there
+        are."""
+        return True
+
     @abstractmethod
     def begin(self, problem: Problem) -> Run:
         """Put the method to work on a problem, from the problem's present u."""
@@ -119,8 +125,8 @@ class Run(ABC):
         """Know, before the first iteration, the imbalance to reach, the iterations that are allowed and the
         time budget [s], None where there is none."""
 
-    def go_on(self, imbalance: float) -> None:  # noqa: B027
-        """Know that the imbalance has been reached, but not yet the distance to the equilibrium, for which
+    def go_on(self, imbalance: float, copy: int = 0) -> None:  # noqa: B027
+        """Know that a copy has reached the imbalance, but not yet the distance to the equilibrium, for which
         this imbalance may do."""
 
     def on_its_way(self, copy: int) -> bool:
@@ -133,9 +139,9 @@ class Run(ABC):
         positions [PXPBD eq. 11, 12]; None of others."""
         return None
 
-    def leave_saddle(self) -> bool:
-        """Know that the forces balance here, but that in some direction the energy falls; True where the
-        method will go there."""
+    def leave_saddle(self, copy: int = 0) -> bool:
+        """Know that the forces on a copy balance here, but that in some direction the energy falls; True
+        where the method will go there."""
         return False
 
     @abstractmethod

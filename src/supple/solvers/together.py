@@ -11,13 +11,15 @@ from supple.solvers.pbng import PBNG, PBNGRun
 
 class SweptTogether(PBNGRun):
     """States whose imbalance does not promise to arrive within so many further sweeps are left to solves of
-    their own, unless a number of iterations or a time is all that there is."""
+    their own, and so are those that balance far from the equilibrium, unless a number of iterations or a time
+    is all that there is."""
 
     def __init__(self, problem: Problem, ahead: int) -> None:
         super().__init__(PBNG(), problem)
         self._ahead, self._sweeps = ahead, 0
         self._forecasts = [Forecast(1e-4) for _ in range(problem.copies)]
         self.finished_alone = False
+        self._far: set[int] = set()
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         self.finished_alone = tolerance is not None and max_iterations is None and budget is None
@@ -33,5 +35,13 @@ class SweptTogether(PBNGRun):
         self._forecasts[copy].see(self._sweeps, math.inf if moved else balance.imbalance)
         return moved
 
+    def go_on(self, imbalance: float, copy: int = 0) -> None:
+        self._far.add(copy)
+
+    def leave_saddle(self, copy: int = 0) -> bool:
+        self._far.add(copy)
+        return self.finished_alone
+
     def leaves(self, copy: int) -> bool:
-        return self.finished_alone and self._forecasts[copy].remaining > self._ahead
+        slow = self._forecasts[copy].remaining > self._ahead
+        return self.finished_alone and (copy in self._far or slow)

@@ -22,6 +22,7 @@ from supple.algebra.matrix3 import scaled
 from supple.checks import flag, one_of
 from supple.kernels import load, physics, select, store
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
+from supple.problem import Problem
 from supple.solvers.corners import (
     corners_of,
     element,
@@ -31,7 +32,7 @@ from supple.solvers.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions
+from supple.solvers.elementwise import ElementOptions, ElementRun
 from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
@@ -188,18 +189,35 @@ class XPBD(ElementOptions):
     """XPBD. constraints: "pair", two per element [BNH eq. 8-9 for neo-Hookean, PXPBD eq. 5 for corotated];
     "root", the square root of the energy, for any material; "auto", the pair where the material has one.
     compliant: False makes every constraint of an element hard, as stiff as sweeps allow, whatever the
-    material's stiffness: PBD as XPBD's limit [PBNG section 6.1], a baseline; attachments keep theirs."""
+    material's stiffness: PBD as XPBD's limit [PBNG section 6.1], a baseline; attachments keep theirs.
+    primary: "kept" does not drop the residual of the positions, see kept_primary.py [PXPBD Fig. 3b]:
+    unstable, a baseline; for materials that are a pair, in steps of time."""
 
     name: ClassVar[str] = "xpbd"
     remembers: ClassVar[int] = 2
 
     constraints: Literal["auto", "pair", "root"] = "auto"
     compliant: bool = True
+    primary: Literal["omitted", "kept"] = "omitted"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_constraints(self.constraints)
         flag("compliant", self.compliant)
+        one_of("primary", self.primary, ("omitted", "kept"))
+        if self.primary == "kept" and (not self.compliant or self.constraints == "root"):
+            raise ValueError("xpbd with primary='kept' is for compliant pairs of constraints")
+
+    def begin(self, problem: Problem) -> ElementRun:
+        if self.primary == "omitted":
+            return super().begin(problem)
+        from supple.solvers.kept_primary import KeptPrimaryRun
+
+        return KeptPrimaryRun(self, problem)
+
+    @property
+    def balances_forces(self) -> bool:
+        return self.compliant
 
 
 @dataclass(frozen=True)
@@ -212,6 +230,11 @@ class BlockXPBD(ElementOptions):
 
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
+    if method.primary == "kept":
+        from supple.solvers.kept_primary import kept_projection
+
+        require_pair(method.name, term.material)
+        return [kept_projection(term, places)]
     if use_root(method.name, method.constraints, term.material):
         require(method.name, term.material, shear_modulus)
         return [RootProjection(places, new_memory(places, 1), (float(method.compliant),))]

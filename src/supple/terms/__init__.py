@@ -13,12 +13,14 @@ from supple.terms.bending import (
 )
 from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
+from supple.terms.embedded import EmbeddedElasticity
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.isometric import IsometricHinges
 from supple.terms.parameters import refreshed, same_kind, several
 from supple.terms.pattern import PatternElasticity
 from supple.terms.pressure import Pressure
+from supple.terms.pull import Pull
 from supple.terms.rubbing import RubbingContacts
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
@@ -43,6 +45,7 @@ __all__ = [
     "CableSegments",
     "CreasedBending",
     "Elements",
+    "EmbeddedElasticity",
     "Fabric",
     "FabricElasticity",
     "FabricMembrane",
@@ -53,6 +56,7 @@ __all__ = [
     "PatternElasticity",
     "PointSprings",
     "Pressure",
+    "Pull",
     "Relations",
     "RubbingContacts",
     "Springs",

@@ -66,7 +66,13 @@ class Barriers(Elemental):
 
     name: ClassVar[str] = "barrier contacts"
     loads: ClassVar[bool] = True
+    confines: ClassVar[bool] = True
+    family: ClassVar[str] = "contact"
     material: ClassVar[None] = None
+
+    @property
+    def stiffnesses(self) -> np.ndarray:
+        return self.stiffness
 
     def rows(self, visits: Visits, start: np.ndarray) -> BarrierRows:
         element, slot = visits.element, visits.slot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -30,7 +31,7 @@ def plate_stiffness(young: float, poisson: float, thickness: float) -> float:
 
 
 @dataclass(frozen=True)
-class Bending:
+class Bending(ABC):
     """How a sheet resists bending.
 
     stiffness: B [N m], a moment per width for a curvature: a number, or an array with one for each triangle,
@@ -51,9 +52,9 @@ class Bending:
         B = E h³ / (12 (1 - ν²))."""
         return cls(plate_stiffness(young, poisson, thickness), **options)
 
+    @abstractmethod
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
         """What the hinges of a mesh add to a model with vertices at positions (n, 3) [m]."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ class CableSegments(Constraint):
     kind = TensionRows
     name: ClassVar[str] = "cables under tension"
     ties: ClassVar[bool] = True
+    family: ClassVar[str] = "cable"
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         return positions[self.vertices]
@@ -86,6 +87,7 @@ class Cable(Constraint):
 
     name: ClassVar[str] = "cables"
     ties: ClassVar[bool] = True
+    family: ClassVar[str] = "cable"
 
     @property
     def kind(self) -> Any:  # type: ignore[override]

@@ -13,8 +13,8 @@ from numba import types
 
 from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, dot, scale
-from supple.kernels import chosen_by_type, gather, load, number, physics, row_at
-from supple.terms.term import step_fraction, vertex_force
+from supple.kernels import all_lanes, chosen_by_type, gather, load, number, physics, row_at
+from supple.terms.term import confined_force, step_fraction, vertex_force
 
 
 @physics
@@ -25,21 +25,21 @@ def add_symmetric(A, B):
 
 @physics
 def forces_at(term, row, u, ui, N):
-    """(f, A, s) of the visits in a row: forces f [N], Hessian bounds A [N/m] and force magnitudes s [N],
-    without what is held by N."""
-    f, A = vertex_force(term, row, u, ui)
+    """(f, A, s, q) of the visits in a row: forces f [N], Hessian bounds A [N/m], force magnitudes s [N],
+    without what is held by N, and what confines the vertices, q [1/m²]."""
+    f, A, q = _force_at(term, row, u, ui)
     free = free_part(N, f)
-    return f, A, math.sqrt(dot(free, free))
+    return f, A, math.sqrt(dot(free, free)), q
 
 
 @physics
 def plus(a, b):
-    """The sum of two (f, A, s)."""
-    return add(a[0], b[0]), add_symmetric(a[1], b[1]), a[2] + b[2]
+    """The sum of two (f, A, s, q), of which the larger q confines more."""
+    return add(a[0], b[0]), add_symmetric(a[1], b[1]), a[2] + b[2], max(a[3], b[3])
 
 
 def add_forces(terms: Any, batch: Any, u: Any, ui: Any, N: Any, total: Any) -> Any:
-    """total = (f, A, s) plus what all terms add for the vertices of a batch, which N holds."""
+    """total = (f, A, s, q) plus what all terms add for the vertices of a batch, which N holds."""
 
 
 @chosen_by_type(add_forces)
@@ -76,7 +76,26 @@ def _add_forces(terms, batch, u, ui, N, total):
     return four_by_four if isinstance(batch, types.BaseTuple) else one_by_one
 
 
-def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any) -> Any:
+def limit_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, q: Any) -> Any:
+    """The fraction of a batch's step that keeps the energy of every term finite, where the vertices are
+    confined by q: steps that do not go so far are not looked at again."""
+
+
+@chosen_by_type(limit_step)
+def _limit_step(terms, batch, u, ui, step, q):
+    if not any(map(_has_barrier, terms)):
+        return lambda terms, batch, u, ui, step, q: 0.0 * step[0] + 1.0
+
+    def looked_at_where_far(terms, batch, u, ui, step, q):
+        one = 0.0 * step[0] + 1.0
+        if all_lanes(q * dot(step, step) <= 1.0):
+            return one
+        return shortest_step(terms, batch, u, ui, step, one)
+
+    return looked_at_where_far
+
+
+def shortest_step(terms: Any, batch: int, u: Any, ui: Any, step: Any, fraction: Any) -> Any:
     """The fraction of a batch's step, at most `fraction`, that keeps the energy of every term finite."""
 
 
@@ -86,18 +105,36 @@ def _has_barrier(term: Any) -> bool:
     return any(getattr(cls, "barrier", False) for cls in classes)
 
 
-@chosen_by_type(limit_step)
-def _limit_step(terms, batch, u, ui, step, fraction):
+def _force_at(term: Any, row: Any, u: Any, ui: Any) -> Any:
+    """(f, A, q), with q = 0 for terms that are finite everywhere."""
+
+
+@chosen_by_type(_force_at)
+def _choose_force_at(term, row, u, ui):
+    if _has_barrier(term):
+        return lambda term, row, u, ui: confined_force(term, row, u, ui)
+
+    def finite_everywhere(term, row, u, ui):
+        f, A = vertex_force(term, row, u, ui)
+        return f, A, 0.0 * f[0]
+
+    return finite_everywhere
+
+
+@chosen_by_type(shortest_step)
+def _shortest_step(terms, batch, u, ui, step, fraction):
     if len(terms) == 0:
         return lambda terms, batch, u, ui, step, fraction: fraction
     if not _has_barrier(terms[0]):
-        return lambda terms, batch, u, ui, step, fraction: limit_step(terms[1:], batch, u, ui, step, fraction)
+        return lambda terms, batch, u, ui, step, fraction: shortest_step(
+            terms[1:], batch, u, ui, step, fraction
+        )
 
     def first_then_rest(terms, batch, u, ui, step, fraction):
         term = terms[0]
         for k in range(term.start[number(batch)], term.start[number(batch) + 1]):
             fraction = min(fraction, step_fraction(term, row_at(batch, k), u, ui, step))
-        return limit_step(terms[1:], batch, u, ui, step, fraction)
+        return shortest_step(terms[1:], batch, u, ui, step, fraction)
 
     return first_then_rest
 

@@ -57,6 +57,10 @@ class Constraint(Elemental):
     def translatable(self) -> np.ndarray:
         return np.full(len(self.vertices), fixed_count(self.kind) == 0)
 
+    @property
+    def stiffnesses(self) -> np.ndarray:
+        return self.stiffness
+
     def fixed_points(self) -> np.ndarray:
         """(m, f, 3) [m], none unless a kind has some."""
         return np.empty((len(self.vertices), 0, 3))
@@ -131,6 +135,13 @@ def fixed_count(rows: Any) -> int:
 def _offset(rows, row, other, ui, first):
     d, o = sub(other, ui), rows.offsets
     return load(o, row, first) + d[0], load(o, row, first + 1) + d[1], load(o, row, first + 2) + d[2]
+
+
+@physics
+def seen_corner(rows, row, u, ui, k):
+    """Where the k-th of the other corners lies from the visiting one [m], of rows with `others` and
+    `offsets`."""
+    return _offset(rows, row, gather(u, rows.others, row, k), ui, 3 * k)
 
 
 _offsets = each(

@@ -13,38 +13,32 @@ from numba import types
 
 from supple.kernels import (
     chosen_by_type,
-    counters_for,
     each,
     gather,
     generic,
-    kernel,
-    lanes_of,
     load,
     physics,
-    run,
     select,
-    store,
     stream,
-    take_chunk,
     unrolled,
 )
 from supple.materials import (
     by_element,
+    confinement,
     hessian_bound,
     psi,
     step_limit,
-    stress_differential,
     traction,
     vertex_response,
 )
 from supple.terms.parameters import packed, placed
+from supple.terms.placing import place_elements
 from supple.terms.straining import from_rest, rest_gradient
 from supple.terms.term import (
     Elemental,
-    Elements,
     Visits,
+    confined_force,
     energy,
-    others_first,
     step_fraction,
     vertex_force,
 )
@@ -53,7 +47,8 @@ from supple.terms.term import (
 class ElasticRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other corners;
     rest (rows, 3 (k - 1) + 1, lanes): their shape gradients [1/m] and the rest volume [m³]. The visiting
-    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are."""
+    corner's gradient is minus the sum of theirs. Subclasses say how many corners there are; rows of another
+    class, with any number of them, have the volume last."""
 
     start: Any
     others: Any
@@ -74,30 +69,14 @@ class Elastic(Elemental):
     kind: ClassVar[type[ElasticRows]]
     """What kernels get."""
 
+    deforms: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "material", by_element(self.material, len(self.vertices)))
 
     def rows(self, visits: Visits, start: np.ndarray) -> ElasticRows:
-        element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
-        ids = np.take_along_axis(self.vertices[element], others, axis=1)
-        gradients = self.gradients.astype(visits.dtype)[element[:, None], others].reshape(
-            len(element), 3 * others.shape[1]
-        )
-        volume = self.volume[element, None].astype(visits.dtype)
-        material = placed(self.material, visits.elements, visits.dtype)
-        return self.kind(start, visits.place_ids(ids), visits.place(np.hstack([gradients, volume])), material)
-
-    def tensors(self, elements: Elements, u: np.ndarray, bound: bool, threads: int) -> np.ndarray:
-        """(rows, 81, lanes) ∂²ψ/∂F∂F of every element, or its positive definite bound."""
-        tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
-        evaluate = bound_tensors if bound else exact_tensors
-        run(evaluate, threads, elements.rows, elements.own, u, unit_matrices(), tensors, counters_for(1))
-        return tensors
-
-
-def unit_matrices() -> np.ndarray:
-    """(9, 9, lanes): row q holds the unit matrix E_q in every lane."""
-    return np.repeat(np.eye(9)[:, :, None], lanes_of(np.float64), axis=2)
+        ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
+        return self.kind(start, ids, rest, placed(self.material, visits.elements, visits.dtype))
 
 
 def corner_count(rows: Any) -> int:
@@ -179,6 +158,8 @@ def rest_volume(rows: Any, row: Any) -> Any:
 
 @chosen_by_type(rest_volume)
 def _rest_volume(rows, row):
+    if not hasattr(rows.instance_class, "corners"):
+        return lambda rows, row: load(rows.rest, row, rows.rest.shape[1] - 1)
     place = 3 * other_count(rows)
     return lambda rows, row: load(rows.rest, row, place)
 
@@ -208,32 +189,49 @@ def material_at(rows, row):
 
 
 def response(material: Any, F: Any, g: Any) -> Any:
-    """(P g, A) for the shape gradient g of a vertex."""
+    """(P g, A, q) for the shape gradient g of a vertex; q is 0 where ψ is finite everywhere."""
 
 
 @chosen_by_type(response, leads_on=True)
 def _response(material, F, g):
     if vertex_response.known(material.instance_class):
         return lambda material, F, g: vertex_response(material, F, g)
-    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g))
+    if material.instance_class.barrier:
+        return lambda material, F, g: (
+            traction(material, F, g),
+            hessian_bound(material, F, g, g),
+            confinement(material, F, g),
+        )
+    return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g), 0.0 * F[0])
 
 
 @vertex_force.of(ElasticRows)
 def _vertex_force(rows, row, u, ui):
+    f, A, _ = confined_force(rows, row, u, ui)
+    return f, A
+
+
+@confined_force.of(ElasticRows)
+def _confined_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
     V = force_volume(rows, row, g)
-    f, A = response(material_at(rows, row), F, g[0])
+    f, A, q = response(material_at(rows, row), F, g[0])
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+        q,
     )
 
 
-@physics
+@generic
 def deformation_at(rows, row, u, ui):
     """F of the elements in one row of visits."""
+
+
+@deformation_at.of(ElasticRows)
+def _deformation_at(rows, row, u, ui):
     return measure(rows, corners(rows, row, u, ui), shape_gradients(rows, row))
 
 
@@ -247,50 +245,3 @@ def _energy(rows, row, u, ui):
 def _step_fraction(rows, row, u, ui, step):
     g = shape_gradients(rows, row)
     return step_limit(material_at(rows, row), measure(rows, corners(rows, row, u, ui), g), g[0], step)
-
-
-@physics
-def load_matrix(data, row):
-    """Nine numbers of a row."""
-    return (
-        load(data, row, 0),
-        load(data, row, 1),
-        load(data, row, 2),
-        load(data, row, 3),
-        load(data, row, 4),
-        load(data, row, 5),
-        load(data, row, 6),
-        load(data, row, 7),
-        load(data, row, 8),
-    )
-
-
-@kernel
-def exact_tensors(rows, own, u, units, out, counters):
-    """out[row, 9 p + q] = ∂²ψ/∂F_p∂F_q of the elements in each row."""
-    row = take_chunk(counters, 0, len(own))
-    while row >= 0:
-        F = deformation_at(rows, row, u, gather(u, own, row, 0))
-        material = material_at(rows, row)
-        for q in range(9):
-            dP = stress_differential(material, F, load_matrix(units, q))
-            for p in range(9):
-                store(out, row, 9 * p + q, dP[p])
-        row = take_chunk(counters, 0, len(own))
-
-
-@kernel
-def bound_tensors(rows, own, u, units, out, counters):
-    """out[row, 9 (3 i + j) + 3 k + l] = A(e_j, e_l)_ik, the positive definite bound of ∂²ψ/∂F∂F."""
-    row = take_chunk(counters, 0, len(own))
-    while row >= 0:
-        F = deformation_at(rows, row, u, gather(u, own, row, 0))
-        material = material_at(rows, row)
-        for j in range(3):
-            for l in range(3):
-                g, h = load_matrix(units, j), load_matrix(units, l)
-                A = hessian_bound(material, F, (g[0], g[1], g[2]), (h[0], h[1], h[2]))
-                for i in range(3):
-                    for k in range(3):
-                        store(out, row, 9 * (3 * i + j) + 3 * k + l, A[3 * i + k])
-        row = take_chunk(counters, 0, len(own))

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from supple.algebra.angle import angle_of
-from supple.algebra.matrix3 import sub
+from supple.algebra.matrix3 import select3, sub
 from supple.kernels import load, physics, select
 from supple.terms.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.dihedral import angle_derivatives, angles, opening
@@ -64,9 +64,9 @@ def _constraint(rows, row, r):
 def seen_opening(end, r):
     """The hinge whose other corners lie at r from the visiting one, an end of the edge or an apex."""
     zero = 0.0 * r[0][0]
-    a = _chosen(end, (zero, zero, zero), r[0])
-    b = _chosen(end, r[0], r[1])
-    o = _chosen(end, r[1], (zero, zero, zero))
+    a = select3(end, (zero, zero, zero), r[0])
+    b = select3(end, r[0], r[1])
+    o = select3(end, r[1], (zero, zero, zero))
     return opening(sub(b, a), sub(o, a), sub(r[2], a))
 
 
@@ -75,13 +75,8 @@ def as_constraint(angle, hinge, end):
     """(C, ∇, κ) with C = angle. Its curvature at an apex is 1/h², as a polar angle's; at an end of the edge
     at most Σ ((1 - t)/h)² + 3/l²."""
     at_a = minus_sum((hinge.b, hinge.o, hinge.p))
-    gradients = _chosen(end, hinge.b, at_a), _chosen(end, hinge.o, hinge.b), hinge.p
+    gradients = select3(end, hinge.b, at_a), select3(end, hinge.o, hinge.b), hinge.p
     (s, t), (g, h) = hinge.along, hinge.inverse
     q, m = (1.0 - s) * g, (1.0 - t) * h
     curvature = select(end, q * q + m * m + 3.0 / (hinge.length * hinge.length), g * g)
     return angle, gradients, select(angle < 0.0, -curvature, curvature)
-
-
-@physics
-def _chosen(condition, a, b):
-    return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])

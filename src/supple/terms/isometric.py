@@ -20,6 +20,7 @@ class IsometricHinges(WeakConstraints):
 
     name: ClassVar[str] = "isometric hinges"
     ties: ClassVar[bool] = False
+    family: ClassVar[str] = "element"
 
     @classmethod
     def of(

@@ -62,9 +62,13 @@ def refreshed(rows: Any, material: Material, elements: np.ndarray) -> tuple[Any,
 
 
 def several(materials: Sequence[Material], elements: np.ndarray, count: int, dtype: np.dtype) -> Material:
-    """What kernels get where each copy of the state has its own material: (copies, rows, size, lanes)."""
+    """What kernels get where each copy of the state has its own material: (copies, rows, size, lanes), or one
+    row for all where the parameter is uniform in every copy."""
 
     def place(values: tuple) -> np.ndarray:
+        if not any(map(is_per_element, values)):
+            tables = np.stack([table_of(value, 1) for value in values]).astype(dtype)
+            return np.repeat(tables[..., None], elements.shape[-1], axis=-1)
         return _by_rows(np.stack([table_of(value, count) for value in values]).astype(dtype), elements)
 
     return type(materials[0])._make(map(place, zip(*materials, strict=True)))

@@ -44,6 +44,8 @@ class Pressure(Elemental):
     name: ClassVar[str] = "pressure"
     material: ClassVar[None] = None
     loads: ClassVar[bool] = True
+    presses: ClassVar[bool] = True
+    family: ClassVar[str] = "load"
 
     @property
     def translatable(self) -> np.ndarray:

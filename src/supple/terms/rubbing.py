@@ -19,7 +19,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.kernels import gather, load, physics, select
-from supple.terms.term import Elements, Relations, Visits, energy, vertex_force
+from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
 """Where among its numbers a contact has n, o₀ [m], g₀ [m], k [N/m] and μ."""
@@ -38,7 +38,7 @@ class RubbingRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RubbingContacts:
+class RubbingContacts(Elemental):
     """vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
     numbers (m, NUMBERS) of each contact, see above; capacity: how many there is room for; rough: whether any
     may rub; keys (m, 2), by which contacts that rub are known again."""
@@ -52,12 +52,8 @@ class RubbingContacts:
 
     name: ClassVar[str] = "contacts"
     ties: ClassVar[bool] = True
-    loads: ClassVar[bool] = False
     material: ClassVar[None] = None
-
-    @property
-    def translatable(self) -> np.ndarray:
-        return np.ones(len(self.vertices), bool)
+    family: ClassVar[str] = "contact"
 
     def rows(self, visits: Visits, start: np.ndarray) -> RubbingRows:
         slots = self.vertices.shape[1]
@@ -66,12 +62,6 @@ class RubbingContacts:
         weights = np.take_along_axis(self.weights[visits.element], order, axis=1)
         numbers = visits.place(self.numbers[visits.element])
         return RubbingRows(start, visits.place_ids(ids), visits.place(weights), numbers)
-
-    def relations(self) -> Relations | None:
-        return None
-
-    def ends(self, positions: np.ndarray) -> np.ndarray:
-        return np.empty((0, 2, 3))
 
     def response(self, u: np.ndarray) -> Response:
         """At displacements u (n, 3) [m]."""

@@ -37,6 +37,7 @@ class Springs(Constraint):
     kind = SpringRows
     name: ClassVar[str] = "springs"
     ties: ClassVar[bool] = True
+    family: ClassVar[str] = "spring"
 
     @classmethod
     def between(cls, positions: np.ndarray, vertices: np.ndarray, stiffness: Any) -> Self:
@@ -63,6 +64,7 @@ class PointSprings(Constraint):
     kind = PointSpringRows
     name: ClassVar[str] = "springs to fixed points"
     ties: ClassVar[bool] = True
+    family: ClassVar[str] = "spring"
 
     def fixed_points(self) -> np.ndarray:
         return self.points[:, None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -80,6 +80,26 @@ class Term(Protocol):
     loads: ClassVar[bool]
     """Whether it acts on bodies from outside, rather than being stored in them."""
 
+    presses: ClassVar[bool]
+    """Whether it is a pressure on triangles."""
+
+    confines: ClassVar[bool]
+    """Whether it is contacts that let nothing pass."""
+
+    deforms: ClassVar[bool]
+    """Whether its elements have a deformation gradient: `volume` (m,) [m³] and `gradients` (m, k, 3) [1/m] of
+    shape functions."""
+
+    fills: ClassVar[bool]
+    """Whether its elements deform and fill space, as tetrahedra do: F = Σ xₐ gₐᵀ, which `deformations` gives,
+    and det F < 0 where they are turned inside out."""
+
+    sheet: ClassVar[bool]
+    """Whether it is a membrane, which can be of other triangles (`remeshed`), and `thinner`."""
+
+    family: ClassVar[str]
+    """With what its stencils are counted: element, weak_constraint, spring, cable, contact or load."""
+
     @property
     def material(self) -> Any:
         """What its elements are made of, None where that is not what they are."""
@@ -92,6 +112,14 @@ class Term(Protocol):
     def capacity(self) -> int | None:
         """How many stencils there is room for where they may come and go, see `Problem.refresh`; None where
         they stay."""
+
+    @property
+    def stiffnesses(self) -> np.ndarray:
+        """[N/m] of its stencils, in any shape; none where a material has them, or nothing is stiff."""
+
+    @property
+    def rough(self) -> bool:
+        """Whether it is contacts that may rub, which `grip` carries on from step to step."""
 
     @property
     def translatable(self) -> np.ndarray:
@@ -109,17 +137,41 @@ class Term(Protocol):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """(m, k, k, 3, 3) second derivatives at displacements u; kind is exact, projected or bound."""
 
+    def bare(self) -> Bare:
+        """What it is without what follows from the rest positions, which are stored once."""
+
+
+class Bare(Protocol):
+    """A term as it is stored."""
+
+    def at(self, rest: np.ndarray) -> Term:
+        """The term of vertices at rest positions (n, 3) [m]."""
+
 
 class Elemental:
-    """What terms share that bodies are made of: nothing is tied, and nothing but shape costs energy."""
+    """What a term is unless it says otherwise: nothing is tied, and nothing but shape costs energy."""
 
     ties: ClassVar[bool] = False
     loads: ClassVar[bool] = False
+    presses: ClassVar[bool] = False
+    confines: ClassVar[bool] = False
+    deforms: ClassVar[bool] = False
+    fills: ClassVar[bool] = False
+    sheet: ClassVar[bool] = False
+    family: ClassVar[str] = "element"
     vertices: np.ndarray
 
     @property
     def capacity(self) -> int | None:
         return None
+
+    @property
+    def stiffnesses(self) -> np.ndarray:
+        return np.empty(0)
+
+    @property
+    def rough(self) -> bool:
+        return False
 
     @property
     def translatable(self) -> np.ndarray:
@@ -130,6 +182,12 @@ class Elemental:
 
     def ends(self, positions: np.ndarray) -> np.ndarray:
         return np.empty((0, 2, 3))
+
+    def bare(self) -> Self:
+        return self
+
+    def at(self, rest: np.ndarray) -> Self:
+        return self
 
 
 @cache
@@ -147,6 +205,12 @@ def vertex_force(term, row, u, ui):
     u (n, 4) displacement records [m], ui those of the visiting vertices, a 3-tuple. Returns (f, A): f [N] a
     3-tuple, A [N/m] symmetric as xx yy zz xy xz yz.
     """
+
+
+@generic
+def confined_force(term, row, u, ui):
+    """(f, A, q): the same with the `confinement` q [1/m²] of the visiting vertex; for terms whose material
+    may have a `barrier`."""
 
 
 @generic

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from supple.algebra.matrix3 import det
 from supple.kernels import counters_for, pack_like, run, select
 from supple.terms.elastic import Elastic, ElasticRows, deformation_at, measure, volume_of
+from supple.terms.element_tensors import tensors_of
 from supple.terms.tensors import contract_tensors, project_tensors
 from supple.terms.term import Elements, inversion
 
@@ -25,6 +26,7 @@ class TetElasticity(Elastic):
 
     kind = TetRows
     name: ClassVar[str] = "tetrahedra"
+    fills: ClassVar[bool] = True
 
     @classmethod
     def from_mesh(cls, points: np.ndarray, tets: np.ndarray, material: Any) -> Self:
@@ -39,14 +41,27 @@ class TetElasticity(Elastic):
         moved = displacements[self.vertices]
         return np.eye(3) + np.einsum("eai,eaj->eij", moved - moved[:, :1], self.gradients)
 
+    def bare(self) -> Any:
+        return BareTets(self.vertices, self.material) if type(self) is TetElasticity else self
+
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = self.tensors(elements, u, kind == "bound", threads)
+        tensors = tensors_of(elements, u, kind == "bound", threads)
         if kind == "projected":
             run(project_tensors, threads, tensors, counters_for(1))
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         run(contract_tensors, threads, tensors, self.gradients, self.volume, blocks, counters_for(1))
         return blocks
+
+
+class BareTets(NamedTuple):
+    """Tetrahedra without their shape gradients and volumes."""
+
+    vertices: np.ndarray
+    material: Any
+
+    def at(self, rest: np.ndarray) -> TetElasticity:
+        return TetElasticity.from_mesh(rest, *self)
 
 
 def refuse_sheets(material: Any) -> None:

@@ -9,6 +9,7 @@ exactly, and every material serves as it is. Those of `materials/plane_stress.py
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from supple.kernels import physics
 from supple.materials import suits_sheets, table_of
 from supple.terms.constraint import positive_part
 from supple.terms.elastic import Elastic, ElasticRows, measure
+from supple.terms.element_tensors import tensors_of
 from supple.terms.parameters import of_elements
 from supple.terms.straining import rest_gradient
 from supple.terms.term import Elements, Term
@@ -35,6 +37,7 @@ class TriangleElasticity(Elastic):
 
     kind = TriangleRows
     name: ClassVar[str] = "triangles"
+    sheet: ClassVar[bool] = True
 
     @classmethod
     def from_mesh(cls, points: np.ndarray, triangles: np.ndarray, material: Any, thickness: Any) -> Self:
@@ -54,6 +57,10 @@ class TriangleElasticity(Elastic):
         made_of = of_elements(self.material, origin)
         return TriangleElasticity.from_mesh(points, triangles, made_of, thickness[origin])
 
+    def thinner(self, share: float) -> Self:
+        """The same sheet with a share of its thickness."""
+        return replace(self, volume=share * self.volume)
+
     @property
     def _areas(self) -> np.ndarray:
         """(m,) undeformed [m²]."""
@@ -62,7 +69,7 @@ class TriangleElasticity(Elastic):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ, with ∂n included; its positive semi-definite part;
         or with the bound of C and without ∂n."""
-        tensors = self.tensors(elements, u, kind == "bound", threads)
+        tensors = tensors_of(elements, u, kind == "bound", threads)
         m = len(self.volume)
         C = tensors.transpose(0, 2, 1).reshape(-1, 3, 3, 3, 3)[:m]
         change = np.einsum("ebl,km->eklbm", self.gradients, np.eye(3))  # ∂F_kl/∂xᵇ_m

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.kernels import gather, load, physics
-from supple.terms.term import Elements, Relations, Visits, energy, vertex_force
+from supple.terms.term import Elemental, Elements, Relations, Visits, energy, vertex_force
 
 _SYMMETRIC = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])
 
@@ -26,7 +26,7 @@ class WeakRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class WeakConstraints:
+class WeakConstraints(Elemental):
     """½ Σ Cᵀ K C with C = Σⱼ wⱼ xⱼ - target [PBNG eq. 18-19].
 
     vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
@@ -44,13 +44,17 @@ class WeakConstraints:
 
     name: ClassVar[str] = "weak constraints"
     ties: ClassVar[bool] = True
-    loads: ClassVar[bool] = False
+    family: ClassVar[str] = "weak_constraint"
     material: ClassVar[None] = None
 
     @property
     def translatable(self) -> np.ndarray:
         """True between two moving points, whose weights cancel; False for a point tied to a place."""
         return np.abs(self.weights.sum(axis=1)) < 1e-9
+
+    @property
+    def stiffnesses(self) -> np.ndarray:
+        return self.stiffness
 
     def rows(self, visits: Visits, start: np.ndarray) -> WeakRows:
         element, slot = visits.element, visits.slot

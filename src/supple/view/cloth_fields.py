@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.meshes.edges import Edges
-from supple.meshes.measures import area_vectors, means_at_vertices
+from supple.cloth_figures import CLOTH_FIGURES, folds_at_vertices
+from supple.meshes.measures import means_at_vertices
 from supple.model import Model, Step
-from supple.scene.cloth import Cloth
-from supple.terms.frames import flattened, pattern_frames, pattern_gradients
 
 
 def bending_angle(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -16,41 +14,27 @@ def bending_angle(model: Model, positions: np.ndarray, step: Step | None = None)
     found = np.full(model.vertices, np.nan)
     for body in model.bodies:
         if body.mesh.corners == 3:
-            found[body.vertices] = _angles(body.mesh.cells, positions[body.vertices])
+            found[body.vertices] = folds_at_vertices(body.mesh.cells, positions[body.vertices])
     return found
-
-
-def _angles(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
-    edges = Edges(triangles)
-    one, other = area_vectors(x, triangles)[edges.pairs].transpose(1, 0, 2)
-    across = np.linalg.norm(np.cross(one, other), axis=1)
-    angle = np.degrees(np.arctan2(across, np.einsum("ei,ei->e", one, other)))
-    largest = np.zeros(len(x))
-    for end in edges.ends[edges.counts == 2].T:
-        np.maximum.at(largest, end, angle)
-    return largest
 
 
 def weft_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """By what part the threads along u are longer than at rest, the mean over the triangles around each
     vertex; NaN where there is no cloth with uv."""
-    return _strain(model, positions, "u")
+    return means(model, positions, "weft_strain")
 
 
 def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """The same along v."""
-    return _strain(model, positions, "v")
+    return means(model, positions, "warp_strain")
 
 
-def _strain(model: Model, positions: np.ndarray, axis: str) -> np.ndarray:
+def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
+    """(n,) one of `CLOTH_FIGURES`, the mean over triangles around each vertex, weighted by area at rest."""
     found = np.full(model.vertices, np.nan)
     for body in model.bodies:
-        if isinstance(body, Cloth) and body.mesh.uv is not None:
-            cells, x = body.mesh.cells, positions[body.vertices]
-            flat = flattened(body.rest_corners)
-            frames = pattern_frames(body.points[cells], flat)
-            along = np.einsum("eij,ei->ej", frames, body.mesh.field(axis))
-            F = np.einsum("eai,eaj->eij", x[cells], pattern_gradients(flat))
-            stretch = np.linalg.norm(np.einsum("eij,ej->ei", F, along), axis=1)
-            found[body.vertices] = means_at_vertices(stretch - 1, cells, body.rest_measures, len(x))
+        x = positions[body.vertices]
+        values = CLOTH_FIGURES[figure](body, x) if body.mesh.corners == 3 else None
+        if values is not None:
+            found[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
     return found

@@ -81,11 +81,12 @@ def drawing(
     step: Step | None = None,
     ground: float | None = None,
     time: float = np.inf,
+    thickness: float = 0.0,
 ) -> Drawing:
     """A model at positions (n, 3) [m] coloured by a field between limits; ground: its height y [m]; time [s]:
-    for what moves by itself. Vertices
-    whose positions are not finite are drawn in the middle of the others."""
-    surface = surface_of(model)
+    for what moves by itself; thickness: how many times as thick as it is cloth is drawn. Vertices whose
+    positions are not finite are drawn in the middle of the others."""
+    surface = surface_of(model, thickness)
     finite = np.isfinite(positions).all(axis=1)
     if not finite.all():
         middle = positions[finite].mean(axis=0) if finite.any() else np.zeros(3)

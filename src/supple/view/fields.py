@@ -11,7 +11,7 @@ import numpy as np
 
 from supple.evaluating import means_of, net_force_of
 from supple.model import Model, Step
-from supple.view.cloth_fields import bending_angle, warp_strain, weft_strain
+from supple.view.cloth_fields import bending_angle, means, warp_strain, weft_strain
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
 
 DECADES = 4
@@ -92,7 +92,9 @@ def displacement(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Volume of the cells around each vertex, or area where they are cloth, over that at rest."""
-    return means_of(model, positions, "volume_ratio")
+    found = means_of(model, positions, "volume_ratio")
+    of_data = np.isnan(found)  # cloth of data, which has no deformation gradient
+    return np.where(of_data, means(model, positions, "area_ratio"), found) if of_data.any() else found
 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:

@@ -56,6 +56,7 @@ def film(
     camera: Angles = CAMERAS["corner"],
     turning: bool = False,
     fps: float = 25.0,
+    thickness: float = 0.0,
     view: View | None = None,
     backend: str | None = None,
     watch: Watcher | None = None,
@@ -68,7 +69,7 @@ def film(
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colours for squares of four dots
-    view = view or shared_view(model, shapes, field, size, camera)
+    view = view or shared_view(model, shapes, field, size, camera, thickness)
     cameras = _cameras(view, camera, len(shapes)) if turning else [view.camera] * len(shapes)
     with Artist(model, view, field, title, size, theme, backend) as artist, ExitStack() as stack:
         writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]

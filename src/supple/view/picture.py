@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from supple.checks import one_number
 from supple.model import Model, Step
 from supple.view.camera import CAMERAS, Angles, Camera, fitted_camera, outline
 from supple.view.drawing import drawing, links_of
@@ -27,6 +28,10 @@ SMALLEST, LARGEST = 160, 8192
 """Dots across or up that a picture may have."""
 
 
+THICKEST = 1000.0
+"""How many times as thick as it is cloth may be drawn."""
+
+
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A model at positions (n, 3) [m], with a caption; step: what led there, where that was dynamic; solved:
@@ -43,12 +48,14 @@ class Shape:
 @dataclass(frozen=True, eq=False)
 class View:
     """What pictures must share to be comparable: the camera, the values at the ends of the colour bar and the
-    height of the ground; seen (k, 3): the outline of all that is shown."""
+    height of the ground; seen (k, 3): the outline of all that is shown; thickness: how many times as thick as
+    it is cloth is drawn, 0 for a surface without any."""
 
     camera: Camera
     limits: tuple[float, float]
     ground: float
     seen: np.ndarray
+    thickness: float = 0.0
 
 
 def shared_view(
@@ -57,12 +64,13 @@ def shared_view(
     field: str | Field = "displacement",
     size: tuple[int, int] = SIZE,
     camera: Angles = CAMERAS["corner"],
+    thickness: float = 0.0,
 ) -> View:
     """The view for pictures of a model in several shapes, or at several positions: all of them are in sight.
     Shapes are taken one by one, so that those of a long film need not fit into memory."""
     field, outlines = _field(field), []
     ends: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    surface = surface_of(model)
+    surface = surface_of(model, thickness)
     for shape in map(_shape, shapes):
         links = links_of(model, shape.positions).reshape(-1, 3)
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
@@ -72,7 +80,8 @@ def shared_view(
     seen = np.concatenate(outlines)
     shown = ends[True] or ends[False]
     limits = min(low for low, _ in shown), max(high for _, high in shown)
-    return View(fitted_camera(seen, layout_for(size).aspect, camera), limits, ground_level(seen), seen)
+    placed = fitted_camera(seen, layout_for(size).aspect, camera)
+    return View(placed, limits, ground_level(seen), seen, thickness)
 
 
 class Artist:
@@ -113,7 +122,8 @@ class Artist:
         camera = camera or self.view.camera
         positions = np.asarray(shape.positions, float)
         ground = self.view.ground if camera.position[1] > self.view.ground else None  # it hides what is above
-        shown = drawing(self.model, positions, self.field, self.view.limits, shape.step, ground, shape.time)
+        limits, thickness = self.view.limits, self.view.thickness
+        shown = drawing(self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness)
         return self._furniture.around(self._renderer.render(shown, camera), shape.caption, camera)
 
 
@@ -128,17 +138,19 @@ def picture(
     size: tuple[int, int] = SIZE,
     theme: str = "light",
     camera: Angles = CAMERAS["corner"],
+    thickness: float = 0.0,
     view: View | None = None,
     backend: str | None = None,
 ) -> str | None:
     """Draw the surface of a model in a shape, or at positions (n, 3) [m], into a PNG file.
 
-    field: one of FIELDS by name, or a field of your own. view: a `shared_view` for the same size and field;
+    field: one of FIELDS by name, or a field of your own. thickness: how many times as thick as it is cloth is
+    drawn, 0 for a surface without any. view: a `shared_view` for the same size and field;
     unless given, one that fits. backend: "vtk" or "matplotlib"; unless given, VTK where it can draw.
     Returns a sentence where VTK could not, else None.
     """
     shape = _shape(shape, subtitle)
-    view = view or shared_view(model, [shape], field, size, camera)
+    view = view or shared_view(model, [shape], field, size, camera, thickness)
     with Artist(model, view, field, title, size, theme, backend) as artist:
         save_image(path, artist.draw(shape))
         return artist.note
@@ -154,6 +166,11 @@ def check_size(size: Any, written: Any = None) -> tuple[int, int]:
             f"a size is dots across and up, such as {example}, each from {SMALLEST} to {LARGEST}; got {said}"
         )
     return size[0], size[1]
+
+
+def check_thickness(thickness: Any, name: str = "thickness") -> float:
+    """How many times as thick as it is cloth is drawn."""
+    return one_number(name, thickness, at_least=0, at_most=THICKEST)
 
 
 def save_image(path: str | os.PathLike[str], image: np.ndarray) -> None:

@@ -23,7 +23,7 @@ SHORTENINGS = 4
 
 def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node]:
     """The nodes that must stay positive. declared: the parameters that kernels see."""
-    signs = _signs(psi, declared)
+    signs = signs_of(psi, declared)
     involved = depending([psi], F)
     found: dict[Node, None] = {}
     for node in reachable([psi]):
@@ -41,7 +41,7 @@ def _unwrapped(node: Node) -> Node:
     return _unwrapped(node.args[0]) if node.op == "sqrt" else node
 
 
-def _signs(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
+def signs_of(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
     """2 for what is positive by the way it is made, 1 for what is at least not negative, else 0."""
     lowest = {f"material.{p.name}": _sign_of(p) for p in declared if p.size == 1}
     signs: dict[Node, int] = {}
@@ -100,7 +100,7 @@ def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[No
     graph = step[0].graph
     fraction = graph.number(1.0)
     known = expansions(numbers, along)
-    for number in sorted(numbers, key=lambda number: _degree(number, along)):
+    for number in sorted(numbers, key=lambda number: degree(number, along)):
         d = known[number]
         slope = sum((a * s for a, s in zip(d.slope, step, strict=True)), graph.number(0.0))
         bend = graph.number(0.0)
@@ -110,7 +110,7 @@ def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[No
         loss = graph.apply("sqrt", slope * slope - room * graph.smallest(bend, 0.0)) - slope
         t = room / graph.largest(loss, room)
         fraction = t if fraction.op == "number" else graph.smallest(fraction, t)
-        if _degree(number, along) > 2:
+        if degree(number, along) > 2:
             fraction = _shortened(fraction, number, along, step)
     return fraction
 
@@ -123,7 +123,7 @@ def _shortened(t: Node, number: Node, along: AlongVertex, step: Sequence[Node]) 
     return t
 
 
-def _degree(number: Node, along: AlongVertex) -> float:
+def degree(number: Node, along: AlongVertex) -> float:
     """As a polynomial of where one vertex is; infinite for what is none."""
     degrees: dict[Node, float] = {}
     for node in reachable([number]):

@@ -12,9 +12,11 @@ from typing import Any
 
 from supple.kernels import all_lanes, physics, select
 from supple.materials.derived.bounds import lifted
-from supple.materials.derived.differentiation import AlongVertex, along_vertex, differential
-from supple.materials.derived.domains import barriers, room_after, step_fraction
+from supple.materials.derived.confinement import confinement
+from supple.materials.derived.differentiation import AlongVertex, differential
+from supple.materials.derived.domains import barriers, room_after, signs_of, step_fraction
 from supple.materials.derived.graph import ROUNDING, Node
+from supple.materials.derived.response import along_vertex
 from supple.materials.derived.rules import gradient
 from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced
 from supple.materials.derived.walking import depending
@@ -95,15 +97,37 @@ def write_second(cls: Any) -> Callable:
     return written("second", "material, F", nodes, cls.__module__)
 
 
-def write_vertex_response(cls: Any) -> Callable:
-    """(P g, A): with A the exact block of one vertex, lifted."""
+def _positive_numbers(cls: Any) -> list[Node]:
+    """What a vertex must keep positive, of F; for stretches that is J."""
     trace = trace_of(cls)
-    found = along_vertex(trace.psi, AlongVertex(trace.variables, _inputs(trace, "g", 3)))
-    nodes = [*found.slope, *found.curvature]
+    if len(trace.variables) == 3:
+        return [trace.psi.graph.det(_inputs(trace, "F", 9))]
+    return barriers(trace.psi, trace.variables, cls.stored)
+
+
+def _along(cls: Any) -> AlongVertex:
+    trace = trace_of(cls)
+    return AlongVertex(_inputs(trace, "F", 9), _inputs(trace, "g", 3))
+
+
+def _confinement(cls: Any) -> Node:
+    numbers = _positive_numbers(cls)
+    return confinement(numbers, _along(cls), signs_of(trace_of(cls).psi, cls.stored))
+
+
+def write_confinement(cls: Any) -> Callable:
+    return written("confinement", "material, F, g", [_confinement(cls)], cls.__module__)
+
+
+def write_vertex_response(cls: Any) -> Callable:
+    """(P g, A, q): with A the exact block of one vertex, lifted."""
+    found = along_vertex(trace_of(cls).psi, _along(cls))
+    nodes = [*found.slope, *found.curvature, _confinement(cls)]
     exact = physics(written("exact", "material, F, g", nodes, cls.__module__))
     body = (
         "x = exact(material, F, g)\n"
-        "    return (x[0], x[1], x[2]), lifted(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)"
+        "    A = lifted(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)\n"
+        "    return (x[0], x[1], x[2]), A, x[9]"
     )
     return _defined("vertex_response", "material, F, g", body, cls, exact=exact, lifted=lifted)
 
@@ -149,14 +173,8 @@ def write_shear_modulus(cls: Any) -> Callable:
 def write_step_limit(cls: Any) -> Callable:
     """How far a vertex may go; for stretches that is as far as J stays positive, and where ψ is finite
     everywhere it is the whole step. Nearly all steps may be taken whole, which is looked at first."""
-    trace = trace_of(cls)
-    graph = trace.psi.graph
-    F = _inputs(trace, "F", 9)
-    numbers = barriers(trace.psi, trace.variables, cls.stored)
-    if len(trace.variables) == 3:
-        numbers = [graph.det(F)]
-    along = AlongVertex(F, _inputs(trace, "g", 3))
-    step, arguments = _inputs(trace, "step", 3), "material, F, g, step"
+    numbers, along = _positive_numbers(cls), _along(cls)
+    step, arguments = _inputs(trace_of(cls), "step", 3), "material, F, g, step"
     if not numbers:
         return _defined("step_limit", arguments, "return 0.0 * F[0] + 1.0", cls)
     body = (

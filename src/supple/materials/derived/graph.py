@@ -138,6 +138,9 @@ class Graph:
             if x.op == "mul" and x.args[0].op == "number":
                 return self.mul(-x.args[0].value, x.args[1])
         if op == "inv":
+            root = self._known.get(("inverse_cube_root", None, x.place))
+            if root is not None:
+                return root * root * root
             if x.op == "inv":
                 return x.args[0]
             if x.op == "neg":
@@ -169,6 +172,8 @@ class Graph:
             x, y = y, x
         if y.op == "number" and x.op == "add" and x.args[1].op == "number":
             return self.add(x.args[0], x.args[1].value + y.value)
+        if x.op == y.op == "mul" and x.args[0] is y.args[0] and x.args[0].op == "number":
+            return self.mul(x.args[0], self.add(x.args[1], y.args[1]))
         return self.make("add", x, y)
 
     def mul(self, a: Any, b: Any) -> Node:

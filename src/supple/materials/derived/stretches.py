@@ -17,6 +17,7 @@ from supple.materials.derived.bounds import lifted
 from supple.materials.derived.formulas import _defined, write_second
 from supple.materials.derived.formulas import write_psi as write_density
 from supple.materials.derived.formulas import write_stress as write_slopes
+from supple.materials.material import confinement
 from supple.materials.principal import principal_hessian
 
 CLOSE = 0.3
@@ -146,7 +147,8 @@ def write_vertex_response(cls: Any) -> Callable:
         "    A, flip, twist = principal_hessian(material, s)\n"
         "    p, a = slopes(material, s), matvec(transpose(W), g)\n"
         "    f = matvec(U, (p[0] * a[0], p[1] * a[1], p[2] * a[2]))\n"
-        "    return f, lifted(material, own_block(U, a, A, flip, twist), g)"
+        "    B = lifted(material, own_block(U, a, A, flip, twist), g)\n"
+        "    return f, B, confinement(material, F, g)"
     )
     names = {
         "rotation_svd": rotation_svd,
@@ -154,6 +156,7 @@ def write_vertex_response(cls: Any) -> Callable:
         "slopes": _slopes(cls),
         "own_block": own_block,
         "lifted": lifted,
+        "confinement": confinement,
         "matvec": matvec,
         "transpose": transpose,
     }

@@ -82,6 +82,7 @@ class AndersonRun(AccelerationRun):
         self._best, self._memory = problem.shared(
             f"Anderson history of {window} sweeps", lambda: _new_memory(problem, window)
         )
+        self._better = self._widened = False
         self._memory.slot[:], self._memory.known[:], self._memory.window[:] = 0, 0, window
         for array in (self._memory.slot, self._memory.known, self._memory.window):
             problem.device.push(array)
@@ -100,7 +101,17 @@ class AndersonRun(AccelerationRun):
         return (self._memory.x,)
 
     def ahead(self, iterations: int) -> AndersonMemory:
+        self._see_to_it()
         return self._memory
+
+    def _see_to_it(self) -> None:
+        """Do for all copies at once what looks at each have left to do, before they move on. Those that went
+        back are where they were best, and those that have ended stay where they are."""
+        if self._better:
+            self.problem.device.assign(self._best, self.problem.u)
+        if self._widened:
+            self.problem.device.push(self._memory.window)
+        self._better = self._widened = False
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """Remember the best u, or go back to it and start over; True when it went back."""
@@ -112,11 +123,13 @@ class AndersonRun(AccelerationRun):
             energy <= self._least[copy]
             or energy <= self._least[copy] + self.problem.measures.energy_rounding(copy)
         ):
-            self.problem.device.assign(self._best, self.problem.u, copy)
+            self._better = True
             self._least[copy] = min(energy, self._least[copy])
             if window[copy] < self._window:
                 window[copy] += 1
-                self.problem.device.push(window)
+                self._widened = True
+            if self.problem.copies == 1:  # others may move it
+                self._see_to_it()
             return False
         for array in (self.problem.u, self._memory.x):
             self.problem.device.assign(array, self._best, copy)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from supple.algebra.matrix3 import add, scale, sub
-from supple.kernels import gather, load, physics, select
-from supple.terms.constraint import positive_part
+from supple.algebra.matrix3 import add, scale, select3
+from supple.kernels import load, physics, select
+from supple.terms.constraint import positive_part, seen_corner
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
@@ -66,6 +66,7 @@ class FabricElasticity(Elemental):
     material: FabricMembrane = field(default_factory=FabricMembrane)
 
     name: ClassVar[str] = "fabric triangles"
+    sheet: ClassVar[bool] = True
 
     @classmethod
     def from_mesh(
@@ -101,6 +102,10 @@ class FabricElasticity(Elemental):
             positions=points,
             material=made_of,
         )
+
+    def thinner(self, share: float) -> Self:
+        """The same fabric with a share of its energy."""
+        return replace(self, area=share * self.area)
 
     def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
         if visits.dtype != np.float64:
@@ -159,31 +164,16 @@ class FabricElasticity(Elemental):
 
 
 @physics
-def _point(rows, row, u, ui, k):
-    """Corner k of the others, from the visiting one."""
-    d, o = sub(gather(u, rows.others, row, k), ui), rows.offsets
-    return (
-        load(o, row, 3 * k) + d[0],
-        load(o, row, 3 * k + 1) + d[1],
-        load(o, row, 3 * k + 2) + d[2],
-    )
-
-
-@physics
-def chosen(condition, a, b):
-    return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
-
-
-@physics
 def _seen(rows, row, u, ui):
     """What the visiting corner sees, and whether it is one of the triangle."""
-    a, b, c = _point(rows, row, u, ui, 0), _point(rows, row, u, ui, 1), _point(rows, row, u, ui, 2)
-    d, e = _point(rows, row, u, ui, 3), _point(rows, row, u, ui, 4)
+    a, b = seen_corner(rows, row, u, ui, 0), seen_corner(rows, row, u, ui, 1)
+    c, d = seen_corner(rows, row, u, ui, 2), seen_corner(rows, row, u, ui, 3)
+    e = seen_corner(rows, row, u, ui, 4)
     rest = rows.rest
     own = load(rest, row, 8) > 0.5
     zero = 0.0 * a[0]
     here = (zero, zero, zero)
-    x = (chosen(own, here, a), chosen(own, a, b), chosen(own, b, c), chosen(own, c, here), d, e)
+    x = (select3(own, here, a), select3(own, a, b), select3(own, b, c), select3(own, c, here), d, e)
     g, h = (load(rest, row, 0), load(rest, row, 1)), (load(rest, row, 2), load(rest, row, 3))
     G = ((-(g[0] + h[0]), -(g[1] + h[1])), g, h)
     return seen(x, G, (load(rest, row, 4), load(rest, row, 5), load(rest, row, 6))), own

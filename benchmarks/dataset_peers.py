@@ -1,0 +1,177 @@
+"""The set of benchmarks/datasets.py, of log_neo_hookean, by loops over peers: the same bar, values, ψ and
+tetrahedra, to the same imbalance.
+
+    python benchmarks/dataset_peers.py supple 200     a data set, workers' start left out
+    python benchmarks/dataset_peers.py felupe 5       with an interpreter that has felupe
+    python benchmarks/dataset_peers.py torch-fem 5
+
+One line of JSON comes out, and positions go to dataset_PEER.npz in the folder for temporary files, where each
+run compares itself with what others have left. Peers stop at |net forces| ≤ 1e-4 |reactions|, which is about
+what supple's imbalance is; loads and motions grow in so few increments as they arrive with.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from arrive_peers import _partition
+from datasets import SCENE, VARY
+
+CELLS, SIZE, DENSITY = (19, 6, 6), (1.0, 0.3, 0.3), 100.0
+TOLERANCE, MOST_STEPS, INCREMENTS = 1e-4, 20, (2, 4, 8, 16)
+POOL = 256
+"""Samples that are drawn, of which all peers take the first."""
+
+Values = dict[str, float]
+
+
+def drawn() -> list[Values]:
+    unit = np.random.default_rng(0).random((POOL, len(VARY)))
+    return [{v["name"]: _between(v, t) for v, t in zip(VARY, row, strict=True)} for row in unit]
+
+
+def _between(vary: dict[str, Any], t: float) -> float:
+    low, high = vary["range"]
+    return low * (high / low) ** t if vary.get("scale") == "log" else low + t * (high - low)
+
+
+def mesh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points (n, 3) [m], tetrahedra (m, 4) and masses (n,) [kg]."""
+    import supple
+
+    bar = supple.bar(cells=CELLS, size=SIZE)
+    return np.array(bar.points), np.array(bar.tets), bar.masses(DENSITY)
+
+
+def end_moved(points: np.ndarray, values: Values, part: float) -> np.ndarray:
+    """Displacements (k, 3) [m] of vertices that the far end has, a part of the way."""
+    c, s = np.cos(part * values["angle"]), np.sin(part * values["angle"])
+    centre = np.array([1, 0.15, 0.15])
+    turned = (points - centre) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T + centre
+    return turned - points + part * np.array([values["stretch"], values["lift"], 0])
+
+
+def lame(values: Values) -> tuple[float, float]:
+    young, poisson = values["young"], values["poisson"]
+    return young / (2 * (1 + poisson)), young * poisson / ((1 + poisson) * (1 - 2 * poisson))
+
+
+def with_felupe(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
+    import felupe as fem
+
+    points, tets, mass = mesh()
+    region = fem.RegionTetra(fem.Mesh(points, tets, "tetra"))
+    ends = points[:, 0] < 1e-9, points[:, 0] > 1 - 1e-9
+    for values in samples:
+        began = perf_counter()
+        for count in INCREMENTS:
+            field = fem.FieldContainer([fem.Field(region, dim=3)])
+            mu, lam = lame(values)
+            body = fem.SolidBody(fem.NeoHookeCompressible(mu=mu, lmbda=lam), field)
+            try:
+                for k in range(1, count + 1):
+                    moved = end_moved(points[ends[1]], values, k / count)
+                    bounds = {"wall": fem.Boundary(field[0], fx=0.0)}
+                    for axis, name in enumerate("xyz"):
+                        skip = tuple(int(other != axis) for other in range(3))
+                        bounds[name] = fem.Boundary(field[0], fx=1.0, skip=skip, value=moved[:, axis])
+                    force = np.zeros_like(points)
+                    force[:, 1] = k / count * values["g"] * mass
+                    load = fem.PointLoad(field, np.arange(len(points)), force)
+                    fem.newtonraphson(
+                        items=[body, load],
+                        **_partition(fem, field, bounds),
+                        tol=TOLERANCE,
+                        maxiter=MOST_STEPS,
+                        verbose=0,
+                    )
+                break
+            except ValueError:  # it did not converge
+                continue
+        yield points + field[0].values, perf_counter() - began
+
+
+def with_torch_fem(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
+    import torch
+    from torchfem import Solid
+    from torchfem.materials import Hyperelastic3D
+
+    torch.set_default_dtype(torch.float64)
+    points, tets, mass = mesh()
+    ends = points[:, 0] < 1e-9, points[:, 0] > 1 - 1e-9
+
+    def psi(F: Any, parameters: Any) -> Any:
+        log_J = 0.5 * torch.logdet(F.transpose(-1, -2) @ F)
+        mu, lam = parameters[0], parameters[1]
+        return 0.5 * mu * ((F * F).sum() - 3) - mu * log_J + 0.5 * lam * log_J**2
+
+    solid = Solid(torch.tensor(points), torch.tensor(tets), Hyperelastic3D(psi, [1.0, 1.0]))
+    solid.constraints[torch.tensor(ends[0] | ends[1]), :] = True
+    for values in samples:
+        began = perf_counter()
+        solid.material.params = torch.tensor([lame(values)] * len(tets))
+        solid.forces[:, 1] = torch.tensor(values["g"] * mass)
+        solid.displacements[torch.tensor(ends[1])] = torch.tensor(end_moved(points[ends[1]], values, 1.0))
+        u = solid.solve(increments=torch.tensor([0.0, 1.0]), rtol=TOLERANCE, max_iter=MOST_STEPS)[0]
+        yield points + u.detach().numpy().reshape(-1, 3), perf_counter() - began
+
+
+def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
+    """A data set with workers; what they take from the first sample to the last."""
+    from supple.datasets.making import make_store
+    from supple.datasets.opened import open_dataset
+    from supple.datasets.running import Share, run_store
+    from supple.datasets.spec import load_spec
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "bar.toml").write_text(SCENE.replace("corotated", "log_neo_hookean"), encoding="utf-8")
+        names = [v["name"] for v in VARY]
+        rows = [",".join(names), *(",".join(repr(v[n]) for n in names) for v in samples)]
+        (folder / "values.csv").write_text("\n".join(rows), encoding="utf-8")
+        vary = [{"path": v["path"], "name": v["name"]} for v in VARY]
+        spec = {"scene": str(folder / "bar.toml"), "design": "table", "table": str(folder / "values.csv")}
+        store = make_store(load_spec(spec | {"vary": vary}), folder / "set.zarr")
+        seen: list[tuple[float, int]] = []
+        run_store(store, Share(), watch=lambda done, total: seen.append((perf_counter(), done)))
+        (first, begun), (last, done) = seen[0], seen[-1]
+        each = (last - first) / max(done - begun, 1)
+        data = open_dataset(store.path)
+        place = {tuple(data.input_matrix[k]): k for k in range(data.count)}
+        for values in samples:
+            yield data["positions"][place[tuple(values[n] for n in names)]].astype(float), each
+
+
+PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, float]]]] = {
+    "supple": with_supple,
+    "felupe": with_felupe,
+    "torch-fem": with_torch_fem,
+}
+
+
+def main() -> None:
+    peer, count = sys.argv[1], int(sys.argv[2])
+    found, seconds = zip(*PEERS[peer](drawn()[:count]), strict=True)
+    folder = Path(tempfile.gettempdir())
+    np.savez(folder / f"dataset_{peer}.npz", positions=np.array(found))
+    apart = {}
+    for other in PEERS:
+        path = folder / f"dataset_{other}.npz"
+        if other != peer and path.exists():
+            with np.load(path) as file:
+                known = file["positions"]
+            both = min(len(known), count)
+            apart[other] = float(np.abs(known[:both] - np.array(found)[:both]).max())
+    each = float(np.mean(seconds))
+    print(json.dumps({"peer": peer, "samples": count, "seconds_each": each, "farthest_apart_m": apart}))
+
+
+if __name__ == "__main__":
+    main()

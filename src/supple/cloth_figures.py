@@ -1,0 +1,89 @@
+"""What is known of cloth by where its vertices are: how it folds, and how its threads and area stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from supple.meshes.edges import Edges
+from supple.meshes.measures import area_vectors, areas
+from supple.model import Model
+from supple.terms.frames import flattened, pattern_frames, pattern_gradients
+
+Figure = Callable[[Any, np.ndarray], np.ndarray | None]
+"""Of a body with vertices at positions (n, 3): one number for each of its cells, None where it has none."""
+
+
+def of_cells(model: Model, positions: np.ndarray, name: str) -> np.ndarray:
+    """(m,) one of `CLOTH_FIGURES` of all cells, body after body; NaN on solids."""
+    found, figure = [], CLOTH_FIGURES[name]
+    for body in model.bodies:
+        here = figure(body, positions[body.vertices]) if body.mesh.corners == 3 else None
+        found.append(np.full(body.mesh.n_cells, np.nan) if here is None else here)
+    return np.concatenate(found)
+
+
+def bending_angle(body: Any, x: np.ndarray) -> np.ndarray:
+    """The largest angle of each triangle to a neighbour [degrees]."""
+    return folds(body.mesh.cells, x)
+
+
+def weft_strain(body: Any, x: np.ndarray) -> np.ndarray | None:
+    """By what part threads along u are longer than at rest; None without uv."""
+    return _strain(body, x, "u")
+
+
+def warp_strain(body: Any, x: np.ndarray) -> np.ndarray | None:
+    """The same along v."""
+    return _strain(body, x, "v")
+
+
+def area_ratio(body: Any, x: np.ndarray) -> np.ndarray:
+    """Of each triangle, its area over that at rest."""
+    return areas(x, body.mesh.cells) / body.rest_measures
+
+
+def folds(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(m,) the largest angle of each triangle to a neighbour [degrees]."""
+    edges, angle = _angles(triangles, x)
+    largest = np.zeros(len(triangles))
+    for side in edges.pairs.T:
+        np.maximum.at(largest, side, angle)
+    return largest
+
+
+def folds_at_vertices(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(n,) the largest angle between triangles that meet at an edge of each vertex [degrees]."""
+    edges, angle = _angles(triangles, x)
+    largest = np.zeros(len(x))
+    for end in edges.ends[edges.counts == 2].T:
+        np.maximum.at(largest, end, angle)
+    return largest
+
+
+def _angles(triangles: np.ndarray, x: np.ndarray) -> tuple[Edges, np.ndarray]:
+    """Edges, and for those of two triangles the angle between their normals [degrees]."""
+    edges = Edges(triangles)
+    one, other = area_vectors(x, triangles)[edges.pairs].transpose(1, 0, 2)
+    across = np.linalg.norm(np.cross(one, other), axis=1)
+    return edges, np.degrees(np.arctan2(across, np.einsum("ei,ei->e", one, other)))
+
+
+def _strain(body: Any, x: np.ndarray, axis: str) -> np.ndarray | None:
+    if body.mesh.uv is None:
+        return None
+    flat = flattened(body.rest_corners)
+    frames = pattern_frames(body.points[body.mesh.cells], flat)
+    along = np.einsum("eij,ei->ej", frames, body.mesh.field(axis))
+    F = np.einsum("eai,eaj->eij", x[body.mesh.cells], pattern_gradients(flat))
+    return np.linalg.norm(np.einsum("eij,ej->ei", F, along), axis=1) - 1
+
+
+CLOTH_FIGURES: dict[str, Figure] = {
+    "bending_angle": bending_angle,
+    "weft_strain": weft_strain,
+    "warp_strain": warp_strain,
+    "area_ratio": area_ratio,
+}

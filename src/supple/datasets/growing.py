@@ -1,0 +1,86 @@
+"""A store that gets more samples: those that it has keep their ids, and so their parts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from supple.datasets.arrays import Shard, read_array
+from supple.datasets.creating import GROWING, Facts, difference, write_empty
+from supple.datasets.errors import DatasetError
+from supple.datasets.finishing import finish
+from supple.datasets.journal import Journal, Row
+from supple.datasets.store import Store
+from supple.io.replacing import replacing_folder
+
+
+def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
+    """The store of facts that go on from those of a store. It is made beside it and takes its place as a
+    whole; nobody may write to it meanwhile. A last shard that was not full goes on where it was."""
+    _refuse_others(store, facts)
+    whole = store.count // store.shard
+    with replacing_folder(store.path) as folder:
+        write_empty(folder, facts, command, store.path.name)
+        new = Store(folder)
+        for shard in store.finished():
+            if shard < whole:
+                _take_over(store, new, shard)
+            else:
+                _write_journal(store, new, shard)
+        finish(new)
+    return Store(store.path)
+
+
+def _refuse_others(store: Store, facts: Facts) -> None:
+    """Only the number of samples may differ, and those that there were must be the same."""
+    different = difference(store, facts)
+    points = read_array(store.path / "rest" / "points")
+    if different not in GROWING or not np.array_equal(points, facts.constants["points"][0]):
+        raise DatasetError(f"{store.path} cannot grow into this spec: {different}. Only count may be.")
+    for label, values in facts.columns.items():
+        before = store.inputs[label].reshape(store.count, -1)
+        if not np.array_equal(values[: store.count], before):
+            raise DatasetError(
+                f"{store.path} cannot grow: the first {store.count:,} values of {label!r} are other ones in "
+                "this design. A table grows by lines at its end, and a function must draw the first ones "
+                "alike; a grid does not grow."
+            )
+
+
+def _take_over(store: Store, new: Store, shard: int) -> None:
+    """Finished files are never written to again, so that both stores may have them."""
+    paths = [(store.file(kind.name, shard), new.file(kind.name, shard)) for kind in store.kinds]
+    for old, own in [*paths, (store.record_file(shard), new.record_file(shard))]:
+        own.parent.mkdir(parents=True, exist_ok=True)
+        _link(old, own)
+
+
+def _link(old: Path, new: Path) -> None:
+    with suppress(OSError):  # not all file systems have links
+        os.link(old, new)
+        return
+    shutil.copy2(old, new)
+
+
+def _write_journal(store: Store, new: Store, shard: int) -> None:
+    """Of the last shard, what it has: its next samples begin from there."""
+    record = store.record(shard)
+    found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
+    checks = {check["sample"]: check for check in record["checks"]}
+    journal = Journal(new.journal_file(shard), new.facts["identity"])
+    for place, sample in enumerate(store.ids(shard)):
+        figures = {
+            name: float(column[place]) if isinstance(column[place], str) else column[place]
+            for name, column in record["report"].items()
+        }
+        sentence = record["failures"].get(str(sample))
+        quantities = None if sentence is not None else {name: found[name][place] for name in found}
+        positions = None
+        if quantities is not None and "positions" in quantities:
+            positions = quantities["positions"].astype(float)
+        journal.add(sample, Row(figures, quantities, positions, sentence or "", checks.get(sample)))

@@ -1,0 +1,7 @@
+"""Bodies that a regular grid carries: what moves is its nodes [PXPBD section 5.5, Jiang et al. 2015]."""
+
+from supple.grid.carrying import Carried, Forces, carry
+from supple.grid.interpolation import Interpolation, interpolate
+from supple.grid.node_planes import NodePlanes
+
+__all__ = ["Carried", "Forces", "Interpolation", "NodePlanes", "carry", "interpolate"]

@@ -1,0 +1,170 @@
+"""How time passes in a step of Δt: where inertia pulls, over what time, and how fast vertices are afterwards.
+
+Every method solves m/τ² (x - x̂) = f(x), f being all forces but inertia; rules differ in the rest:
+
+    backward Euler   τ = Δt     x̂ = xₙ + Δt vₙ                              v = (x - xₙ)/Δt
+    BDF2             τ = ⅔ Δt   x̂ = (4 xₙ - xₙ₋₁)/3 + 2/9 Δt (4 vₙ - vₙ₋₁)  v = (3 x - 4 xₙ + xₙ₋₁)/(2 Δt)
+    trapezoidal      τ = ½ Δt   x̂ = xₙ + Δt vₙ + ¼ Δt² aₙ                   v = 2 (x - xₙ)/Δt - vₙ
+
+Backward Euler is of first order and damps all that is fast. BDF2 is of second order and damps it less; the
+trapezoidal rule is of second order and damps nothing, also not what a step is too long for, which rings. Both
+look back: to the state before, and to the acceleration aₙ = f(xₙ)/m. Where a motion begins, both are made of
+the forces there, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ = vₙ - Δt aₙ; later aₙ is 4 (x - x̂)/Δt², which is f/m
+where the step was solved. [GPBD section 3 names both beside backward Euler.]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from supple.model import Model
+from supple.problem import Problem
+from supple.problem.history import ACCELERATION, EARLIER, histories_of
+from supple.problem.materials import change_materials
+
+if TYPE_CHECKING:
+    from supple.solvers import Solver
+
+
+class Rule(ABC):
+    """What a rule of second order does with displacements u, velocities v and accelerations a, (..., n, 3)
+    each, and with what it remembers, `past`, (..., n, 3 k)."""
+
+    past: ClassVar[str]
+    """How what it remembers is called in a `State`."""
+    inertia: ClassVar[float]
+    """τ/Δt"""
+
+    @abstractmethod
+    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+        """What is remembered where a motion begins."""
+
+    @abstractmethod
+    def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
+        """û"""
+
+    @abstractmethod
+    def arrive(
+        self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities at u, and what is remembered from there on; before: u, v and past of the step's
+        start."""
+
+
+class BDF2(Rule):
+    """past: displacements and velocities a step ago."""
+
+    past, inertia = EARLIER, 2 / 3
+
+    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+        return np.concatenate([u - dt * v + 0.5 * dt * dt * a, v - dt * a], axis=-1)
+
+    def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
+        return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:])
+
+    def arrive(
+        self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        last, v, past = before
+        return (3 * u - 4 * last + past[..., :3]) / (2 * dt), np.concatenate([last, v], axis=-1)
+
+
+class Trapezoidal(Rule):
+    """past: accelerations."""
+
+    past, inertia = ACCELERATION, 1 / 2
+
+    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+        return a
+
+    def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
+        return u + dt * v + 0.25 * dt * dt * past
+
+    def arrive(
+        self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        last, v, _ = before
+        return 2 * (u - last) / dt - v, 4 / (dt * dt) * (u - self.anchor(*before, dt))
+
+
+RULES: dict[str, Rule] = {"bdf2": BDF2(), "trapezoidal": Trapezoidal()}
+"""Those beside backward Euler, by name."""
+
+INTEGRATORS = ("backward_euler", *RULES)
+
+
+class Integrating:
+    """A problem that moves by a rule of second order, all copies of its state at once. The arithmetic is done
+    in float64 on the host; the solves are where the problem is."""
+
+    def __init__(self, problem: Problem, rule: Rule, dt: float) -> None:
+        self._problem, self._rule, self._dt = problem, rule, dt
+        problem.loads.set_time_step(rule.inertia * dt)
+
+    def look_back(self, time: float, forces: np.ndarray | None) -> None:
+        """Know where the step begins that ends at a time [s], before the problem begins it: with velocities
+        that are set, and forces (n, 3) [N] beside the model's."""
+        p, dt = self._problem, self._dt
+        u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
+        motions = p.histories.motions()
+        name, first = self._rule.past, u
+        if any(name not in motion for motion in motions):
+            first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
+        self._before = u, v, np.stack([motion.get(name, first[k]) for k, motion in enumerate(motions)])
+
+    def pull(self) -> None:
+        """Let inertia pull towards x̂, from where the solve starts, after the problem has begun the step."""
+        self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
+
+    def arrive(self, damping: float) -> np.ndarray:
+        """Velocities (copies, n, 3) [m/s] where the step has led; what the next one looks back to is kept.
+        Vertices move at the constant velocity at which they are led, where they are."""
+        p, dt = self._problem, self._dt
+        u = p.states.vectors(p.u).astype(float)
+        v, past = self._rule.arrive(u, self._before, dt)
+        pinned, held = p.model.pinned, p.model.held
+        excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
+        v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
+        p.histories.move_on([{self._rule.past: of_copy} for of_copy in past])
+        return (1 - damping) * v
+
+    def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
+        """(copies, n, 3) [m/s²] of all forces but inertia at a time [s]; 0 where they are infinite."""
+        p = self._problem
+        change_materials(p, p.model.materials_at(time))
+        p.loads.act_at(time, forces)
+        p.device.assign(p.states.anchor, p.u)
+        p.measures.balances()
+        mass = np.where(p.model.mass > 0, p.model.mass, np.inf)[:, None]
+        found = p.states.vectors(p.states.net).astype(float) / mass
+        return np.where(np.isfinite(found), found, 0.0)
+
+
+def refuse_rule(name: str, model: Model, solver: Solver) -> None:
+    """Refuse a rule of second order where its order, or its forces, mean nothing."""
+    if name not in RULES:
+        return
+    back = "take integrator='backward_euler'"
+    if not solver.balances_forces:
+        raise ValueError(
+            f"{solver.name} makes constraints vanish, whatever forces there are, and integrator={name!r} "
+            f"looks back to these; {back}, or xpbd or pbng"
+        )
+    if model.obstacles is not None or model.followers:
+        raise ValueError(
+            f"integrator={name!r} looks back to smooth forces, and those of contact are not; {back}"
+        )
+    if model.drag is not None:
+        raise ValueError(
+            f"integrator={name!r} does not know forces in proportion to mass and velocity; {back}, or take "
+            "damping that follows from strains"
+        )
+    flowing = [name for name, *_ in histories_of(model)]
+    if flowing:
+        raise ValueError(
+            f"integrator={name!r} is not for materials that flow or are viscous, whose {flowing[0]} goes on "
+            f"by steps of first order; {back}"
+        )

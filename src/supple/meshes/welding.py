@@ -1,0 +1,67 @@
+"""Pieces of surfaces made one: vertices that are close to each other become one vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from supple.checks import each, one_number, shown
+from supple.meshes.checks import MeshError, say_first
+from supple.meshes.data import merged, refuse_mixed
+from supple.meshes.trimesh import TriMesh
+
+
+def weld(surfaces: TriMesh | Iterable[TriMesh], within: float) -> TriMesh:
+    """Pieces of cloth as one surface, in which vertices that are at most so far apart [m], along chains of
+    such, are one vertex in the middle between them: seams that neither open nor stretch.
+
+    Texture coordinates, which may be the rest shape, stay those of each corner, where all pieces have some;
+    data of vertices are those of the first. To sew with a thread that gives, see `Scene.attach(within=...)`.
+    """
+    pieces = [surfaces] if isinstance(surfaces, TriMesh) else list(each(surfaces, "pieces are TriMesh"))
+    if not pieces or not all(isinstance(piece, TriMesh) for piece in pieces):
+        raise TypeError(f"weld needs one TriMesh or a list of them, got {shown(surfaces)}")
+    distance = one_number("within", within, at_least=0)
+    whole = _together(pieces)
+    group = _groups(whole.points, distance)
+    triangles = group[whole.triangles]
+    a, b, c = triangles.T
+    lost = np.flatnonzero((a == b) | (b == c) | (c == a))
+    if len(lost):
+        shortest = np.linalg.norm(np.diff(whole.points[whole.triangles[:, [0, 1, 2, 0]]], axis=1), axis=2)
+        raise MeshError(
+            f"welding within {distance:g} m makes single vertices of the ends of edges of {len(lost)} of "
+            f"{len(triangles)} triangles: {say_first(lost)}. The shortest edge is {shortest.min():.3g} m "
+            "long; weld within less than that."
+        )
+    count = np.bincount(group)
+    points = np.stack([np.bincount(group, x) / count for x in whole.points.T], axis=1)
+    _, first = np.unique(group, return_index=True)
+    data = {name: values[first] for name, values in whole.point_data.items()}
+    return TriMesh(points, triangles, whole.uv, cell_data=whole.cell_data, point_data=data)
+
+
+def _together(pieces: list[TriMesh]) -> TriMesh:
+    """All pieces as one surface, side by side."""
+    for data in ([p.cell_data for p in pieces], [p.point_data for p in pieces]):
+        refuse_mixed(data)
+    start = np.cumsum([0, *(piece.n_vertices for piece in pieces)])
+    uv = [piece.uv for piece in pieces if piece.uv is not None]
+    return TriMesh(
+        np.concatenate([piece.points for piece in pieces]),
+        np.concatenate([piece.triangles + at for piece, at in zip(pieces, start[:-1], strict=True)]),
+        np.concatenate(uv) if len(uv) == len(pieces) else None,
+        cell_data=merged([p.cell_data for p in pieces], [p.n_triangles for p in pieces]),
+        point_data=merged([p.point_data for p in pieces], [p.n_vertices for p in pieces]),
+    )
+
+
+def _groups(points: np.ndarray, distance: float) -> np.ndarray:
+    """(n,) the number of the vertex that each becomes, in the order of their first."""
+    pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
+    graph = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(len(points),) * 2)
+    return connected_components(graph, directed=False)[1]

@@ -1,0 +1,57 @@
+"""How time passes in motions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from supple.checks import flag, one_number, one_of, positive, whole_number
+from supple.integrating import INTEGRATORS, RULES
+from supple.scene import Scene
+from supple.solvers import Solver
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How time passes: dt [s] from frame to frame, in `substeps` steps that lose the part `damping` of every
+    velocity each; quasistatic: without inertia, one equilibrium per frame; integrator: the rule of steps, one
+    of `INTEGRATORS`."""
+
+    dt: float
+    substeps: int
+    damping: float
+    quasistatic: bool
+    integrator: str = "backward_euler"
+
+    @property
+    def step(self) -> float:
+        """Δt [s]"""
+        return self.dt / self.substeps
+
+    @property
+    def inertia(self) -> float:
+        """τ [s], over which inertia m/τ² acts in a step."""
+        return self.step * (RULES[self.integrator].inertia if self.integrator in RULES else 1.0)
+
+
+def make_pace(
+    scene: Scene,
+    solver: Solver,
+    dt: float | None,
+    substeps: int | None,
+    damping: float | None,
+    quasistatic: bool | None,
+    integrator: str | None = None,
+) -> Pace:
+    """What a call asks for, else what the scene says; a solver's own damping comes on top."""
+    dt = positive("dt", scene.dt if dt is None else dt, "s")
+    substeps = whole_number("substeps", scene.substeps if substeps is None else substeps)
+    damping = one_number("damping", scene.damping if damping is None else damping, at_least=0, below=1)
+    quasistatic = scene.quasistatic if quasistatic is None else flag("quasistatic", quasistatic)
+    rule = one_of("integrator", scene.integrator if integrator is None else integrator, INTEGRATORS)
+    return Pace(dt, 1 if quasistatic else substeps, total_damping(solver, damping), quasistatic, rule)
+
+
+def total_damping(solver: Solver, damping: float) -> float:
+    """The part of every velocity that is lost in a step: to the scene, and to a solver that damps too."""
+    own = solver.damping
+    return 1 - (1 - damping) * (1 - own) if damping and own else damping or own

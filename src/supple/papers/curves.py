@@ -1,0 +1,39 @@
+"""Curves of a figure, as a small picture of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supple.view.plots import plot_axes, save
+from supple.view.style import SMALL_SIZE
+
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
+
+
+def save_curves(
+    path: Path,
+    lines: dict[str, tuple[Any, Any]],
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    log_y: bool = True,
+) -> None:
+    """A plot of named lines (x, y)."""
+    from matplotlib import colormaps
+
+    axes = plot_axes((1000, 620), "")
+    for k, (label, (x, y)) in enumerate(lines.items()):
+        shown = np.array([np.nan if value is None else value for value in y], float)
+        if log_y:
+            shown = np.where(shown > 0, shown, np.nan)
+        colour = colormaps["viridis"](0.85 * k / max(len(lines) - 1, 1))
+        axes.plot(x, shown, color=colour, linestyle=DASHES[k % 4], linewidth=1.5, label=label)
+    axes.set_xscale("log" if log_x else "linear")
+    axes.set_yscale("log" if log_y else "linear")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.legend(fontsize=SMALL_SIZE, frameon=False)
+    save(axes, path)

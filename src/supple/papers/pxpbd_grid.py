@@ -1,0 +1,117 @@
+"""PXPBD's figures of bodies that a grid carries [PXPBD section 5.5]."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from time import perf_counter
+
+import numpy as np
+
+from supple import public as supple
+from supple.grid.carrying import Forces, carry
+from supple.ordering.elements import colour_elements
+from supple.papers.record import Figures, Record
+from supple.papers.registry import shows
+from supple.public import BPXPBD, XPBD, Newton
+from supple.solvers import Solver
+
+COUNTS = (10, 40, 100)
+
+
+@cache
+def objects_in_a_box(full: bool) -> supple.Scene:
+    """Boxes, balls and tori in turned positions above each other in a box; E = 1000, ν = 0.3, ρ = 10."""
+    fine, count = (3, 30) if full else (1, 6)
+    shapes = [
+        supple.block(cells=3 * fine, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
+        supple.ball(0.25, resolution=3 * fine),
+        supple.torus(0.2, 0.08, resolution=2 * fine),
+    ]
+    rng = np.random.default_rng(1)
+    scene = supple.Scene(quasistatic=False, dt=1 / 30, contact="grid")
+    side = 3 if full else 1
+    box = supple.Box(size=(0.75 * side, 60, 0.75 * side), centre=(0, 30, 0), hollow=True)
+    scene.add_obstacle(box, name="box")
+    material = supple.Corotated(young=1000, poisson=0.3)
+    for k in range(count):
+        layer, place = divmod(k, side * side)
+        x, z = (np.array(divmod(place, side)) - 0.5 * (side - 1)) * 0.74
+        mesh = shapes[k % 3].rotated(rng.normal(size=3), rng.uniform(0, 3))
+        scene.add_solid(mesh.translated((x, 0.4 + 0.62 * layer, z)), material, density=10)
+    return scene
+
+
+@cache
+def landed(full: bool) -> supple.Frame:
+    """The scene after its objects have met."""
+    *_, frame = supple.simulate(objects_in_a_box(full), BPXPBD(zeta=0.5, iterations=20), frames=15)
+    return frame
+
+
+def one_step(record: Record, solver: Solver, iterations: int) -> Figures:
+    """What is left of the residual of the next step after iterations, and milliseconds of one of them."""
+    scene, frame = objects_in_a_box(record.full), landed(record.full)
+    (after,) = supple.simulate(
+        scene,
+        solver,
+        dt=1e-3,
+        frames=1,
+        start=frame.state,
+        history=True,
+        max_iterations=iterations,
+        tolerance=1e-12 if isinstance(solver, Newton) else None,
+    )
+    history = after.report.history
+    assert history is not None
+    residual = np.array(history.residual) / history.residual[0]
+    left = {str(k): float(residual[min(k, len(residual) - 1)]) for k in COUNTS}
+    fast = np.flatnonzero(residual < 1e-3)
+    reached = {"ms to 1e-3": 1e3 * history.seconds[fast[0]]} if len(fast) else {}
+    ms = 1e3 * after.report.seconds / max(after.report.iterations, 1)
+    return {**left, **reached, "ms": ms, "set-up [ms]": 1e3 * after.report.setup_seconds}
+
+
+@shows("pxpbd-fig9")
+def residuals_on_a_grid(record: Record) -> str:
+    cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "newton": Newton()}
+    found = {
+        name: record.part(name, partial(one_step, record, s, 20 if name == "newton" else max(COUNTS)))
+        for name, s in cases.items()
+    }
+    xpbd, blended, newton = (row[str(max(COUNTS))] for row in found.values())
+    falls = blended < 1e-2 * xpbd and newton < 1e-2 * xpbd
+    times = [found[name].get("ms to 1e-3") for name in ("bpxpbd, zeta 0.5", "newton")]
+    sooner = None not in times and times[0] < times[1]
+    word = "agrees" if falls and sooner else "partly agrees" if falls else "differs"
+    said = " and ".join("never" if t is None else f"after {t:.3g} ms" for t in times)
+    return (
+        f"{word}: after {max(COUNTS)} iterations XPBD has {xpbd:.2g} of the residual left, B-PXPBD "
+        f"{blended:.1e}, Newton {newton:.1e}; B-PXPBD and Newton are at 1e-3 {said}, without the set-up."
+    )
+
+
+@shows("pxpbd-fig6")
+def colours_on_a_grid(record: Record) -> str:
+    found = record.part("colours", partial(count_colours, record))
+    return (
+        f"agrees: no two elements of a colour share a node; {found['on the grid']} colours where elements of "
+        f"the mesh have {found['on the mesh']}, found in {found['ms']:.3g} ms."
+    )
+
+
+def count_colours(record: Record) -> Figures:
+    frame = landed(record.full)
+    model = frame.model
+    assert model.grid is not None
+    state = frame.positions, frame.velocities, np.zeros((model.vertices, 3, 3))
+    forces = Forces(model.force, np.empty((0, 3)), {})
+    nodes = carry(model, model.grid.spacing, state, forces, 1e-3, "float64").model  # type: ignore[arg-type]
+    stencils = nodes.terms[0].vertices
+    began = perf_counter()
+    colours = colour_elements(stencils, nodes.vertices)
+    ms = 1e3 * (perf_counter() - began)
+    for colour in range(colours.max() + 1):
+        used = [np.unique(stencil) for stencil in stencils[colours == colour]]
+        assert len(np.unique(np.concatenate(used))) == sum(map(len, used))
+    own = colour_elements(model.terms[0].vertices, model.vertices)
+    return {"on the grid": int(colours.max()) + 1, "on the mesh": int(own.max()) + 1, "ms": ms}

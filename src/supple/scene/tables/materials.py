@@ -1,0 +1,171 @@
+"""Tables of materials in scene files, made from what the materials declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StrictStr,
+    create_model,
+    model_validator,
+)
+from pydantic_core import core_schema
+
+from supple.checks import SMALLEST
+from supple.materials import MEASURED, Material, Parameter, measured
+from supple.meshes import Mesh, fibres_between
+from supple.scene.selections import SIDES, side
+from supple.scene.tables.base import Choice, Number, Table, Vector
+
+
+class FromField(Table):
+    """A field of the mesh in place of a value."""
+
+    field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
+
+
+class Between(Table):
+    """Directions that run from one side of the body to the other, solved for inside."""
+
+    between: Annotated[list[Literal[SIDES]], Field(min_length=2, max_length=2)] = Field(  # type: ignore[valid-type]
+        description="The side where fibres begin and the side where they end, such as x- and x+."
+    )
+
+
+class OrField:
+    """Lets a parameter be `{ field = "name" }`, too, and a direction `{ between = ["x-", "x+"] }`."""
+
+    table = FromField
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def validate(value: Any, inner: Callable[[Any], Any]) -> Any:
+            if not isinstance(value, dict):
+                return inner(value)
+            return (Between if "between" in value else FromField).model_validate(value)
+
+        return core_schema.no_info_wrap_validator_function(validate, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        tables = (FromField, Between)
+        return {"anyOf": [handler(schema), *(handler(table.__pydantic_core_schema__) for table in tables)]}
+
+
+Row = Annotated[list[Number], Field(min_length=3, max_length=3)]
+KINDS: dict[str, Any] = {
+    "direction": Vector,
+    "tensor": Annotated[list[Row], Field(min_length=3, max_length=3)],
+    "symmetric": Annotated[list[Row], Field(min_length=3, max_length=3)],
+}
+"""What stands in a file for parameters that are no scalars."""
+
+
+def _annotation(parameter: Parameter) -> Any:
+    if parameter.kind != "scalar":
+        return Annotated[KINDS[parameter.kind], OrField()]
+    bounds = {"gt": parameter.above, "ge": parameter.at_least, "lt": parameter.below, "le": parameter.at_most}
+    if parameter.above == 0:
+        bounds |= {"gt": None, "ge": SMALLEST}
+    given: Any = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Annotated[Number, Field(**given) if given else Field(), OrField()]
+
+
+Ways = list[tuple[set[str], list[str]]]
+"""The sets of parameters that a file may give: those that it must, and all."""
+
+
+def _ways(kind: type[Material]) -> Ways:
+    ways = [kind.parameters] if kind.stored == kind.parameters else [kind.parameters, kind.stored]
+    return [({p.name for p in way if p.default is None}, [p.name for p in way]) for way in ways]
+
+
+class Parameters(Table):
+    """The parameters of a material: those that it declares, or those that it stores instead."""
+
+    kind: ClassVar[type[Material]]
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        given, ways = self.model_fields_set, _ways(self.kind)
+        if not any(required <= given <= set(known) for required, known in ways):
+            texts = [" and ".join(name for name in known if name in required) for required, known in ways]
+            wanted = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
+            raise ValueError(f"must have {wanted}; it has {', '.join(sorted(given)) or 'none of them'}.")
+        return self
+
+    def make(self, mesh: Mesh | None) -> Material | None:
+        """The material for a mesh; None where it needs a field of one that could not be read."""
+        given = self.given()
+        if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
+            return None
+        values = {name: _on(mesh, value) for name, value in given.items()}
+        declared = {p.name for p in self.kind.parameters}
+        return self.kind(**values) if values.keys() <= declared else self.kind.of_stored(**values)
+
+
+def _on(mesh: Any, value: Any) -> Any:
+    """What a parameter is in a mesh."""
+    if isinstance(value, FromField):
+        return mesh.field(value.field)
+    if isinstance(value, Between):
+        return fibres_between(mesh, *map(side, value.between))
+    return value
+
+
+class MeasuredTable(Table):
+    """A material that somebody has measured."""
+
+    name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
+
+    def make(self, mesh: Mesh | None) -> Material | None:
+        return measured(self.name)
+
+
+class MaterialChoice(Choice):
+    """What a body is made of: an energy and its parameters."""
+
+    def make(self, mesh: Mesh | None) -> Material | None:
+        return self.chosen[1].make(mesh)
+
+
+def material_choice(
+    materials: Iterable[tuple[str, type[Material]]], name: str = "Material"
+) -> type[MaterialChoice]:
+    """The table with one key for each of these materials, so that a new one needs no change here."""
+    keys: Any = {
+        name: (_table(kind) | None, Field(None, description=(kind.__doc__ or name).strip().split("\n")[0]))
+        for name, kind in materials
+    }
+    if name == "Material":
+        text = "A material that somebody has measured, by its name."
+        keys["measured"] = (MeasuredTable | None, Field(None, description=text))
+    return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
+
+
+def _table(kind: type[Material]) -> Any:
+    names = {p.name: p for p in (*kind.stored, *kind.parameters)}
+    keys: Any = {
+        name: (_annotation(names[name]) | None, Field(None, description=_described(names[name])))
+        for _, known in _ways(kind)
+        for name in known
+    }
+    required: list[Any] = [{"required": [n for n in known if n in must]} for must, known in _ways(kind)]
+    extra = {"oneOf": required} if len(required) > 1 else required[0]
+    base = type(
+        "Base",
+        (Parameters,),
+        {"kind": kind, "__module__": __name__, "model_config": ConfigDict(json_schema_extra=extra)},
+    )
+    summary = f"Parameters of {kind.__name__}."
+    return create_model(f"{kind.__name__}Parameters", __base__=base, __doc__=summary, **keys)
+
+
+def _described(parameter: Parameter) -> str:
+    default = "" if parameter.default is None else f" {parameter.default} unless given."
+    return f"{parameter.description}{default}"

@@ -1,0 +1,75 @@
+"""Which vertices or tetrahedra of a body a table is about."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, StrictStr
+
+from supple.scene import selections
+from supple.scene.tables.base import Bound, Choice, Index, Length, Number, Point, Table
+
+
+class Box(Table):
+    min: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
+        description="The lowest corner [m]; -inf leaves a side open."
+    )
+    max: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
+        description="The highest corner [m]; inf leaves a side open."
+    )
+
+
+class Sphere(Table):
+    centre: Point = Field(description="Its centre [m].")
+    radius: Length = Field(description="Its radius [m], positive.")
+
+
+class Having(Table):
+    """A field of the mesh, and what it is in a region."""
+
+    field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
+    values: Annotated[list[Number], Field(min_length=1)] = Field(
+        description="The values that it has there, such as [3]."
+    )
+
+
+class Cells(Choice):
+    """Which tetrahedra of a solid, at rest."""
+
+    box: Box | None = Field(None, description="Those whose centres are in an axis-aligned box.")
+    sphere: Sphere | None = Field(None, description="Those whose centres are in a sphere.")
+    data: Having | None = Field(
+        None, description='Those that data of the mesh name, e.g. { field = "region", values = [3] }.'
+    )
+    tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
+
+    def make(self) -> Any:
+        """What a `Region` takes."""
+        kind, value = self.chosen
+        if kind == "data":
+            return {value.field: value.values}
+        return value if kind == "tets" else getattr(selections, kind)(**value.given())
+
+
+class Where(Choice):
+    """Which vertices of a body, at rest."""
+
+    box: Box | None = Field(None, description="Vertices in an axis-aligned box.")
+    sphere: Sphere | None = Field(None, description="Vertices in a sphere.")
+    side: Literal["x-", "x+", "y-", "y+", "z-", "z+"] | None = Field(
+        None, description="The outermost vertices in a direction: x-, x+, y-, y+, z- or z+."
+    )
+    vertices: list[Index] | None = Field(None, description="Vertex numbers, from 0 within the body.")
+    all: Literal[True] | None = Field(None, description="All vertices; the same as no where at all.")
+
+    def selection(self) -> Any:
+        """What `Body.where` takes."""
+        kind, value = self.chosen
+        if kind == "vertices":
+            return value
+        if kind == "side":
+            return selections.side(value)
+        if kind == "all":
+            return lambda X: np.ones(len(X), bool)
+        return getattr(selections, kind)(**value.given())

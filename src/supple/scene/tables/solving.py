@@ -1,0 +1,80 @@
+"""Tables of how a scene is solved: [solver] and [stop]."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, StrictStr
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from supple.scene.tables.base import Count, Number, Positive, Table
+from supple.solvers import DEFAULT_SOLVER, SOLVERS
+
+
+def _parts_of_solvers() -> dict[str, Any]:
+    """Options of solvers that are names or tables, such as the acceleration."""
+    parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
+    return {part: _part(part, kinds) for part, kinds in parts.items()}
+
+
+def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
+    """A name, or a table { kind = ..., option = ... }."""
+    types = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
+    tables = [
+        {
+            "type": "object",
+            "description": " ".join((kind.__doc__ or "").split()),
+            "properties": {
+                "kind": {"const": name},
+                **{o.name: {"type": types[str(o.type)], "default": o.default} for o in fields(kind)},
+            },
+            "required": ["kind"],
+            "additionalProperties": False,
+        }
+        for name, kind in kinds.items()
+    ]
+    example = f'e.g. "{next(iter(kinds))}", "none", or a table {{ kind = ..., option = ... }}'
+    return {
+        "anyOf": [{"enum": ["none", *kinds]}, *tables],
+        "description": f"The {part} of solvers that have one, {example}.",
+    }
+
+
+class Solver(Table):
+    """The method, and its options under their own names."""
+
+    model_config = ConfigDict(extra="allow")
+    method: StrictStr = Field(
+        default=DEFAULT_SOLVER.name, description="Name of the solver, e.g. pbng or newton."
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        handler.resolve_ref_schema(schema)["properties"] |= _parts_of_solvers()
+        return schema
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class Stop(Table):
+    """When a solve ends: whichever comes first."""
+
+    tolerance: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="Stop when the imbalance is below this, between 0 and 1."
+    )
+    max_iterations: Count | None = Field(
+        default=None, description="Stop after so many iterations, at least 1."
+    )
+    time_budget: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+    distance: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="Where the imbalance is reached, every body must also be this close to the equilibrium, "
+        "relative to its size; 1e-4 in quasistatic scenes unless given.",
+    )

@@ -1,0 +1,134 @@
+"""Tractions that turn with the surface they act on, and grow with its area.
+
+Such forces have no energy where the surface is open: what work they do depends on the way. While a step is
+solved for they stay, as dead loads do, with an energy of their own; whenever all forces balance they are
+turned to where the surface is, until that changes nothing. The next forces come from the last few by
+Anderson's rule [1965], so that also slender bodies, which turn a lot under a small change, converge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from supple.meshes.measures import area_vectors
+from supple.scene.bodies import Body
+from supple.scene.pickling import picklable
+from supple.scene.ramps import AnyRamp, fraction_at
+from supple.terms import Pull, Term
+
+LOOKS = 200
+"""Iterations after which forces are turned where a solver does not balance them before."""
+
+CLOSE = 1e-6
+"""Part of all forces that they may differ by from those of the surface as it is."""
+
+WINDOW = 5
+"""How many of the last forces count."""
+
+
+@dataclass(frozen=True, eq=False)
+class FollowingTraction:
+    """Forces per area (k, 3) [Pa] on triangles (k, 3) of a body at rest. Each turns with its triangle, and
+    acts on the area that this has."""
+
+    body: Body
+    triangles: np.ndarray
+    traction: np.ndarray
+    ramp: AnyRamp | None = None
+
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """(m,) those of the triangles, within the body."""
+        return np.unique(self.triangles)
+
+    def forces(self, x: np.ndarray) -> np.ndarray:
+        """(m, 3) [N] on the vertices, for all points of the body at x (n, 3) [m]."""
+        local = np.einsum("kji,kj->ki", frames(self.body.points, self.triangles), self.traction)
+        turned = np.einsum("kij,kj->ki", frames(x, self.triangles, like=self.body.points), local)
+        third = np.linalg.norm(area_vectors(x, self.triangles), axis=1, keepdims=True) / 3
+        total = np.zeros_like(x)
+        for corner in self.triangles.T:
+            np.add.at(total, corner, third * turned)
+        return total[self.vertices]
+
+    def term(self, positions: np.ndarray) -> Pull:
+        """As it is at rest."""
+        ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
+        return Pull(ids, self.forces(self.body.points), len(ids))
+
+    def follower(self, index: int) -> tuple[int, Turning]:
+        """Who turns the term of this number."""
+        return index, Turning(index, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"ramp": picklable(self.ramp, f"a traction on {self.body.name!r}", "ramp")}
+
+
+@dataclass(frozen=True, eq=False)
+class Turning:
+    """Turns forces with their surface."""
+
+    index: int
+    load: FollowingTraction
+    every: int | None = LOOKS
+
+    def follow(self, problem: Any, time: float) -> Term | None:
+        load, term = self.load, problem.model.terms[self.index]
+        x = problem.positions[load.body.vertices]
+        wanted = fraction_at(load.ramp, time) * load.forces(x)
+        tried = problem.following.noted.setdefault(self.index, [])
+        if tried and np.linalg.norm(wanted - term.force) <= CLOSE * np.linalg.norm(wanted):
+            return None
+        if tried:
+            tried[-1][1][:] = wanted - term.force
+        now = next_forces(tried, wanted) if tried else wanted
+        del tried[: max(0, len(tried) + 1 - WINDOW)]
+        tried.append((now, np.zeros_like(now)))
+        return None if (now == term.force).all() else replace(term, force=now)
+
+
+def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) -> np.ndarray:
+    """From the last forces and what each of them lacked, what the next ones should be: those that would lack
+    least if all this were linear."""
+    forces, lacks = (np.array([each[k].ravel() for each in tried]) for k in (0, 1))
+    if len(tried) < 2:
+        return wanted
+    moved, changed = np.diff(forces, axis=0), np.diff(lacks, axis=0)
+    weights = np.linalg.lstsq(changed.T, lacks[-1], rcond=1e-10)[0]
+    return (forces[-1] + lacks[-1] - weights @ (moved + changed)).reshape(wanted.shape)
+
+
+def frames(x: np.ndarray, triangles: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
+    """(k, 3, 3) rotations whose columns are two directions in each triangle and its normal. like: points at
+    which the first two are along the edges by rule; they turn to x as the triangle does on the whole (by the
+    rotation nearest to its deformation), so that shear does not favour an edge."""
+    a, b, c = np.moveaxis(x[triangles], 1, 0)
+    normal = _unit(np.cross(b - a, c - a))
+    first = _unit(b - a)
+    own = np.stack([first, np.cross(normal, first), normal], axis=2)
+    if like is None:
+        return own
+    rest = frames(like, triangles)
+    p, q = (_in_plane(points, triangles, axes) for points, axes in ((like, rest), (x, own)))
+    F = q @ np.linalg.inv(p)
+    angle = np.arctan2(F[:, 1, 0] - F[:, 0, 1], F[:, 0, 0] + F[:, 1, 1])
+    turn = np.zeros((len(F), 3, 3))
+    turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
+    turn[:, 1, 0] = np.sin(angle)
+    turn[:, 0, 1] = -np.sin(angle)
+    turn[:, 2, 2] = 1
+    return own @ turn
+
+
+def _in_plane(x: np.ndarray, triangles: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """(k, 2, 2) the two edges from the first corner, in the first two axes."""
+    a, b, c = np.moveaxis(x[triangles], 1, 0)
+    return np.einsum("kij,kim->kjm", axes[:, :, :2], np.stack([b - a, c - a], axis=2))
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)

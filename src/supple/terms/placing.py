@@ -1,0 +1,41 @@
+"""What elements have, written to where their visits are: one pass over them, since meshes may be large."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supple.kernels import kernel
+from supple.terms.term import Visits, others_first
+
+
+def place_elements(
+    visits: Visits, vertices: np.ndarray, gradients: np.ndarray, volume: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of the other corners (rows, k - 1, lanes), and their shape gradients and the volumes
+    (rows, 3 (k - 1) + 1, lanes), of elements that have vertices (m, k), gradients (m, k, 3), volume (m,)."""
+    (rows, lanes), others = visits.own.shape, others_first(vertices.shape[1])
+    ids = np.empty((rows, others.shape[1], lanes), np.int32)
+    ids[:] = visits.own[:, None, :]
+    rest = np.zeros((rows, 3 * others.shape[1] + 1, lanes), visits.dtype)
+    where = (_plain(part, np.int64) for part in (visits.element, visits.slot, visits.row, visits.lane))
+    given = _plain(vertices, np.int32), _plain(gradients, np.float64), _plain(volume, np.float64)
+    _place(*where, others, *given, ids, rest)
+    return ids, rest
+
+
+def _plain(array: np.ndarray, dtype: type) -> np.ndarray:
+    """The array, or a copy where a kernel would have to be compiled for what it is."""
+    suits = array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
+    return array if suits else np.array(array, dtype, order="C")
+
+
+@kernel
+def _place(element, slot, row, lane, others, vertices, gradients, volume, ids, rest):
+    for v in range(len(element)):
+        e, r, at = element[v], row[v], lane[v]
+        for k in range(others.shape[1]):
+            corner = others[slot[v], k]
+            ids[r, k, at] = vertices[e, corner]
+            for c in range(3):
+                rest[r, 3 * k + c, at] = gradients[e, corner, c]
+        rest[r, 3 * others.shape[1], at] = volume[e]

@@ -1,0 +1,60 @@
+"""Forces on single vertices, which somebody sets anew as these move: the energy -f · u."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import dot
+from supple.kernels import load, physics
+from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
+
+
+class PullRows(NamedTuple):
+    """start (batches + 1,): first row of each batch; force (rows, 3, lanes) [N]."""
+
+    start: Any
+    force: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Pull(Elemental):
+    """-Σ f · u over vertices (m, 1) with forces (m, 3) [N]; capacity: m where they change, else None."""
+
+    vertices: np.ndarray
+    force: np.ndarray
+    capacity: int | None = None
+
+    name: ClassVar[str] = "tractions"
+    material: ClassVar[None] = None
+    loads: ClassVar[bool] = True
+
+    @property
+    def translatable(self) -> np.ndarray:
+        return np.zeros(len(self.vertices), bool)
+
+    def rows(self, visits: Visits, start: np.ndarray) -> PullRows:
+        return PullRows(start, visits.place(self.force[visits.element]))
+
+    def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+        """None: while it is solved for, the force stays."""
+        return np.zeros((len(self.vertices), 1, 1, 3, 3))
+
+
+@physics
+def _force(term, row):
+    return load(term.force, row, 0), load(term.force, row, 1), load(term.force, row, 2)
+
+
+@vertex_force.of(PullRows)
+def _vertex_force(term, row, u, ui):
+    f = _force(term, row)
+    zero = 0.0 * f[0]
+    return f, (zero, zero, zero, zero, zero, zero)
+
+
+@energy.of(PullRows)
+def _energy(term, row, u, ui):
+    return -dot(_force(term, row), ui)

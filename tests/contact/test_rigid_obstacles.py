@@ -1,0 +1,107 @@
+"""Rigid bodies beside other obstacles, and beside each other."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.problem.history import RIGID
+
+G = 9.81
+PLANE = (supple.Plane(),)
+
+
+def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0), away=(30, 30, 0)):
+    """Rigid shapes among obstacles, far from a soft body that has nothing to do with them."""
+    scene = supple.Scene(gravity=gravity, quasistatic=False, dt=dt)
+    mesh = supple.block(cells=(1, 1, 1), size=(0.1, 0.1, 0.1)).translated(away)
+    body = scene.add_solid(mesh, supple.NeoHookean(young=1e4, poisson=0.3), density=100)
+    scene.pin(body.where(lambda X: X[:, 0] < away[0] + 0.05))
+    for obstacle in obstacles:
+        scene.add_obstacle(obstacle, friction=friction)
+    for k, (shape, options) in enumerate(rigid):
+        scene.add_obstacle(shape, name=f"rigid{k}", friction=friction, **{"mass": 2.0, **options})
+    return scene
+
+
+def numbers_of(scene, frames):
+    """(frames, bodies, 18) of all rigid bodies."""
+    moved = supple.simulate(scene, supple.PBNG(iterations=1), frames=frames)
+    return np.array([frame.state.history[RIGID] for frame in moved])
+
+
+SHAPES = {
+    "ball": supple.Sphere(radius=0.2, centre=(0, 0.5, 0)),
+    "box": supple.Box(size=(0.4, 0.3, 0.6), centre=(0, 0.5, 0)),
+}
+HEIGHT = {"ball": 0.2, "box": 0.15}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_what_falls_on_a_plane_lies_on_it(kind, friction):
+    moved = numbers_of(scene_of((SHAPES[kind], {}), friction=friction), 45)[:, 0]
+    assert moved[:, 1].min() > HEIGHT[kind] - 1e-3, "a step goes in by no more than its turn is nonlinear"
+    assert moved[-1, 1] == pytest.approx(HEIGHT[kind], abs=1e-7)
+    np.testing.assert_allclose(moved[-1, 12:], 0, atol=1e-6)
+    np.testing.assert_allclose(moved[-1, [0, 2]], 0, atol=1e-6)
+
+
+def test_momentum_is_what_weight_and_plane_gave():
+    """A ball at rest keeps none of what gravity does; in the air all of it."""
+    moved = numbers_of(scene_of((SHAPES["ball"], {})), 40)[:, 0]
+    flying = moved[:, 1] > 0.2 + 1e-9
+    np.testing.assert_allclose(np.diff(moved[flying, 13]), -G * 0.01, atol=1e-9)
+    assert abs(moved[-1, 13]) < 1e-9
+
+
+@pytest.mark.parametrize(("friction", "part"), [(0.0, 1.0), (1.0, 5 / 7)])
+def test_a_ball_slides_or_rolls_down_a_slope(friction, part):
+    """At g sin α, or at 5/7 of it where it rolls."""
+    tilt = np.radians(20)
+    gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
+    ball = supple.Sphere(radius=0.2, centre=(0, 0.2, 0))
+    moved = numbers_of(scene_of((ball, {}), friction=friction, gravity=gravity, dt=0.002), 50)[:, 0]
+    acceleration = np.diff(moved[:, 12]) / 0.002
+    np.testing.assert_allclose(acceleration[5:], part * G * np.sin(tilt), rtol=2e-3)
+    if friction:
+        np.testing.assert_allclose(-moved[5:, 17] * 0.2, moved[5:, 12], rtol=2e-2)
+
+
+@pytest.mark.parametrize(("mu", "stays"), [(0.37, True), (0.35, False)])
+def test_a_box_stays_on_a_slope_that_is_not_too_steep(mu, stays):
+    """tan 20° = 0.364."""
+    tilt = np.radians(20)
+    gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
+    box = supple.Box(size=(0.4, 0.2, 0.4), centre=(0, 0.1, 0))
+    moved = numbers_of(scene_of((box, {}), friction=mu, gravity=gravity), 30)[:, 0]
+    fraction = max(0.0, np.sin(tilt) - mu * np.cos(tilt))
+    assert moved[-1, 12] == pytest.approx(0 if stays else G * fraction * 0.3, abs=1e-6 if stays else 2e-3)
+
+
+def test_they_see_each_other():
+    """A ball on a box on a plane, and the box does not feel more than both weights."""
+    box = supple.Box(size=(0.6, 0.2, 0.6), centre=(0, 0.1, 0))
+    ball = supple.Sphere(radius=0.15, centre=(0, 0.45, 0))
+    moved = numbers_of(scene_of((box, {"mass": 4.0}), (ball, {}), friction=0.3), 45)
+    assert moved[-1, 0, 1] == pytest.approx(0.1, abs=1e-6)
+    assert moved[-1, 1, 1] == pytest.approx(0.35, abs=1e-6)
+    np.testing.assert_allclose(moved[-1, :, 12:], 0, atol=1e-5)
+
+
+def test_two_that_meet_in_the_air_keep_their_momentum():
+    left = supple.Sphere(radius=0.2, centre=(-0.5, 5, 0)), {"velocity": (3, 0, 0), "mass": 1.0}
+    right = supple.Sphere(radius=0.2, centre=(0.5, 5.1, 0)), {"velocity": (-1, 0, 0), "mass": 3.0}
+    moved = numbers_of(scene_of(left, right, friction=0.2, gravity=(0, 0, 0)), 40)
+    linear = moved[:, 0, 12:15] + 3 * moved[:, 1, 12:15]
+    np.testing.assert_allclose(linear, np.broadcast_to([0, 0, 0], linear.shape), atol=1e-9)
+    assert abs(moved[-1, 0, 12] - 3) > 1, "they have met"
+    apart = np.linalg.norm(moved[:, 0, :3] - moved[:, 1, :3], axis=1)
+    assert apart.min() > 0.4 - 1e-3
+
+
+def test_a_hollow_box_holds_them():
+    room = supple.Box(size=(1, 1, 1), centre=(0, 0.5, 0), hollow=True)
+    ball = supple.Sphere(radius=0.1, centre=(0.2, 0.5, 0.1)), {"velocity": (4, 0, 3)}
+    moved = numbers_of(scene_of(ball, obstacles=(room,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
+    assert np.abs(moved[:, [0, 2]]).max() < 0.4 + 1e-6
+    assert moved[:, 1].min() > 0.1 - 1e-6

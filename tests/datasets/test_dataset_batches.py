@@ -1,0 +1,78 @@
+"""Data sets on a device, for which the CPU stands in: batches are what single solves are."""
+
+import numpy as np
+import pytest
+from dataset_scenes import VARY, solved, spec_of
+from fake_device import fake_device  # noqa: F401
+
+import supple
+from supple.datasets.making import make_store
+from supple.datasets.running import ON_DEVICE, _workers
+from supple.datasets.shards import Shards
+from supple.datasets.spec import load_spec
+from supple.datasets.status import status
+
+pytestmark = pytest.mark.usefixtures("fake_device")
+
+
+@pytest.mark.parametrize("start", ["predicted", "cold"])
+def test_batches_are_what_single_solves_are(tmp_path, start):
+    """Young's modulus varies too, so that every copy has a material of its own."""
+    on = {"device": "cuda", "start": start, "check": 0.3, "tolerance": 1e-5}
+    stores = [
+        solved(tmp_path, f"{device}.zarr", count=44, shard=44, solve=on | {"device": device})
+        for device in ("cuda", "cpu")
+    ]
+    batch, single = (supple.data.open(store.path) for store in stores)
+    assert list(batch.ids) == list(range(44))
+    assert np.abs(batch["positions"][:] - single["positions"][:]).max() < 1e-3
+    assert np.ptp(batch["positions"][:], axis=0).max() > 0.3
+    figures = status(stores[0])["warm_starts"]
+    if start == "cold":
+        assert not batch["warm"].any()
+        assert figures is None
+    else:
+        assert batch["warm"].sum() == 33, "three of four are predicted"
+        assert figures["compared"] > 3
+        assert figures["fewer_iterations"] > 1
+        assert figures["lower_from_cold"] == 0
+
+
+def test_values_that_mean_nothing_do_not_shift_the_others(tmp_path):
+    """One of a table is impossible; the samples around it are theirs."""
+    table = tmp_path / "values.csv"
+    table.write_text("young\n1e4\n-1\n2e4\n")
+    changes = {"design": "table", "table": str(table), "count": None}
+    changes |= {"vary": [{"path": VARY[1]["path"], "name": "young"}], "solve": {"device": "cuda"}}
+    store = make_store(load_spec(spec_of(tmp_path, shard=3, **changes)), tmp_path / "set.zarr")
+    Shards(store).run(0)
+    data = supple.data.open(store.path)
+    wrong = int(np.flatnonzero(data.inputs["young"] < 0)[0])
+    assert list(data.outcomes == "invalid") == [k == wrong for k in range(3)]
+    assert "young" in store.record(0)["failures"][str(wrong)]
+    sag = {data.inputs["young"][k]: data["positions"][k][:, 1].mean() for k in data.ids}
+    assert sag[1e4] < sag[2e4]
+
+
+def test_several_workers_share_a_device(tmp_path, monkeypatch):
+    monkeypatch.setattr("supple.datasets.running.default_threads", lambda: 16)
+    spec = spec_of(tmp_path, count=40, shard=4, solve={"device": "cuda"})
+    store = make_store(load_spec(spec), tmp_path / "set.zarr")
+    assert _workers(store, None, 10) == (ON_DEVICE, 16 // ON_DEVICE)
+    assert _workers(store, None, 2) == (2, 8), "no more than there are shards"
+    assert _workers(store, 3, 10) == (3, 5)
+
+
+def test_a_share_of_the_memory_is_left_to_others(tmp_path, monkeypatch):
+    from supple.equilibria import Batches, bytes_per_copy
+
+    store = make_store(
+        load_spec(spec_of(tmp_path, count=12, shard=12, solve={"device": "cuda"})), tmp_path / "set.zarr"
+    )
+    sampler = Shards(store).sampler
+    each = bytes_per_copy(sampler.model, "float64", sampler.asked.solver)
+    monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 10 * each)
+    every = [sampler.source.conditions({"g": -1.0 - k}) for k in range(12)]
+    for share, count in ((1.0, 8), (0.5, 4), (0.01, 1)):
+        batches = Batches(sampler.model, sampler.asked, share=share)
+        assert len(batches.next_of(iter(every))) == count

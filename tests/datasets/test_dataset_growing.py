@@ -1,0 +1,110 @@
+"""Stores that grow: what they have stays, under the same ids and in the same parts."""
+
+import numpy as np
+import pytest
+from dataset_scenes import VARY, sample_bytes, solved, spec_of
+
+import supple
+from supple.datasets.errors import DatasetError
+from supple.datasets.making import make_store
+from supple.datasets.running import Share, run_store
+from supple.datasets.shards import Shards
+from supple.datasets.spec import load_spec
+from supple.datasets.verifying import verify
+
+LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
+
+
+def finish(store):
+    run_store(store, Share(), workers=1)
+    return supple.data.open(store.path)
+
+
+@pytest.mark.parametrize("design", ["random", "sobol", "latin_hypercube"])
+def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
+    store = solved(tmp_path, count=10, shard=4, design=design)
+    before = supple.data.open(store.path)
+    values = {name: column.copy() for name, column in before.inputs.items()}
+    positions, parts = before["positions"][:].copy(), {n: before.split(n) for n in ("train", "valid", "test")}
+    full = {name: content for name, content in sample_bytes(store).items() if "c/2/" not in name}
+    spec = load_spec(spec_of(tmp_path, count=15, shard=4, design=design))
+    grown = make_store(spec, store.path, grow=True)
+    assert (grown.count, grown.grown, grown.finished()) == (15, [10], [0, 1])
+    data = finish(grown)
+    assert list(data.ids) == list(range(15))
+    for name, column in values.items():
+        assert np.array_equal(data.inputs[name][:10], column)
+        assert len(np.unique(data.inputs[name])) == 15
+    assert np.array_equal(data["positions"][:10], positions)
+    for name, ids in parts.items():
+        assert set(ids) == set(data.split(name)[data.split(name) < 10])
+    kept = sample_bytes(grown)
+    assert all(kept[name] == content for name, content in full.items() if "zarr.json" not in name)
+    assert verify(grown, again=2).good
+    assert [path.name for path in tmp_path.glob("*.zarr")] == ["set.zarr"]
+    assert not list(tmp_path.glob(".*.zarr"))
+    again = make_store(spec, store.path)
+    assert again.facts["identity"] == grown.facts["identity"], "the spec is that of the grown store"
+    further = make_store(
+        load_spec(spec_of(tmp_path, count=17, shard=4, design=design)), store.path, grow=True
+    )
+    assert (further.grown, further.finished()) == ([10, 15], [0, 1, 2])
+    assert np.array_equal(further.inputs["g"][:15], data.inputs["g"])
+
+
+def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):
+    store = solved(tmp_path, count=6, shard=4)
+    grown = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), store.path, grow=True)
+    asked = []
+    real = Shards._solved
+    monkeypatch.setattr(Shards, "_solved", lambda self, n, *rest: asked.append(n) or real(self, n, *rest))
+    Shards(grown).run(1)
+    assert asked == [6, 7]
+
+
+def test_without_being_asked_no_store_grows(tmp_path):
+    store = solved(tmp_path, count=4, shard=4)
+    spec = load_spec(spec_of(tmp_path, count=6, shard=4))
+    with pytest.raises(DatasetError, match=r"different are count.*or let it grow with --grow\."):
+        make_store(spec, store.path)
+    other = load_spec(spec_of(tmp_path, count=6, shard=4, seed=2))
+    with pytest.raises(DatasetError, match="cannot grow into this spec: different are count, seed"):
+        make_store(other, store.path, grow=True)
+    fewer = load_spec(spec_of(tmp_path, count=3, shard=4))
+    with pytest.raises(DatasetError, match="another spec"):
+        make_store(fewer, store.path, grow=True)
+    assert np.array_equal(supple.data.open(store.path).ids, range(4))
+
+
+def test_tables_grow_at_their_end(tmp_path):
+    table = tmp_path / "values.csv"
+    table.write_text("g\n-1\n-5\n-3\n")
+    changes = {
+        "design": "table",
+        "table": str(table),
+        "count": None,
+        "vary": [{"path": "gravity.y", "name": "g"}],
+    }
+    store = solved(tmp_path, shard=2, **changes)
+    table.write_text("g\n-1\n-5\n-3\n-2\n")
+    data = supple.dataset(spec_of(tmp_path, shard=2, **changes), store.path, workers=1, grow=True)
+    assert sorted(data.inputs["g"][:3]) == [-5, -3, -1]
+    assert data.inputs["g"][3] == -2
+    assert list(data.ids) == [0, 1, 2, 3]
+    table.write_text("g\n-7\n-5\n-3\n-2\n-8\n")
+    with pytest.raises(DatasetError, match=r"the first 4 values of .g. are other ones.*by lines at its end"):
+        make_store(load_spec(spec_of(tmp_path, shard=2, **changes)), store.path, grow=True)
+
+
+def test_samples_that_failed_stay_failed(tmp_path):
+    """Their record goes along, too."""
+    vary = [*VARY[:2], {"path": "pin.end.motion.rotate.angle", "name": "angle", "range": [-1, 1]}]
+    store = solved(tmp_path, count=3, shard=4, vary=vary, solve=LIMITS)
+    failed = supple.data.open(store.path).outcomes
+    assert "converged" not in failed
+    spec = spec_of(tmp_path, count=4, shard=4, vary=vary, solve=LIMITS)
+    grown = make_store(load_spec(spec), store.path, grow=True)
+    Shards(grown).run(0)
+    data = supple.data.open(grown.path)
+    assert list(data.outcomes[:3]) == list(failed)
+    assert np.isnan(data["positions"][0]).all()

@@ -1,0 +1,85 @@
+"""Transfers between vertices and the nodes of a grid: what they keep."""
+
+import numpy as np
+import pytest
+
+from supple.grid.carrying import embedded
+from supple.grid.interpolation import LEAST, ORIGIN, interpolate
+from supple.materials import Corotated
+from supple.meshes import block
+from supple.terms import TetElasticity
+
+RNG = np.random.default_rng(4)
+
+
+def some_points(count=200, away=0.0, spacing=0.3):
+    """At random in cells, not right beside their faces."""
+    cells = RNG.integers(-5, 5, (count, 3))
+    return (cells + RNG.uniform(2 * LEAST, 1 - 2 * LEAST, (count, 3)) + ORIGIN) * spacing + away
+
+
+@pytest.mark.parametrize("away", [0.0, 300.0])
+def test_affine_motions_are_exact(away):
+    """Interpolated as they are, with their gradients; and there and back with them."""
+    x = some_points(away=away)
+    at = interpolate(x, 0.3)
+    A, b = RNG.normal(size=(3, 3)), RNG.normal(size=3)
+    size = np.abs(x).max()
+    np.testing.assert_allclose(at.weights.sum(axis=1), 1, atol=1e-13)
+    np.testing.assert_allclose(at.gather(at.nodes), x, atol=1e-13 * size)
+    np.testing.assert_allclose(at.gather(at.nodes @ A.T + b), x @ A.T + b, atol=1e-12 * size)
+    gradient = at.gradient(at.nodes @ A.T + b)
+    np.testing.assert_allclose(gradient, np.broadcast_to(A, gradient.shape), atol=1e-11 * size)
+    mass = RNG.uniform(0.1, 1, len(x))
+    nodes = at.transfer(mass, x @ A.T + b, gradient)
+    np.testing.assert_allclose(nodes, at.nodes @ A.T + b, atol=1e-11 * size)
+
+
+def test_mass_and_momentum_are_kept():
+    """Also where vertices lie on nodes, edges and faces of cells."""
+    x = np.concatenate([some_points(), (RNG.integers(-3, 3, (50, 3)) + ORIGIN) * 0.3])
+    at = interpolate(x, 0.3)
+    mass, v = RNG.uniform(0.1, 1, len(x)), RNG.normal(size=(len(x), 3))
+    C = RNG.normal(size=(len(x), 3, 3))
+    m = at.spread(mass)
+    assert m.min() > 0
+    np.testing.assert_allclose(m.sum(), mass.sum(), rtol=1e-13)
+    np.testing.assert_allclose(m @ at.transfer(mass, v, C), mass @ v, atol=1e-10)
+    back = at.gather(at.transfer(mass, v, C))
+    np.testing.assert_allclose(mass @ back, mass @ v, atol=1e-10)
+
+
+def test_angular_momentum_is_that_of_vertices_and_of_their_gradients():
+    """Σ m x × v + Σ m w (xᵢ - x) × C (xᵢ - x), for which APIC is made."""
+    x = some_points()
+    at = interpolate(x, 0.3)
+    mass, v = RNG.uniform(0.1, 1, len(x)), RNG.normal(size=(len(x), 3))
+    C = RNG.normal(size=(len(x), 3, 3))
+    whirl = np.cross(at.offsets, np.einsum("pij,pkj->pki", C, at.offsets))
+    own = np.cross(x, v) + np.einsum("pk,pki->pi", at.weights, whirl)
+    on_grid = np.cross(at.nodes, at.transfer(mass, v, C))
+    np.testing.assert_allclose(at.spread(mass) @ on_grid, mass @ own, atol=1e-9)
+
+
+def test_bodies_too_far_apart_for_a_grid_are_refused():
+    with pytest.raises(ValueError, match="spacing, 1e-07 m, must be larger"):
+        interpolate(np.array([[0.0, 0, 0], [1e3, 1e3, 1e3]]), 1e-7)
+
+
+@pytest.mark.parametrize("spacing", [0.12, 0.4, 3.0])
+def test_elements_deform_as_the_mesh_does(spacing):
+    """F from nodes is F from the vertices that they move; an element has at most 32 of them, each once."""
+    mesh = block(cells=(2, 2, 2), size=(1, 0.7, 0.5))
+    material = Corotated(young=1e4, poisson=0.3)
+    term = TetElasticity.from_mesh(mesh.points, mesh.cells, material)
+    u = RNG.normal(size=mesh.points.shape) * 0.02
+    at = interpolate(mesh.points + u, spacing)
+    carried = embedded(term, at, u, material)
+    moved = RNG.normal(size=at.nodes.shape) * 0.1
+    expected = term.deformations(u + at.gather(moved))
+    np.testing.assert_allclose(carried.deformations(moved), expected, atol=1e-12)
+    assert carried.vertices.shape[1] <= 32
+    np.testing.assert_allclose(carried.gradients.sum(axis=1), 0, atol=1e-12)
+    for ids, gradients in zip(carried.vertices, carried.gradients, strict=True):
+        assert len(np.unique(ids)) == (ids != ids[0]).sum() + 1
+        assert not gradients[1:][ids[1:] == ids[0]].any()

@@ -1,0 +1,176 @@
+"""Motions of bodies that a grid carries [PXPBD section 5.5]."""
+
+import numpy as np
+import pytest
+
+import supple
+
+SOFT = supple.Corotated(young=1e4, poisson=0.3)
+BLENDED = supple.BPXPBD(zeta=0.5, iterations=20)
+
+
+def falling(gap=0.1, contact=None, count=1, **options):
+    """Blocks above each other and a plane."""
+    scene = supple.Scene(quasistatic=False, dt=0.01, contact=contact or supple.Contact("grid"), **options)
+    for k in range(count):
+        mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1)).translated((0.1 * k, gap + 1.2 * k, 0.07 * k))
+        scene.add_solid(mesh, SOFT, density=100)
+    return scene
+
+
+def free(velocities, **options):
+    scene = falling(gravity=(0, 0, 0), **options)
+    return scene, velocities(scene.bodies[0].points)
+
+
+def test_a_body_that_nothing_touches_falls_as_backward_euler_has_it_fall():
+    scene = falling()
+    frames = list(supple.simulate(scene, BLENDED, frames=3))
+    v = -9.81 * 0.01 * np.arange(1, 4)
+    for frame, speed in zip(frames, v, strict=True):
+        np.testing.assert_allclose(frame.velocities, np.broadcast_to([0, speed, 0], (27, 3)), atol=1e-9)
+    np.testing.assert_allclose(
+        frames[-1].positions - scene.bodies[0].points, [[0, 0.01 * v.sum(), 0]] * 27, atol=1e-9
+    )
+    assert "on a grid of" in frames[-1].report.notes[-1]
+
+
+@pytest.mark.parametrize("solver", [BLENDED, supple.Newton()], ids=lambda s: s.name)
+def test_momentum_is_kept(solver):
+    """Linear momentum to rounding where methods end in balance, and by blending, whose displacements are
+    those of forces that cancel, always; angular momentum loses what backward Euler takes."""
+    scene, v = free(lambda x: (x - 0.5) @ np.array([[0, -3.0, 0.5], [3, 0.4, 0], [-0.5, 0, 0]]).T + (1, 0, 0))
+    mass = supple.build_model(scene).mass
+    began = mass @ v, mass @ np.cross(scene.bodies[0].points, v)
+    options = {"tolerance": 1e-10} if isinstance(solver, supple.Newton) else {}
+    for frame in supple.simulate(scene, solver, frames=5, velocities=v, **options):
+        np.testing.assert_allclose(mass @ frame.velocities, began[0], atol=1e-8 * mass.sum())
+        turning = mass @ np.cross(frame.positions, frame.velocities)
+    assert np.linalg.norm(turning - began[1]) < 0.15 * np.linalg.norm(began[1])
+
+
+def test_a_step_is_no_longer_than_a_part_of_a_cell():
+    scene, v = free(lambda x: np.tile([20.0, 0, 0], (len(x), 1)), contact=supple.Contact("grid", spacing=0.4))
+    (frame,) = supple.simulate(scene, BLENDED, frames=1, velocities=v)
+    assert frame.report.notes[-1].startswith("2 steps"), "20 m/s for 10 ms are half a cell"
+    np.testing.assert_allclose(frame.positions[:, 0] - scene.bodies[0].points[:, 0], 0.2, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "solver", [BLENDED, supple.Newton(), supple.PBNG(iterations=20)], ids=lambda s: s.name
+)
+def test_it_lands_on_a_plane(solver):
+    """No vertex enters it, and it carries the weight in the end."""
+    scene = falling(gap=0.05, damping=0.2)
+    scene.add_obstacle(supple.Plane(), name="floor")
+    options = {"tolerance": 1e-5} if isinstance(solver, supple.Newton) else {}
+    for frame in supple.simulate(scene, solver, frames=40, **options):
+        assert frame.positions[:, 1].min() > -1e-9
+        assert frame.report.contact.depth < 1e-9
+    assert frame.positions[:, 1].min() < 0.01
+    (touched,) = frame.report.contact.obstacles
+    assert touched.force[1] == pytest.approx(-981, rel=0.3)
+    np.testing.assert_allclose(frame.report.contact.bodies["solid0"], -np.array(touched.force), atol=1e-9)
+    assert not frame.report.inverted
+
+
+def test_friction_on_a_slope():
+    """What rubs enough stays, as far as nodes say: and slides without."""
+    tilt = np.radians(20)
+    away = {}
+    for mu in (0.0, 0.6):
+        scene = falling(gap=0.0, gravity=(9.81 * np.sin(tilt), -9.81 * np.cos(tilt), 0), damping=0.05)
+        scene.add_obstacle(supple.Plane(), friction=mu)
+        *_, frame = supple.simulate(scene, BLENDED, frames=15)
+        moved = frame.positions - scene.bodies[0].points
+        away[mu] = moved[scene.bodies[0].points[:, 1] <= 0, 0].mean()
+    assert away[0.6] < 0.1 * away[0.0]
+
+
+def test_bodies_on_one_grid_do_not_pass_each_other():
+    """Two that fall on each other, and not a vertex of one is in the other."""
+    scene = falling(gap=0.02, count=2, damping=0.01)
+    scene.add_obstacle(supple.Plane())
+    low, high = scene.bodies
+    for frame in supple.simulate(scene, BLENDED, frames=50):
+        for one, other in ((low, high), (high, low)):
+            assert not inside(frame.of(one), frame.of(other), other.mesh.cells)
+    assert frame.of(high)[:, 1].min() < frame.of(low)[:, 1].max() + 1.0, "they have met"
+
+
+def inside(points, corners, cells):
+    """Whether any point is in one of the tetrahedra."""
+    a = corners[cells]
+    edges = np.swapaxes(a[:, 1:] - a[:, :1], 1, 2)
+    part = np.linalg.solve(edges[None], (points[:, None] - a[None, :, 0])[..., None])[..., 0]
+    return bool(((part > 1e-9).all(axis=2) & (part.sum(axis=2) < 1 - 1e-9)).any())
+
+
+def test_pins_go_where_they_should():
+    scene = falling(gravity=(0, 0, 0), contact=supple.Contact("grid", spacing=0.3))
+    (body,) = scene.bodies
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    turn = supple.Rotate(axis=(1, 0, 0), centre=(1, 0.6, 0.5), angle=0.5, duration=0.1)
+    ends = body.where(lambda X: X[:, 0] >= 1)
+    scene.pin(ends, motion=turn)
+    *_, frame = supple.simulate(scene, BLENDED, frames=10)
+    np.testing.assert_allclose(frame.positions[ends.vertices], turn(ends.points, 0.1), atol=1e-12)
+    assert np.abs(frame.positions - body.points).max() > 0.2
+
+
+def test_a_motion_goes_on_from_a_state():
+    scene = falling(gap=0.02)
+    scene.add_obstacle(supple.Plane())
+    whole = list(supple.simulate(scene, BLENDED, frames=6))
+    rest = list(supple.simulate(scene, BLENDED, frames=6, start=whole[2].state, first_frame=4))
+    for one, other in zip(whole[3:], rest, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+        np.testing.assert_array_equal(one.velocities, other.velocities)
+
+
+def test_what_no_grid_carries_is_refused():
+    scene = falling()
+    with pytest.raises(supple.SceneError, match="is for motions"):
+        supple.equilibrium(scene)
+    cloth = supple.Scene(quasistatic=False, contact="grid")
+    cloth.add_cloth(supple.sheet(2), supple.PlaneStressStVK(young=1e5, poisson=0.3))
+    with pytest.raises(supple.SceneError, match=r"A grid carries solids, and the scene has .*triangles"):
+        list(supple.simulate(cloth, frames=1))
+    scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 0.2), axes="y")
+    with pytest.raises(supple.SceneError, match="pins along some directions"):
+        list(supple.simulate(scene, frames=1))
+    with pytest.raises(supple.SceneError, match="cfl of contact must be greater than 0"):
+        supple.Contact("grid", cfl=0)
+
+
+FILE = """
+quasistatic = false
+dt = 0.01
+frames = 3
+
+[[solid]]
+mesh = { block = { cells = [2, 2, 2], size = [1, 1, 1] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+density = 100
+
+[[obstacle]]
+shape = { plane = {} }
+
+[contact]
+method = "grid"
+spacing = 0.4
+
+[solver]
+method = "bpxpbd"
+zeta = 0.5
+iterations = 10
+"""
+
+
+def test_scene_files_know_grids(tmp_path):
+    path = tmp_path / "fall.toml"
+    path.write_text(FILE)
+    file = supple.load_scene(path)
+    assert file.scene.contact == supple.Contact("grid", spacing=0.4)
+    *_, frame = supple.simulate(file)
+    assert "on a grid" in frame.report.notes[-1]

@@ -1,0 +1,26 @@
+"""A folder of results, as runs leave it."""
+
+import pytest
+from exports import DT, FRAMES, NAMES, SCENE, positions
+
+from supple.io import (
+    ResultsFolder,
+    SavedFrame,
+    joined,
+    write_frame,
+)
+from supple.io.bodies import write_skins
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = ResultsFolder(tmp_path / "results")
+    folder.create()
+    rest = joined(SCENE.bodies)
+    for index in range(FRAMES + 1):
+        x = positions(index)
+        write_frame(folder.path, SavedFrame(x, 0 * x, index, index * DT), rest)
+    write_skins(folder.path, SCENE.bodies)
+    frames = [{"index": index} for index in range(1, FRAMES + 1)]
+    folder.write_report({"scene": {"bodies": NAMES, "dt": DT}, "solver": {}, "frames": frames})
+    return folder.path

@@ -1,0 +1,176 @@
+"""Scene files with a mistake, by what it is, and the sentence that names it."""
+
+from scene_texts import PINNED, SOLID, pinned
+
+MISTAKES = {
+    "unknown key": ("grvity = [0, 0, 0]\n" + PINNED, "grvity: unknown key; did you mean 'gravity'?"),
+    "unknown deep key": (
+        pinned(poisson="poison"),
+        "solid[0].material.corotated.poison: unknown key; did you mean 'poisson'?",
+    ),
+    "unknown material": (
+        pinned(corotated="rubber"),
+        "solid[0].material.rubber: unknown key; known here: 'corot",
+    ),
+    "wrong type": (
+        'gravity = "down"\n' + PINNED,
+        "gravity: got 'down'; it should be a list. Acceleration [m/s²], three numbers.",
+    ),
+    "wrong number": ("gravity = [0, true, 0]\n" + PINNED, "gravity[1]: got True; it should be a number"),
+    "wrong count": ("gravity = [0, 1]\n" + PINNED, "gravity: got [0, 1]; it should have 3 items, and has 2"),
+    "not a whole number": ("frames = 1.5\n" + PINNED, "frames: got 1.5; it should be a whole number"),
+    "not a table": (
+        SOLID.replace("{ block = { cells = [2, 2, 2] } }", '"block"'),
+        "solid[0].mesh: got 'block'; it should be a table",
+    ),
+    "not finite": ("dt = nan\n" + PINNED, "dt: got nan; it should be a finite number"),
+    "missing key": (
+        SOLID.replace("mesh =", "# mesh ="),
+        "solid[0].mesh: is missing. Its rest shape, e.g. { block",
+    ),
+    "single brackets": (
+        PINNED.replace("[[pin]]", "[pin]"),
+        "pin: got {'where': {'side': 'x-'}}; it should be a list. Write [[pin]]",
+    ),
+    "incompressible": (
+        pinned(**{"0.3": "0.5"}),
+        "solid[0].material.corotated.poisson: got 0.5; it should be less than 0.5. Poisson's ratio",
+    ),
+    "half of the parameters": (
+        pinned(**{", poisson = 0.3": ""}),
+        "solid[0].material.corotated: must have either young and poisson, or mu and lam; it has young",
+    ),
+    "impossible Lamé": (
+        pinned(**{"young = 1e3, poisson = 0.3": "mu = 1, lam = -1"}),
+        "solid[0].material: Lamé parameters must satisfy",
+    ),
+    "negative density": (
+        SOLID + "density = -10",
+        "solid[0].density: got -10; it should be greater than 0. Mass",
+    ),
+    "zero dt": ("dt = 0\n" + PINNED, "dt: got 0; it should be greater than 0. Time from frame to frame [s]"),
+    "two meshes": (
+        pinned(**{"[2, 2, 2] }": "[2, 2, 2] }, ball = {}"}),
+        "solid[0].mesh: must name exactly one of block, bar, ball, torus, file; it names block, ball",
+    ),
+    "missing mesh": (
+        pinned(**{"block = { cells = [2, 2, 2] }": 'file = "no.mesh"'}),
+        "solid[0].mesh: There is no mesh",
+    ),
+    "impossible mesh": (
+        pinned(**{"block = { cells = [2, 2, 2] }": "torus = { major = 1.0, minor = 2.0 }"}),
+        "solid[0].mesh: minor must be smaller",
+    ),
+    "wrong scale": (
+        pinned(**{"[2, 2, 2] }": "[2, 2, 2] }, scale = [1, 0, 1]"}),
+        "solid[0].mesh.scale: must be one positive number, or three for x, y, z; got [1, 0, 1]",
+    ),
+    "same name": (PINNED + SOLID, "solid[1].name: There is already a body named 'cube'"),
+    "entry that is no table": ("pin = [1]\n" + SOLID, "pin[0]: got 1; it should be a table"),
+    "empty list of solids": ("solid = []", "solid: is missing."),
+    "no solids": ("gravity = [0, 0, 0]", "solid: is missing. A scene needs at least one [[solid]]"),
+    "unknown solid": (
+        pinned(where='solid = "cub"\nwhere'),
+        "pin[0].solid: there is no solid 'cub'; the scene has 'cube'",
+    ),
+    "which solid": (
+        PINNED + SOLID.replace("cube", "other"),
+        "pin[0].solid: is missing. Name one of 'cube', 'other'",
+    ),
+    "empty selection": (
+        pinned(**{'side = "x-"': "sphere = { centre = [5, 5, 5], radius = 1 }"}),
+        "pin[0].where: The selection on body 'cube' is empty; the body spans x from 0 to 1",
+    ),
+    "wrong side": (pinned(**{"x-": "left"}), "pin[0].where.side: got 'left'; it should be 'x-', 'x+'"),
+    "wrong vertices": (
+        pinned(**{'side = "x-"': "vertices = [99]"}),
+        "pin[0].where: Body 'cube' has vertices 0 to 26",
+    ),
+    "wrong motion": (
+        PINNED + "motion = [{ rotate = { axis = [0, 0, 0], centre = [0, 0, 0], angle = 1 } }]",
+        "pin[0].motion[0]: axis of Rotate must not be the zero vector",
+    ),
+    "motion is no list": (
+        PINNED + "motion = { translate = { offset = [1, 0, 0] } }",
+        "pin[0].motion: got {'translate': {'offset': [1, 0, 0]}}; it should be a list. A list of motions",
+    ),
+    "wrong keyframes": (
+        PINNED + "motion = [{ keyframes = { times = [0, 1], fractions = [0, 1] } }]",
+        "pin[0].motion[0].keyframes: must have times and either offsets, or motion and fractions",
+    ),
+    "pinned twice": (
+        PINNED + '[[pin]]\nwhere = { side = "y-" }\nmotion = [{ translate = { offset = [1, 0, 0] } }]',
+        "pin[1]: 3 vertices of 'cube' are already pinned with another motion",
+    ),
+    "no surface": (
+        PINNED + "[[traction]]\nwhere = { vertices = [13] }\ntraction = [1, 0, 0]",
+        "traction[0]: No surface triangle of 'cube'",
+    ),
+    "wrong stiffness": (
+        PINNED + "[[attach]]\nstiffness = 0",
+        "attach[0].stiffness: got 0; it should be greater than 0",
+    ),
+    "wrong target": (
+        PINNED + '[[attach]]\nstiffness = 1\nto = { solid = "wall" }',
+        "attach[0].to.solid: there is no solid 'wall'; the scene has 'cube'",
+    ),
+    "falls": (SOLID, "pin: Nothing holds 'cube' against the forces on it: it would fall forever"),
+    "unknown solver": (
+        PINNED + '[solver]\nmethod = "pbgn"',
+        "solver.method: there is no solver 'pbgn'; did you mean 'pbng'",
+    ),
+    "unknown option": (
+        PINNED + "[solver]\nmethod = 'pbng'\nlinsk = 1",
+        "solver.linsk: unknown key; did you mean 'links'?",
+    ),
+    "option of another solver": (
+        PINNED + '[solver]\nacceleration = "sor"',
+        'solver.acceleration: is no option of descent, but one of others: write method = "pbng" beside it',
+    ),
+    "option of a part": (
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = "sor"\nomega = 1.5',
+        'solver.omega: is an option of the acceleration: write acceleration = { kind = "sor", omega = 1.5 }',
+    ),
+    "wrong option type": (
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "sor", omega = "big" }',
+        "solver.acceleration: omega must lie between 0 and 2, got 'big'",
+    ),
+    "wrong option": (
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "sor", omega = 3 }',
+        "solver.acceleration: omega must lie between 0 and 2, got 3",
+    ),
+    "unknown acceleration": (
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = "cheby"',
+        "solver.acceleration: acceleration must be 'none', 'sor', 'chebyshev', 'anderson', 'paper_sor' or "
+        "'paper_chebyshev', got 'cheby'",
+    ),
+    "option of another acceleration": (
+        PINNED + '[solver]\nmethod = "pbng"\nacceleration = { kind = "anderson", gamma = 1.0 }',
+        "solver.acceleration: the acceleration 'anderson' has no option 'gamma'; known here: 'window'",
+    ),
+    "acceleration without a kind": (
+        PINNED + "[solver]\nmethod = 'pbng'\nacceleration = { window = 5 }",
+        "solver.acceleration: acceleration names its kind, as in { kind = 'anderson' }; got {'window': 5}",
+    ),
+    "text for a flag": (
+        PINNED + '[solver]\nmethod = "pbng"\nlinks = "no"',
+        "solver.links: links must be True or False, got 'no'",
+    ),
+    "idle option of another solver": (
+        PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',
+        'solver.omega: does nothing with sweep = "gauss_seidel"; it is for sweep = "jacobi"',
+    ),
+    "idle option of all elements": (
+        PINNED + '[solver]\nmethod = "xpbd"\ncluster_size = 4',
+        'solver.cluster_size: does nothing with ordering = "colours"; it is for ordering = "clusters"',
+    ),
+    "wrong tolerance": (
+        PINNED + "[stop]\ntolerance = -1",
+        "stop.tolerance: got -1; it should be greater than 0",
+    ),
+    "two starts": (
+        PINNED + '[start]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
+        "start: must name exactly one of scramble, flatten",
+    ),
+    "not TOML": ("gravity = [0, 0\n" + PINNED, "this is not TOML:"),
+}

@@ -1,0 +1,47 @@
+"""The JSON Schema of scene files, which editors use."""
+
+import json
+import tomllib
+from typing import get_args, get_type_hints
+
+import jsonschema
+import pytest
+from scene_mistakes import MISTAKES
+from scene_texts import PINNED
+
+from supple.materials import MATERIALS
+from supple.scene import scene_schema
+from supple.solvers import SOLVERS
+
+
+def test_the_schema_describes_every_field():
+    schema = scene_schema()
+    json.dumps(schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    tables = {"scene": schema, **schema["$defs"]}
+    undescribed = [
+        f"{table}.{name}"
+        for table, content in tables.items()
+        for name, field in content["properties"].items()
+        if not field.get("description")
+    ]
+    assert undescribed == []
+    assert set(schema["$defs"]["Material"]["properties"]) == {*MATERIALS, "measured"}
+
+
+@pytest.mark.parametrize(
+    "name", ["unknown key", "two meshes", "incompressible", "wrong count", "zero dt", "no solids"]
+)
+def test_editors_see_the_same_mistakes(name):
+    wrong = tomllib.loads(MISTAKES[name][0])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(scene_schema()).validate(wrong)
+    jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(PINNED))
+
+
+@pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
+def test_what_options_wait_for_is_an_option_that_can_have_that_value(kind):
+    hints = get_type_hints(kind)
+    for option, (other, value) in kind.only_with.items():
+        assert option in hints
+        assert value in get_args(hints[other])

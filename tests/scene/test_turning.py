@@ -1,0 +1,121 @@
+"""Tractions that turn with their surface."""
+
+import numpy as np
+import pytest
+from problems import face, rotations
+
+import supple
+from supple.scene import SceneError, build_model, load_scene
+from supple.scene.turning import FollowingTraction, frames
+
+KIND = supple.StVK(young=1e5, poisson=0.3)
+
+
+def plate(traction, cells=(8, 1, 2), following=True, ramp=None):
+    """A strip that is held at one end, with a traction on its upper side."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(supple.block(cells, size=(2, 0.2, 0.5)), KIND, density=1.0)
+    scene.pin(body.where(face(0, 0)))
+    scene.add_traction(body.where(lambda X: X[:, 1] >= 0.2), traction, ramp, following=following)
+    return scene, body
+
+
+def test_forces_turn_with_a_body_and_grow_with_its_area():
+    scene, body = plate((300.0, -200.0, 100.0))
+    load = scene.turning[0]
+    for Q in rotations(4):
+        turned = load.forces(1.5 * body.points @ Q.T)
+        np.testing.assert_allclose(turned, 1.5**2 * load.forces(body.points) @ Q.T, atol=1e-9)
+    whole = load.forces(body.points).sum(axis=0)
+    np.testing.assert_allclose(whole, 2 * 0.5 * np.array([300.0, -200.0, 100.0]), rtol=1e-12)
+
+
+def test_frames_are_rotations_that_shear_turns_by_the_nearest_one():
+    X = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    shear = np.array([[1.0, 0.4, 0], [0, 1, 0], [0, 0, 1]])
+    (R,) = frames(X @ shear.T, np.array([[0, 1, 2]]), like=X)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
+    angle = np.arctan2(-0.4, 2.0)  # of the polar decomposition
+    np.testing.assert_allclose(R[:2, 0], [np.cos(angle), np.sin(angle)], atol=1e-14)
+
+
+@pytest.mark.parametrize("solver", ["newton", "descent", "pbng"])
+def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver):
+    scene, body = plate(-150.0)
+    result = supple.equilibrium(scene, solver, tolerance=1e-6, max_iterations=20_000)
+    assert result.report.ok
+    wanted, term = scene.turning[0].forces(result.positions), result.model.terms[-1]
+    np.testing.assert_allclose(term.force, wanted, atol=1e-4 * np.abs(wanted).max())
+    tip = result.positions[body.where(face(0, 2)).indices]
+    assert tip[:, 1].min() < -0.5
+    dead = supple.equilibrium(plate(-150.0, following=False)[0], "newton", tolerance=1e-6)
+    assert np.abs(dead.positions - result.positions).max() > 0.02
+    found = result.evaluate()
+    free = result.model.free
+    assert np.abs(found.net_force[free]).max() < 1e-4 * np.abs(found.internal_force).max()
+    again = supple.evaluate(scene, result.positions)
+    np.testing.assert_allclose(again.net_force, found.net_force, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_on_a_closed_surface_it_is_a_pressure():
+    def block(add):
+        scene = supple.Scene(gravity=(0, 0, 0))
+        body = scene.add_solid(supple.block(2), KIND, density=1.0)
+        for axis in range(3):
+            scene.pin(body.where(face(axis, 0)), axes="xyz"[axis])
+        add(scene, body)
+        return supple.equilibrium(scene, "newton", tolerance=1e-8).positions
+
+    turning = block(lambda scene, body: scene.add_traction(body, 2e4, following=True))
+    energy = block(lambda scene, body: scene.add_pressure(body, 2e4))
+    np.testing.assert_allclose(turning, energy, atol=2e-6)
+
+
+def test_frames_of_a_motion_have_the_part_of_their_time():
+    scene, _ = plate((0, -1.0, 0), ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene.quasistatic, scene.dt, scene.frames = False, 0.5, 2
+    totals = [
+        f.model.terms[-1].force.sum(axis=0)[1] for f in supple.simulate(scene, "newton", tolerance=1e-5)
+    ]
+    np.testing.assert_allclose(totals, [-0.5, -1.0], rtol=1e-2)
+
+
+def test_a_dead_number_is_along_the_normals_at_rest():
+    scene, _ = plate(-3.0, following=False)
+    np.testing.assert_allclose(scene.loads[0].force.sum(axis=0), (0, -3.0, 0), atol=1e-12)
+    assert not scene.turning
+
+
+def test_mistakes_are_told():
+    with pytest.raises(SceneError, match="following must be True or False"):
+        plate(1.0, following=1)
+    with pytest.raises(SceneError, match="traction"):
+        plate(np.nan)
+    scene, body = plate(1.0)
+    scene.add_pressure(body.where(lambda X: X[:, 1] >= 0.2), 5.0)
+    with pytest.raises(SceneError, match="following=True"):
+        build_model(scene)
+    result = supple.equilibrium(plate(-1.0)[0], "newton", tolerance=1e-6)
+    with pytest.raises(supple.NoGradientError, match="turn with their surface"):
+        supple.gradient(result, result.positions)
+
+
+SCENE = """
+[[solid]]
+mesh = { block = { cells = [1, 1, 1] } }
+material = { stvk = { young = 1e5, poisson = 0.3 } }
+[[pin]]
+where = { side = "x-" }
+[[traction]]
+where = { side = "y+" }
+traction = -20
+following = true
+"""
+
+
+def test_in_a_scene_file(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text(SCENE, encoding="utf-8")
+    (load,) = load_scene(path).scene.turning
+    assert isinstance(load, FollowingTraction)
+    np.testing.assert_allclose(load.traction, np.tile([0, -20.0, 0], (2, 1)), atol=1e-12)

@@ -1,0 +1,125 @@
+"""Elements on the nodes of a grid: forces, Hessians, colours, and one step in all methods for them."""
+
+import numpy as np
+import pytest
+from problems import perturbed
+from test_terms import check_forces
+
+import supple
+from supple.grid.carrying import Forces, carry
+from supple.linear.assembly import Assembly
+from supple.ordering.elements import colour_elements
+from supple.problem import Problem
+from supple.solving import solve
+from supple.stop import Stop
+
+MATERIALS = {
+    "corotated": supple.Corotated(young=1e4, poisson=0.3),
+    "stable_neo_hookean": supple.StableNeoHookean(young=1e4, poisson=0.4),
+    "gent": supple.Gent(shear=4e3, limit=30, bulk=1e4),
+}
+DT = 5e-3
+
+
+def carried(material, precision="float64", spacing=0.35, speed=1.0):
+    """The nodes that carry a block, squeezed a little, that moves, turns and stretches."""
+    scene = supple.Scene(quasistatic=False)
+    scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
+    mesh = supple.build_model(scene)
+    gradient = np.array([[0.3, -2, 0], [2, -0.5, 0.2], [0, 0.4, 0.1]]) * speed
+    x = mesh.rest * (1, 0.98, 1.01)
+    v = x @ gradient.T + (0.1, -1, 0.3)
+    forces = Forces(mesh.force, np.empty((0, 3)), {})
+    return carry(mesh, spacing, (x, v, np.broadcast_to(gradient, (len(x), 3, 3))), forces, DT, precision)
+
+
+def step_of(material, precision="float64", **options):
+    """The step of these nodes."""
+    found = carried(material, precision, **options)
+    problem = Problem(found.model, precision)
+    problem.loads.set_time_step(DT)
+    problem.states.set_velocities(found.velocities)
+    problem.begin_step(DT, DT, 0.0, None, found.prescribed)
+    return problem
+
+
+@pytest.mark.parametrize("name", MATERIALS)
+def test_forces_are_the_derivative_of_the_energy(name):
+    check_forces(Problem(carried(MATERIALS[name]).model, "float64"), amount=0.02)
+
+
+def test_hessians_are_derivatives_of_forces():
+    problem = perturbed(Problem(carried(MATERIALS["stable_neo_hookean"]).model, "float64"), 0.02)
+    assembly, u = Assembly(problem), problem.u.copy()
+    H = assembly.hessian("exact").toarray()
+    np.testing.assert_allclose(H, H.T, atol=1e-8 * np.abs(H).max())
+    direction = np.random.default_rng(2).normal(size=(problem.model.vertices, 3))
+
+    def force(t):
+        problem.u[:] = u
+        problem.u[:-1, :3] += t * direction
+        problem.balance()
+        return assembly.restrict(problem.states.net).copy()
+
+    slope = (force(1e-5) - force(-1e-5)) / 2e-5
+    np.testing.assert_allclose(-slope, H @ direction[assembly.free].ravel(), atol=1e-5 * np.abs(slope).max())
+    for kind in ("projected", "bound"):
+        K = assembly.hessian(kind).toarray()
+        assert np.linalg.eigvalsh(0.5 * (K + K.T))[0] > -1e-8 * np.abs(K).max()
+
+
+@pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
+def test_elements_of_a_colour_share_no_node(spacing):
+    """[PXPBD Fig. 6]: elements have the colour that no node of theirs knows."""
+    (term,) = carried(MATERIALS["corotated"], spacing=spacing).model.terms
+    colours = colour_elements(term.vertices, int(term.vertices.max()) + 1)
+    for colour in range(colours.max() + 1):
+        nodes = [np.unique(stencil) for stencil in term.vertices[colours == colour]]
+        assert len(np.unique(np.concatenate(nodes))) == sum(map(len, nodes))
+    if spacing > 1:
+        assert colours.max() + 1 > 0.5 * len(term.vertices), "in one cell nearly all share nodes"
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "solver",
+    [supple.BPXPBD(zeta=0.5), supple.FPXPBD(), supple.PBNG(), supple.Descent()],
+    ids=lambda s: s.name,
+)
+def test_methods_find_the_step_that_newton_finds(solver, precision):
+    material = MATERIALS["corotated"]
+    exact = step_of(material)
+    assert solve(exact, supple.Newton(), Stop(tolerance=1e-9)).ok
+    problem = step_of(material, precision)
+    tolerance = 1e-6 if precision == "float64" else 1e-4
+    report = solve(problem, solver, Stop(tolerance=tolerance, max_iterations=500))
+    assert report.ok
+    weight = exact.model.mass / exact.model.mass.max()
+    away = np.linalg.norm(problem.positions - exact.positions, axis=1) * weight
+    step = np.linalg.norm(exact.positions - exact.model.rest, axis=1)
+    assert away.max() < 100 * tolerance * step.max()
+
+
+def test_xpbd_stagnates_where_blending_goes_on():
+    """[PXPBD Fig. 9]."""
+    left = {}
+    for name, solver in {"xpbd": supple.XPBD(), "blended": supple.BPXPBD(zeta=0.5)}.items():
+        problem = step_of(MATERIALS["corotated"], speed=10)
+        report = solve(problem, solver, Stop(max_iterations=150))
+        left[name] = report.reduction
+    assert left["xpbd"] > 1e-4
+    assert left["blended"] < 1e-2 * left["xpbd"]
+
+
+def test_blending_nothing_is_xpbd():
+    ends = []
+    for solver in (supple.XPBD(), supple.BPXPBD(zeta=1.0)):
+        problem = step_of(MATERIALS["corotated"])
+        solver.begin(problem).advance(5)
+        ends.append(problem.positions)
+    np.testing.assert_array_equal(*ends)
+
+
+def test_methods_without_a_way_on_grids_say_who_has_one():
+    with pytest.raises(ValueError, match=r"gpbd cannot treat tetrahedra that a grid carries.*bpxpbd"):
+        supple.GPBD().begin(step_of(MATERIALS["corotated"]))

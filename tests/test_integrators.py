@@ -1,0 +1,198 @@
+"""Rules of steps: order of convergence against closed forms and against each other, energy, going on
+bitwise, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.integrating import INTEGRATORS, RULES
+from supple.problem import Problem
+from supple.solvers import SOLVERS
+
+ORDER = {"backward_euler": 1, "bdf2": 2, "trapezoidal": 2}
+
+
+def oscillator(stretch=0.01, **options):
+    """A body on four free vertices whose one mode is known: a linear elastic tetrahedron held along all but
+    one direction is a mass on a spring, x'' = -ω² x."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, **options)
+    mesh = supple.TetMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2, 3]])
+    body = scene.add_solid(mesh, supple.LinearElastic(young=100.0, poisson=0.25), density=6.0)
+    scene.pin(body.where([0, 2, 3]))
+    scene.pin(body.where([1]), axes="yz")
+    start = body.points.copy()
+    start[1, 0] += stretch
+    return scene, start
+
+
+def frequency(scene):
+    """ω of the oscillator: k = V (λ + 2μ) |g|² with V = 1/6 and g = 1/m."""
+    material = scene.bodies[0].material
+    mu, lam = material.young / 2 / 1.25, material.young * 0.25 / (1.25 * 0.5)
+    mass = supple.build_model(scene).mass[1]
+    return float(np.sqrt((lam + 2 * mu) / 6 / mass))
+
+
+def swing(integrator, steps, time=1.0, solver="newton", **options):
+    """Position and velocity of the moving vertex after a time."""
+    scene, start = oscillator(dt=time / steps, frames=steps, integrator=integrator)
+    options = {"tolerance": 1e-12} | options
+    *_, last = supple.simulate(scene, solver, start=start, **options)
+    return last.positions[1, 0] - 1, last.velocities[1, 0]
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_the_order_of_convergence_is_that_of_the_rule_against_the_closed_form(integrator):
+    scene, _ = oscillator()
+    w = frequency(scene)
+    truth = np.array([0.01 * np.cos(w), -0.01 * w * np.sin(w)]) / np.array([0.01, 0.01 * w])
+    errors = []
+    for steps in (80, 160, 320):
+        found = np.array(swing(integrator, steps)) / np.array([0.01, 0.01 * w])
+        errors.append(np.abs(found - truth).max())
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert orders == pytest.approx(ORDER[integrator], abs=0.25)
+
+
+def test_every_solver_that_balances_forces_takes_the_steps_that_newton_takes():
+    for integrator in RULES:
+        truth = np.array(swing(integrator, 20, 0.2))
+        for name in ("pbng", "fpxpbd", "descent"):
+            found = np.array(swing(integrator, 20, 0.2, name, tolerance=1e-8))
+            assert found == pytest.approx(truth, abs=2e-6), (integrator, name)
+
+
+def test_the_trapezoidal_rule_keeps_energy_and_the_others_lose_it():
+    scene, _ = oscillator()
+    w, kept = frequency(scene), {}
+    for integrator in INTEGRATORS:
+        x, v = swing(integrator, 100, 2.0)
+        kept[integrator] = (x**2 + (v / w) ** 2) / 0.01**2
+    assert kept["trapezoidal"] == pytest.approx(1, abs=1e-6)
+    assert kept["backward_euler"] < kept["bdf2"] < 1
+
+
+def bar(integrator, substeps=1, **options):
+    scene = supple.Scene(quasistatic=False, dt=0.02, frames=6, integrator=integrator, substeps=substeps)
+    body = scene.add_solid(supple.bar((4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3), **options)
+    scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
+    return scene
+
+
+@pytest.mark.parametrize("integrator", RULES)
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_motions_that_go_on_are_bitwise_those_that_never_stopped(integrator, precision):
+    scene = bar(integrator, substeps=2)
+    through = list(supple.simulate(scene, "pbng", max_iterations=10, precision=precision))
+    again = supple.simulate(
+        scene, "pbng", start=through[2].state, first_frame=4, max_iterations=10, precision=precision
+    )
+    for frame, expected in zip(again, through[3:], strict=True):
+        assert np.array_equal(frame.positions, expected.positions)
+        assert np.array_equal(frame.velocities, expected.velocities)
+
+
+@pytest.mark.parametrize("integrator", RULES)
+def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
+    scene = bar(integrator)
+    frames = list(supple.simulate(scene, "pbng", max_iterations=10))
+    stepper = supple.Stepper(scene, solver="pbng", max_iterations=10)
+    found = [stepper.step() for _ in range(3)]
+    snapshot = stepper.state
+    found += [stepper.step() for _ in range(3)]
+    assert all(np.array_equal(a.positions, b.positions) for a, b in zip(found, frames, strict=True))
+    stepper.state = snapshot
+    assert np.array_equal(stepper.step().positions, frames[3].positions)
+    copies = supple.Stepper(scene, solver="pbng", max_iterations=10, copies=2)
+    for frame in frames[:3]:
+        both = copies.step()
+        assert np.array_equal(both.positions[1], frame.positions)
+
+
+@pytest.mark.parametrize("integrator", RULES)
+def test_the_last_step_says_what_balances(integrator):
+    """The net force with the inertia of the rule is what the solve left."""
+    *_, last = supple.simulate(bar(integrator), "newton", tolerance=1e-9)
+    step = last.step
+    assert step.dt == pytest.approx(0.02 * RULES[integrator].inertia)
+    problem = Problem(last.model, "float64")
+    problem.set_inertia(step.dt, step.anchor)
+    problem.positions = last.positions
+    assert problem.balance().imbalance < 1e-8
+
+
+def test_free_fall_is_exact_in_rules_of_second_order():
+    for integrator in RULES:
+        scene = supple.Scene(quasistatic=False, dt=0.1, frames=5, integrator=integrator)
+        scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))
+        *_, last = supple.simulate(scene, "pbng", tolerance=1e-10)
+        assert last.velocities[:, 1] == pytest.approx(-9.81 * 0.5)
+        assert (last.positions - last.model.rest)[:, 1] == pytest.approx(-9.81 * 0.125)
+
+
+def test_pinned_vertices_have_the_velocity_at_which_they_are_led():
+    for integrator in RULES:
+        scene = supple.Scene(quasistatic=False, dt=0.02, frames=4, integrator=integrator)
+        body = scene.add_solid(supple.bar((4, 1, 1)), supple.Corotated(young=1e5, poisson=0.3))
+        end = body.where(lambda X: X[:, 0] <= 1e-9)
+        scene.pin(end, motion=supple.Translate((0.1, 0, 0), duration=1.0))
+        *_, last = supple.simulate(scene, "pbng", max_iterations=5)
+        assert last.velocities[end.vertices, 0] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("integrator", RULES)
+def test_what_has_no_smooth_forces_is_refused(integrator):
+    with pytest.raises(ValueError, match="pbd makes constraints vanish"):
+        list(supple.simulate(bar(integrator), "pbd", max_iterations=2))
+    with pytest.raises(ValueError, match="xpbd makes constraints vanish"):
+        list(supple.simulate(bar(integrator), supple.XPBD(compliant=False), max_iterations=2))
+    scene = bar(integrator)
+    scene.add_obstacle(supple.Plane(point=(0, -1, 0)))
+    with pytest.raises(ValueError, match="of contact are not"):
+        list(supple.simulate(scene, "pbng", max_iterations=2))
+    viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear=10.0))
+    with pytest.raises(ValueError, match="not for materials that flow"):
+        list(supple.simulate(viscous, "pbng", max_iterations=2))
+
+
+@pytest.mark.parametrize("integrator", RULES)
+def test_scene_files_and_compare_know_them(integrator, tmp_path):
+    file = tmp_path / "swing.toml"
+    file.write_text(
+        f"""
+quasistatic = false
+dt = 0.02
+frames = 2
+integrator = "{integrator}"
+
+[[solid]]
+mesh = {{ bar = {{ cells = [4, 1, 1], size = [4, 1, 1] }} }}
+material = {{ corotated = {{ young = 1e5, poisson = 0.3 }} }}
+
+[[pin]]
+where = {{ side = "x-" }}
+"""
+    )
+    scene = supple.load_scene(file)
+    assert scene.scene.integrator == integrator
+    ends = [
+        trial.positions
+        for trial in supple.compare(scene, ["newton", "pbng"], max_iterations=60, tolerance=1e-8).trials
+    ]
+    (first, *_) = supple.simulate(scene, "newton", tolerance=1e-8)
+    assert ends[0] == pytest.approx(first.positions, abs=1e-9)
+    assert ends[1] == pytest.approx(first.positions, abs=1e-5)
+    (trial,) = supple.compare(scene, ["pbd"], max_iterations=2).trials
+    assert "makes constraints vanish" in trial.error
+
+
+def test_unknown_rules_and_idle_ones_are_refused(tmp_path):
+    with pytest.raises(supple.SceneError, match="integrator must be"):
+        supple.Scene(integrator="bdf3")
+    with pytest.raises(ValueError, match="integrator must be"):
+        supple.simulate(bar("bdf2"), integrator="bdf3")
+
+
+def test_solvers_say_whether_they_balance_forces():
+    without = {name for name, kind in SOLVERS.items() if not kind().balances_forces}
+    assert without == {"pbd"}
