@@ -155,8 +155,8 @@ class Surfaces:
         ones. What is deeper inside would rather come out on the other side."""
         a, b, c = np.moveaxis(self.rest[self.triangles], 1, 0)
         body, count = self.body[self.triangles[:, 0]], len(self.flat)
-        middle = np.column_stack([np.bincount(body, axis, count) for axis in a.T])
-        middle = middle / np.maximum(np.bincount(body, minlength=count), 1)[:, None]
+        sums = np.column_stack([np.bincount(body, axis, count) for axis in a.T])
+        middle = sums / np.maximum(np.bincount(body, minlength=count), 1)[:, None]
         a, b, c = (corner - middle[body] for corner in (a, b, c))
         volume = np.bincount(body, (a * np.cross(b, c)).sum(axis=1) / 6, count)
         surface = np.maximum(np.bincount(body, self._areas(self.rest), count), 1e-300)
