@@ -1,9 +1,10 @@
 """The bending angle of the pneumatic finger of scenes/pneumatic_finger.toml under refinement, and Newton's.
 
-    python benchmarks/finger.py [--finest 3]
+    python benchmarks/finger.py [--finest 4] [--young 7e5]
 
 Writes benchmarks/results/finger.json: the angle [degrees] of the tip at 25 and 50 kPa, of cells of 3 mm and
-smaller, with the default solver and, on the coarsest, with Newton.
+smaller, with the default solver and, on the coarser meshes, with Newton; and what three meshes say of cells
+of no size: a(h) = a(0) + c hᵖ through them.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 import supple
 from supple.io.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "finger.json"
 LENGTH, SIDE, CHAMBERS, PITCH = 0.12, 0.024, 5, 0.024
-RUBBER = supple.NeoHookean(young=4.5e5, poisson=0.45)
-LAYER = supple.NeoHookean(young=5e6, poisson=0.45)
+PRESSURES = 2.5e4, 5e4
+COARSE = 2
+"""Meshes that Newton computes, too."""
 
 
 def chamber(k: int, slack: float) -> tuple[np.ndarray, np.ndarray]:
@@ -35,14 +38,15 @@ def within(x: np.ndarray, k: int, slack: float) -> np.ndarray:
     return ((x > low) & (x < high)).all(axis=1)
 
 
-def finger(refined: int, pressure: float) -> tuple[supple.Scene, supple.Body]:
+def finger(refined: int, pressure: float, young: float, poisson: float) -> tuple[supple.Scene, supple.Body]:
     """Cells of 3 mm, each edge divided into so many."""
     mesh = supple.bar((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
     centres = mesh.points[mesh.tets].mean(axis=1)
     hollow = np.any([within(centres, k, 0.0) for k in range(CHAMBERS)], axis=0)
     scene = supple.Scene(gravity=(0, 0, 0))
-    layer = supple.Region("layer", lambda C: C[:, 1] < 0.003, LAYER)
-    body = scene.add_solid(supple.select_tets(mesh, ~hollow), RUBBER, density=1070, regions=[layer])
+    layer = supple.Region("layer", lambda C: C[:, 1] < 0.003, supple.NeoHookean(young=5e6, poisson=poisson))
+    rubber = supple.NeoHookean(young=young, poisson=poisson)
+    body = scene.add_solid(supple.select_tets(mesh, ~hollow), rubber, density=1070, regions=[layer])
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     for k in range(CHAMBERS):
         scene.add_cavity(body.where(lambda X, k=k: within(X, k, 1e-4)), pressure)
@@ -50,17 +54,18 @@ def finger(refined: int, pressure: float) -> tuple[supple.Scene, supple.Body]:
 
 
 def angle(body: supple.Body, positions: np.ndarray) -> float:
-    """By how much the tip is turned about z [degrees]."""
+    """By how much the tip is turned about z [degrees], away from the chambers."""
     tip = body.where(lambda X: X[:, 0] >= LENGTH).indices
     before, after = (x[tip][:, :2] - x[tip][:, :2].mean(axis=0) for x in (body.points, positions))
     cross = (before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]).sum()
-    return float(np.degrees(np.arctan2(cross, (before * after).sum())))
+    return -float(np.degrees(np.arctan2(cross, (before * after).sum())))
 
 
-def figure(refined: int, pressure: float, solver: str | None) -> dict[str, Any]:
-    scene, body = finger(refined, pressure)
+def figure(refined: int, pressure: float, solver: str | None, *moduli: float) -> dict[str, Any]:
+    scene, body = finger(refined, pressure, *moduli)
     result = supple.equilibrium(scene, solver, tolerance=1e-5)
     return {
+        "cells": 3.0 / refined,
         "tets": body.mesh.n_cells,
         "pressure": pressure,
         "solver": result.report.solver,
@@ -71,16 +76,47 @@ def figure(refined: int, pressure: float, solver: str | None) -> dict[str, Any]:
     }
 
 
+def limit(sizes: list[float], angles: list[float]) -> tuple[float, float]:
+    """(a(0), p) of a(h) = a(0) + c hᵖ through three meshes."""
+    (h0, h1, h2), (a0, a1, a2) = sizes, angles
+
+    def miss(p: float) -> float:
+        return (h0**p - h1**p) * (a2 - a1) - (h1**p - h2**p) * (a1 - a0)
+
+    p = brentq(miss, 0.1, 6.0)
+    return a2 + (a2 - a1) * h2**p / (h1**p - h2**p), p
+
+
+def limits(found: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
+    """What every three meshes that follow each other say, by the pressure."""
+    told: dict[str, list[dict[str, float]]] = {}
+    for pressure in PRESSURES:
+        rows = [row for row in found if row["pressure"] == pressure and row["solver"] == "descent"]
+        sizes, angles = ([row[key] for row in rows] for key in ("cells", "degrees"))
+        told[f"{pressure:g} Pa"] = [
+            dict(zip(("degrees", "order"), limit(sizes[k : k + 3], angles[k : k + 3]), strict=True))
+            for k in range(len(rows) - 2)
+        ]
+    return told
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--finest", type=int, default=3)
-    found = []
-    for refined in range(1, parser.parse_args().finest + 1):
-        for pressure in (2.5e4, 5e4):
-            for solver in (None, "newton") if refined == 1 else (None,):
-                found.append(figure(refined, pressure, solver))
+    parser.add_argument("--finest", type=int, default=4)
+    parser.add_argument("--young", type=float, default=7e5)
+    parser.add_argument("--poisson", type=float, default=0.45)
+    options = parser.parse_args()
+    found: list[dict[str, Any]] = []
+    for refined in range(1, options.finest + 1):
+        for pressure in PRESSURES:
+            for solver in (None, "newton") if refined <= COARSE else (None,):
+                found.append(figure(refined, pressure, solver, options.young, options.poisson))
                 print(found[-1], flush=True)
-    RESULTS.write_text(json.dumps({"machine": machine(), "angles": found}, indent=1) + "\n", encoding="utf-8")
+    told = limits(found)
+    print(told)
+    moduli = {"young": options.young, "poisson": options.poisson}
+    record = {"machine": machine(), **moduli, "angles": found, "limits": told}
+    RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How much longer a PBNG sweep takes with derivatives that were derived from ψ than with formulas.
 
-    python benchmarks/psi.py [--device cuda] [--rounds 5] [--only gent]
+    python benchmarks/psi.py [--device cuda] [--rounds 30] [--only gent]
 
 Writes benchmarks/results/psi.json, which docs/design/psi_only.md quotes. Each material and what it is
 compared with take turns on the block of 32,768 vertices: materials with formulas and their twins, of which
@@ -17,17 +17,22 @@ import sys
 import warnings
 from pathlib import Path
 from statistics import median
+from time import perf_counter, process_time
 from typing import Any
 
-from supple.bench import sweep
+import numpy as np
+
+from supple.bench import DT, PLAIN, SWEEPS, twisted_block
+from supple.compute import Compute
 from supple.io.machine import machine
 from supple.materials import MATERIALS, Gent, Material
 from supple.materials.parameters import Pa
+from supple.solving import make_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from twins import TWINS, StretchedCorotated
 
-CELLS, REPEATS = 31, 8
+CELLS = 31
 RESULTS = Path(__file__).parent / "results" / "psi.json"
 
 
@@ -68,20 +73,36 @@ class UnlimitedGent(Gent):
 COMPARED = {"readme_gent": ReadmeGent, "readme_gent_unlimited": Unlimited, "gent_unlimited": UnlimitedGent}
 
 
-def milliseconds(name: str, device: str, precision: str, repeats: int = REPEATS) -> float:
-    return sweep(CELLS, material=name, device=device, precision=precision, repeats=repeats)["ms_min"]
+class Timed:
+    """Sweeps of one material over the twisted block of `supple.bench`, begun anew for every sample."""
+
+    def __init__(self, name: str, device: str, precision: str) -> None:
+        model = twisted_block(CELLS, name)
+        self.problem = make_problem(model, True, Compute(device, precision, 1 if device == "cpu" else None))
+        self.problem.set_inertia(DT, model.rest)
+        self.problem.begin_step(np.inf)
+        self.start = self.problem.positions
+        self.clock = process_time if device == "cpu" else perf_counter
+        self.sample()
+
+    def sample(self) -> float:
+        """Milliseconds of one sweep, on a CPU of one core: what else it does meanwhile does not count."""
+        self.problem.positions = self.start
+        run = PLAIN.begin(self.problem)
+        run.advance(1)
+        self.problem.device.wait()
+        tick = self.clock()
+        run.advance(SWEEPS)
+        self.problem.device.wait()
+        return 1e3 * (self.clock() - tick) / SWEEPS
 
 
 def ratio(one: str, other: str, device: str, precision: str, rounds: int) -> dict[str, float]:
     """Milliseconds of both and the median ratio of samples that followed each other."""
-    for name in (one, other):
-        milliseconds(name, device, precision, repeats=1)
-    samples = [tuple(milliseconds(name, device, precision) for name in (one, other)) for _ in range(rounds)]
-    return {
-        "formulas_ms": min(a for a, _ in samples),
-        "derived_ms": min(b for _, b in samples),
-        "ratio": median(b / a for a, b in samples),
-    }
+    first, second = (Timed(name, device, precision) for name in (one, other))
+    samples = [(first.sample(), second.sample()) for _ in range(rounds)]
+    a, b = (min(column) for column in zip(*samples, strict=True))
+    return {"formulas_ms": a, "derived_ms": b, "ratio": b / a, "median": median(y / x for x, y in samples)}
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -97,7 +118,8 @@ def pairs() -> list[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--precisions", default="float32,float64")
     parser.add_argument("--only", default="", help="pairs of which one name has this in it")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -108,7 +130,7 @@ def main() -> None:
     for one, other in pairs():
         if options.only not in other:
             continue
-        for precision in ("float32", "float64"):
+        for precision in options.precisions.split(","):
             key = f"{other} over {one}, {precision}"
             figure = ratio(one, other, options.device, precision, options.rounds)
             found["sweeps"][key] = figure

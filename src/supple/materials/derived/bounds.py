@@ -10,7 +10,7 @@ import math
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, contract, dot
 from supple.algebra.svd import symmetric_eigen
-from supple.kernels import each, generic, physics, total
+from supple.kernels import all_lanes, each, generic, physics, total
 from supple.materials.material import shear_modulus
 from supple.materials.principal import principal_frame, principal_hessian
 
@@ -19,13 +19,20 @@ FLOOR = 0.25
 
 
 @physics
-def lifted(material, least, A, g):
+def lifted(material, A, g):
     """A + τ I, for a block A of one vertex as xx yy zz xy xz yz: where its least eigenvalue is negative, τ
-    leaves its magnitude, and nowhere less than a part of μ |g|², the one at rest. A 9-tuple."""
+    leaves its magnitude, and nowhere less than a part of μ |g|², the one at rest. A 9-tuple. Most blocks stay
+    as they are, which Sylvester's criterion tells without a root."""
     floor = FLOOR * shear_modulus(material) * dot(g, g)
+    whole = (A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2])
+    x, y, z = A[0] - floor, A[1] - floor, A[2] - floor
+    xy, xz, yz = y * z - A[5] * A[5], A[4] * A[5] - A[3] * z, A[3] * A[5] - A[4] * y
+    sound = (x >= 0.0) & (y >= 0.0) & (z >= 0.0) & (xy >= 0.0)
+    if all_lanes(sound & (x * xy + A[3] * xz + A[4] * yz >= 0.0)):
+        return whole
+    least = least_eigenvalue(A)
     zero = 0.0 * least
-    lift = max(max(floor - least, -2.0 * least), zero)
-    return add_diagonal((A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2]), lift)
+    return add_diagonal(whole, max(max(floor - least, -2.0 * least), zero))
 
 
 @physics

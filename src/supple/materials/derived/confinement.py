@@ -16,7 +16,7 @@ from supple.materials.derived.differentiation import AlongVertex, Expansion, exp
 from supple.materials.derived.domains import KEPT, degree
 from supple.materials.derived.graph import Node
 
-CHANGE = 0.1
+CHANGE = 0.3
 """By what part of themselves polynomials change that others are made of."""
 
 NOWHERE = 1e30

@@ -23,7 +23,7 @@ SHORTENINGS = 4
 
 def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node]:
     """The nodes that must stay positive. declared: the parameters that kernels see."""
-    signs = signs_of([psi], declared)
+    signs = signs_of(psi, declared)
     involved = depending([psi], F)
     found: dict[Node, None] = {}
     for node in reachable([psi]):
@@ -41,19 +41,14 @@ def _unwrapped(node: Node) -> Node:
     return _unwrapped(node.args[0]) if node.op == "sqrt" else node
 
 
-def signs_of(
-    nodes: Sequence[Node], declared: Sequence[Any], positive: Sequence[Node] = ()
-) -> dict[Node, int]:
-    """2 for what is positive by the way it is made, or known to be, 1 for what is at least not negative,
-    else 0."""
+def signs_of(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
+    """2 for what is positive by the way it is made, 1 for what is at least not negative, else 0."""
     lowest = {f"material.{p.name}": _sign_of(p) for p in declared if p.size == 1}
     signs: dict[Node, int] = {}
-    for node in reachable(nodes):
+    for node in reachable([psi]):
         args = [signs[arg] for arg in node.args]
         sign = 0
-        if node in positive:
-            sign = 2
-        elif node.op == "number":
+        if node.op == "number":
             sign = 2 if node.value > 0 else 1 if node.value == 0 else 0
         elif node.op == "input":
             sign = lowest.get(node.value, 0)

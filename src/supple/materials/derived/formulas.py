@@ -11,11 +11,12 @@ from functools import cache
 from typing import Any
 
 from supple.kernels import all_lanes, physics, select
-from supple.materials.derived.bounds import least_eigenvalue, lifted
+from supple.materials.derived.bounds import lifted
 from supple.materials.derived.confinement import confinement
 from supple.materials.derived.differentiation import AlongVertex, differential
 from supple.materials.derived.domains import barriers, room_after, signs_of, step_fraction
-from supple.materials.derived.graph import ROUNDING, Node
+from supple.materials.derived.graph import Node
+from supple.materials.derived.operations import ROUNDING
 from supple.materials.derived.response import along_vertex
 from supple.materials.derived.rules import gradient
 from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced
@@ -112,7 +113,7 @@ def _along(cls: Any) -> AlongVertex:
 
 def _confinement(cls: Any) -> Node:
     numbers = _positive_numbers(cls)
-    return confinement(numbers, _along(cls), signs_of([trace_of(cls).psi], cls.stored))
+    return confinement(numbers, _along(cls), signs_of(trace_of(cls).psi, cls.stored))
 
 
 def write_confinement(cls: Any) -> Callable:
@@ -121,24 +122,15 @@ def write_confinement(cls: Any) -> Callable:
 
 def write_vertex_response(cls: Any) -> Callable:
     """(P g, A, q): with A the exact block of one vertex, lifted."""
-    numbers = _positive_numbers(cls)
-
-    def nonnegative(node: Node) -> bool:
-        return signs_of([node], cls.stored, numbers)[node] >= 1
-
-    found = along_vertex(trace_of(cls).psi, _along(cls), nonnegative)
+    found = along_vertex(trace_of(cls).psi, _along(cls))
     nodes = [*found.slope, *found.curvature, _confinement(cls)]
-    least = "least_eigenvalue(A)" if found.least is None else "x[10]"
-    if found.least is not None:
-        nodes.append(found.least)
     exact = physics(written("exact", "material, F, g", nodes, cls.__module__))
     body = (
         "x = exact(material, F, g)\n"
-        "    A = (x[3], x[4], x[5], x[6], x[7], x[8])\n"
-        f"    return (x[0], x[1], x[2]), lifted(material, {least}, A, g), x[9]"
+        "    A = lifted(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)\n"
+        "    return (x[0], x[1], x[2]), A, x[9]"
     )
-    names = {"exact": exact, "lifted": lifted, "least_eigenvalue": least_eigenvalue}
-    return _defined("vertex_response", "material, F, g", body, cls, **names)
+    return _defined("vertex_response", "material, F, g", body, cls, exact=exact, lifted=lifted)
 
 
 def write_principal_hessian(cls: Any) -> Callable:

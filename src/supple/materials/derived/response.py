@@ -28,9 +28,6 @@ WEIGHTS = {
 }
 """About what operations cost, beside 1 for a product."""
 
-EIGENVALUE = 60
-"""About what the least eigenvalue of any block costs."""
-
 WIDEST = 8
 """How many numbers ψ may depend on through a cut that is worth a trial."""
 
@@ -39,27 +36,22 @@ TRIALS = 12
 
 
 class VertexResponse(NamedTuple):
-    """ψ by where one vertex is: slope P g, curvature the block of the Hessian, and the least eigenvalue of
-    that where the way it is made tells it, else None."""
+    """ψ by where one vertex is: slope P g and curvature, the block of the Hessian."""
 
     slope: tuple[Node, ...]
     curvature: tuple[Node, ...]
-    least: Node | None
 
     def cost(self) -> int:
-        nodes = [*self.slope, *self.curvature]
-        return cost(nodes) + EIGENVALUE if self.least is None else cost([*nodes, self.least])
+        return cost([*self.slope, *self.curvature])
 
 
-def along_vertex(
-    psi: Node, along: AlongVertex, nonnegative: Callable[[Node], bool] = lambda node: False
-) -> VertexResponse:
-    """ψ's own expansion. nonnegative: what is known of a node.
+def along_vertex(psi: Node, along: AlongVertex) -> VertexResponse:
+    """ψ's own expansion.
 
     ψ is a function of a few numbers, such as invariants, which are functions of s: coefficients of the first
     part are found backwards, of the second forwards. Where to cut is tried out, and how to sum up.
     """
-    trials = [trial for cut in _cuts(psi, along.F) for trial in _by_cut(psi, cut, along, nonnegative)]
+    trials = [trial for cut in _cuts(psi, along.F) for trial in _by_cut(psi, cut, along)]
     return min(trials, key=VertexResponse.cost)
 
 
@@ -83,9 +75,7 @@ def _cuts(psi: Node, F: Sequence[Node]) -> list[frozenset[Node]]:
     return sorted(cuts, key=lambda cut: cuts[cut])[:TRIALS]
 
 
-def _by_cut(
-    psi: Node, cut: frozenset[Node], along: AlongVertex, nonnegative: Callable[[Node], bool]
-) -> Iterator[VertexResponse]:
+def _by_cut(psi: Node, cut: frozenset[Node], along: AlongVertex) -> Iterator[VertexResponse]:
     """The block is K + S H Sᵀ: K from how the numbers of a cut bend, S their slopes, H = ∂²ψ/∂a∂b. The last
     product is summed up pair by pair, or row by row."""
     zero = psi.graph.number(0.0)
@@ -96,10 +86,9 @@ def _by_cut(
         slope = [s + weight * d for s, d in zip(slope, known[a].slope, strict=True)]
         bent = [c + weight * d for c, d in zip(bent, known[a].curvature, strict=True)]
     slopes = {a: known[a].slope for a in cut}
-    least = _least_eigenvalue(bent, second, slopes, nonnegative)
     for summed in (_pair_by_pair, _row_by_row):
         curvature = [c + d for c, d in zip(bent, summed(second, slopes, zero), strict=True)]
-        yield VertexResponse(tuple(slope), tuple(curvature), least)
+        yield VertexResponse(tuple(slope), tuple(curvature))
 
 
 Pairs = dict[tuple[Node, Node], Node]
@@ -126,37 +115,6 @@ def _row_by_row(second: Pairs, slopes: Slopes, zero: Node) -> list[Node]:
     for a, row in rows.items():
         total = [c + slopes[a][i] * row[j] for c, (i, j) in zip(total, PAIRS, strict=True)]
     return total
-
-
-def _least_eigenvalue(
-    bent: Sequence[Node], second: Pairs, slopes: Slopes, nonnegative: Callable[[Node], bool]
-) -> Node | None:
-    """Of k I + S H Sᵀ with at most two columns in S: k, or k plus the lesser eigenvalue of H Sᵀ S. Where H is
-    a diagonal that is not negative by the way it is made, it is k."""
-    zero = bent[0].graph.number(0.0)
-    pairs = {pair: weight for pair, weight in second.items() if weight is not zero}
-    active = list(dict.fromkeys(a for pair in pairs for a in pair))
-    if any(b is not bent[0] for b in bent[1:3]) or any(b is not zero for b in bent[3:]) or len(active) > 2:
-        return None
-
-    if all(a is b and nonnegative(weight) for (a, b), weight in pairs.items()):
-        return bent[0]
-
-    def product(a: Node, b: Node) -> Node:
-        return sum((x * y for x, y in zip(slopes[a], slopes[b], strict=True)), zero)
-
-    def weight(a: Node, b: Node) -> Node:
-        return pairs.get((a, b), pairs.get((b, a), zero))
-
-    if len(active) < 2:
-        return bent[0] + sum((zero.graph.smallest(weight(a, a) * product(a, a), 0.0) for a in active), zero)
-    a, b = active
-    trace = weight(a, a) * product(a, a) + 2.0 * weight(a, b) * product(a, b) + weight(b, b) * product(b, b)
-    determinant = (weight(a, a) * weight(b, b) - weight(a, b) * weight(a, b)) * (
-        product(a, a) * product(b, b) - product(a, b) * product(a, b)
-    )
-    root = zero.graph.apply("sqrt", zero.graph.largest(trace * trace - 4.0 * determinant, 0.0))
-    return bent[0] + zero.graph.smallest(0.5 * (trace - root), 0.0)
 
 
 def _coefficients(psi: Node, cut: frozenset[Node]) -> tuple[dict[Node, Node], dict[tuple, Node]]:

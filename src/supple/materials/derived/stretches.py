@@ -13,7 +13,7 @@ from typing import Any
 from supple.algebra.matrix3 import matmul, matvec, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import physics, rounding, select
-from supple.materials.derived.bounds import least_eigenvalue, lifted
+from supple.materials.derived.bounds import lifted
 from supple.materials.derived.formulas import _defined, write_second
 from supple.materials.derived.formulas import write_psi as write_density
 from supple.materials.derived.formulas import write_stress as write_slopes
@@ -147,8 +147,8 @@ def write_vertex_response(cls: Any) -> Callable:
         "    A, flip, twist = principal_hessian(material, s)\n"
         "    p, a = slopes(material, s), matvec(transpose(W), g)\n"
         "    f = matvec(U, (p[0] * a[0], p[1] * a[1], p[2] * a[2]))\n"
-        "    B = own_block(U, a, A, flip, twist)\n"
-        "    return f, lifted(material, least_eigenvalue(B), B, g), confinement(material, F, g)"
+        "    B = lifted(material, own_block(U, a, A, flip, twist), g)\n"
+        "    return f, B, confinement(material, F, g)"
     )
     names = {
         "rotation_svd": rotation_svd,
@@ -156,7 +156,6 @@ def write_vertex_response(cls: Any) -> Callable:
         "slopes": _slopes(cls),
         "own_block": own_block,
         "lifted": lifted,
-        "least_eigenvalue": least_eigenvalue,
         "confinement": confinement,
         "matvec": matvec,
         "transpose": transpose,
