@@ -3,6 +3,7 @@
 from supple.checks import shown
 from supple.materials.arruda_boyce import ArrudaBoyce
 from supple.materials.checking import findings
+from supple.materials.confinement import confinement
 from supple.materials.corotated import Corotated
 from supple.materials.evolving import by_element, evolving
 from supple.materials.fung import Fung
@@ -15,7 +16,6 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    confinement,
     constraint_pair,
     examples_of,
     hessian_bound,

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from supple.materials.checking import is_isotropic, is_objective
+from supple.materials.confinement import confinement
 from supple.materials.derived import formulas, stretches
 from supple.materials.derived.bounds import general_coefficients, isotropic_coefficients, tangent
 from supple.materials.derived.tracing import form_of
 from supple.materials.material import (
     _traction,
     bound_coefficients,
-    confinement,
     psi,
     shear_modulus,
     step_limit,

@@ -12,10 +12,10 @@ from supple.algebra.matrix3 import (
     dot,
     matvec,
 )
+from supple.materials.confinement import confinement
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import (
     bound_coefficients,
-    confinement,
     psi,
     step_limit,
     stress_differential,

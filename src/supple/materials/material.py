@@ -266,8 +266,7 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g), q) at once, for materials that have their own bound for the block of one vertex; q is
-    their `confinement`."""
+    """(P g, A(g, g), `confinement`) at once, for materials with a bound of their own for one vertex."""
 
 
 @generic
@@ -280,17 +279,6 @@ def shear_modulus(material):
 def step_limit(material, F, g, step):
     """The fraction, at most 1, of a vertex's step that keeps ψ(F + step gᵀ) finite; for materials with a
     `barrier` only."""
-
-
-@generic
-def confinement(material, F, g):
-    """q = 1/r² [1/m²] of a distance r that a vertex may go in any direction without making ψ(F + step gᵀ)
-    infinite, so that within it nobody has to ask for the `step_limit`; 0 where ψ is finite everywhere."""
-
-
-@confinement.of(Material)
-def _confinement(material, F, g):
-    return 0.0 * F[0] + 1e30
 
 
 @generic

@@ -17,10 +17,10 @@ from supple.algebra.matrix3 import contract, det, matmul, matvec, scale, scaled,
 from supple.checks import shown
 from supple.kernels import base_of, generic
 from supple.kernels.identity import UnknownError, identity
+from supple.materials.confinement import confinement
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    confinement,
     constraint_pair,
     hessian_bound,
     psi,

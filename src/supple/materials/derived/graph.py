@@ -115,23 +115,17 @@ class Graph:
         x = self.node(given)
         if x.op == "number":
             return self.number(folded(FUNCTIONS[op], x.value))
-        if op == "neg":
-            if x.op == "neg":
-                return x.args[0]
-            if x.op == "mul" and x.args[0].op == "number":
-                return self.mul(-x.args[0].value, x.args[1])
+        if (op, x.op) in (("log", "exp"), ("exp", "log"), ("neg", "neg"), ("inv", "inv")):
+            return x.args[0]
+        if op == "neg" and x.op == "mul" and x.args[0].op == "number":
+            return self.mul(-x.args[0].value, x.args[1])
         if op == "inv":
-            root = self._known.get(("inverse_cube_root", None, x.place))
-            if root is not None:
+            if (root := self._known.get(("inverse_cube_root", None, x.place))) is not None:
                 return root * root * root
-            if x.op == "inv":
-                return x.args[0]
             if x.op == "neg":
                 return -self.apply("inv", x.args[0])
             if x.op == "mul" and x.args[0].op == "number":
                 return self.mul(1.0 / x.args[0].value, self.apply("inv", x.args[1]))
-        if (op, x.op) in (("log", "exp"), ("exp", "log")):
-            return x.args[0]
         if op == "abs" and x.op in ("abs", "exp", "sqrt"):
             return x
         return self.make(op, x)

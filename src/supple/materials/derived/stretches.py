@@ -13,11 +13,11 @@ from typing import Any
 from supple.algebra.matrix3 import matmul, matvec, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import physics, rounding, select
+from supple.materials.confinement import confinement
 from supple.materials.derived.bounds import lifted
 from supple.materials.derived.formulas import _defined, write_second
 from supple.materials.derived.formulas import write_psi as write_density
 from supple.materials.derived.formulas import write_stress as write_slopes
-from supple.materials.material import confinement
 from supple.materials.principal import principal_hessian
 
 CLOSE = 0.3
