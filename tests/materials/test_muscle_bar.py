@@ -60,7 +60,7 @@ def test_isometric_force_rises_with_activation_as_its_strength_says():
         assert -found[0] == pytest.approx(activation * STRENGTH * AREA, abs=1e-3)
 
 
-@pytest.mark.parametrize("solver", ["pbng", "descent", "bpxpbd", "fpxpbd", "gpbd"])
+@pytest.mark.parametrize("solver", ["pbng", "descent", "fpxpbd"])
 def test_solvers_find_it(solver):
     scene, body = bar(1.2)
     found = pulled(scene, body, 1.0, solver, tolerance=1e-4, max_iterations=20_000)

@@ -104,7 +104,7 @@ def test_variations_of_bodies_with_regions_may_have_parameters_by_element():
     for result in others:
         np.testing.assert_allclose(result.positions, one.positions, atol=1e-7)
     with pytest.raises(SceneError, match=r"one for each of its 20 tetrahedra or of the 40"):
-        supple.equilibria(scene, [other(2e3, np.full(7, 8e3))], "newton")
+        list(supple.equilibria(scene, [other(2e3, np.full(7, 8e3))], "newton"))
 
 
 BAD = {

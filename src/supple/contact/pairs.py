@@ -1,7 +1,7 @@
 """Contacts between surfaces: who is near to whom, in which direction, and how far inside.
 
 Triangles that face each other meet in what they share (`contact.overlaps`). What is sharp, and surfaces that
-are pressed hard, meet when they are half as far apart: a vertex the nearest triangle of each body, and
+are pressed hard, meet when they are a quarter as far apart: a vertex the nearest triangle of each body, and
 whether it is outside of it is told by the triangles that are equally near; edges where they cross, seen along
 the normal of both.
 """
@@ -21,7 +21,7 @@ from supple.kernels import kernel
 EQUALLY_NEAR = 1e-6
 """Relative to the nearest."""
 
-SHARP = 0.5
+SHARP = 0.25
 """Part of the thickness within which vertices and edges meet."""
 
 SIZE = 1.6
@@ -155,8 +155,8 @@ class Surfaces:
         ones. What is deeper inside would rather come out on the other side."""
         a, b, c = np.moveaxis(self.rest[self.triangles], 1, 0)
         body, count = self.body[self.triangles[:, 0]], len(self.flat)
-        middle = np.column_stack([np.bincount(body, axis, count) for axis in a.T])
-        middle /= np.maximum(np.bincount(body, minlength=count), 1)[:, None]
+        sums = np.column_stack([np.bincount(body, axis, count) for axis in a.T])
+        middle = sums / np.maximum(np.bincount(body, minlength=count), 1)[:, None]
         a, b, c = (corner - middle[body] for corner in (a, b, c))
         volume = np.bincount(body, (a * np.cross(b, c)).sum(axis=1) / 6, count)
         surface = np.maximum(np.bincount(body, self._areas(self.rest), count), 1e-300)
@@ -179,7 +179,7 @@ class Surfaces:
         stencils = np.column_stack([self.vertices[which], self.triangles[triangle]])
         weights = np.zeros(stencils.shape)
         _weigh_triangles(x, stencils, weights)
-        kept = self._clear(stencils, _weigh_triangles) & self._faces(stencils, normal[triangle], normal)
+        kept = self._clear(stencils, _weigh_triangles)
         which, triangle, stencils, weights = (each[kept] for each in (which, triangle, stencils, weights))
         gap = _gaps(x, stencils, weights)
         distance = _length(gap)
@@ -188,6 +188,10 @@ class Surfaces:
         height = np.where(distance <= least * (1 + EQUALLY_NEAR), (gap * normal[triangle]).sum(axis=1), 0.0)
         side = np.where(np.bincount(group, height, len(first)) < 0, -1.0, 1.0)
         side[self.flat[self.body[stencils[first, 1]]]] = 1.0
+        facing = self._faces(stencils, normal[triangle], normal)
+        beyond = np.where(facing, distance, np.where(side[group] < 0, np.inf, distance * (1 + EQUALLY_NEAR)))
+        first, _ = _groups(which, self.body[stencils[:, 1]], beyond)
+        facing = facing[first]
         gap, distance, stencils, weights = (each[first] for each in (gap, distance, stencils, weights))
         apart = distance > 1e-12 * max(thickness, reach)
         n = np.where(
@@ -210,7 +214,7 @@ class Surfaces:
             np.ones(len(signed)),
             keys,
         )
-        return found.where((signed < thickness) & (signed > -deepest))
+        return found.where((signed < thickness) & (signed > -deepest) & facing)
 
     def _of_edges(
         self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from supple.problem import Problem
 
 KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
-"""The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it."""
+"""The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it, which
+is a kernel of its own, compiled where somebody asks for it."""
+
+AT_REST = "at rest"
 
 
 class Assembly:
@@ -120,8 +123,9 @@ class Assembly:
         return out
 
     def at_rest(self) -> np.ndarray:
-        """(blocks, 3, 3) the bound at rest and without inertia [N/m], which tells how vertices connect."""
-        self._assemble("bound", np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
+        """(blocks, 3, 3) at rest and without inertia [N/m], which tells how vertices connect: the positive
+        part of elements, and the bound of other terms, whose positive part may have nothing at a vertex."""
+        self._assemble(AT_REST, np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
         return self.here(self._matrix).data
 
     @property
@@ -157,9 +161,10 @@ class Assembly:
         for elements in self._elements:
             if isinstance(elements, ElementRows):
                 places = elements.colour_start, elements.start, elements.own, elements.rows, elements.slots
-                p.device.run(add_elements, elements.colours, KINDS[kind], *places, u, data)
+                filtered = KINDS["projected" if kind == AT_REST else kind]
+                p.device.run(add_elements, elements.colours, filtered, *places, u, data)
             else:
-                elements.add(kind, u, data)
+                elements.add("bound" if kind == AT_REST else kind, u, data)
 
 
 def _has_principal_frame(term: Any) -> bool:

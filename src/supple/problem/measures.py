@@ -18,7 +18,7 @@ from supple.problem.evaluation import (
     evaluate_potential,
 )
 from supple.problem.memo import Memo, memo_here
-from supple.problem.sums import FIGURES, cut
+from supple.problem.sums import FIGURES, Cuts, cut
 from supple.problem.totals import Totals
 from supple.terms import inversion
 
@@ -68,6 +68,14 @@ class Balance:
         if self.bodies:
             return all(body.is_rounding(factor) for body in self.bodies)
         return self.at_rest or self.residual <= factor * self.rounding
+
+
+def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
+    """Of a body with such figures, see `measure`; edge [m]: the mean one; eps: of the precision."""
+    r2, s2, a2, reach, ratio = figures
+    length = eps * (reach + edge)
+    at_rest = not loaded and ratio <= RESTING * length
+    return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
 
 
 def _together(bodies: tuple[Balance, ...]) -> Balance:
@@ -135,13 +143,7 @@ class Measures:
 
     def _balance(self, copy: int, figures: list[list[float]]) -> Balance:
         bodies = zip(figures, self.problem.loads.act_on(copy), strict=True)
-        return _together(tuple(self._of_body(of_body, acts) for of_body, acts in bodies))
-
-    def _of_body(self, figures: list[float], loaded: bool) -> Balance:
-        r2, s2, a2, reach, ratio = figures
-        length = self._eps * (reach + self._edge)
-        at_rest = not loaded and ratio <= RESTING * length
-        return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+        return _together(tuple(_of_body(o, acts, self._edge, self._eps) for o, acts in bodies))
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
@@ -163,12 +165,7 @@ class Measures:
 
     @cached_property
     def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._figure_memory(self.problem.copies)
-
-    def _figure_memory(self, copies: int) -> tuple[np.ndarray, np.ndarray]:
-        """For the figures of parts and of bodies."""
-        parts, bodies = len(self._cuts.vertex) - 1, len(self._cuts.part) - 1
-        return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
+        return _figure_memory(self._cuts, self.problem.copies)
 
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
@@ -180,7 +177,7 @@ class Measures:
         p.device.wait()  # what a device has yet to do is for the copies that are active now
         active, p.device.active = p.device.active, np.arange(kinds, dtype=np.int32)
         any_softness = np.zeros((1, n), p.dtype)
-        self._measure(u, sizes, any_softness, *self._figure_memory(kinds))
+        self._measure(u, sizes, any_softness, *_figure_memory(self._cuts, kinds))
         p.device.active = active
         p.device.pull(sizes)
         stiffness = sizes.reshape(kinds, n + 1, RECORD)[:, :-1, 1].astype(float)
@@ -255,6 +252,12 @@ class Measures:
         return (
             np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
         )
+
+
+def _figure_memory(cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
+    """For the figures of parts and of bodies."""
+    parts, bodies = len(cuts.vertex) - 1, len(cuts.part) - 1
+    return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
 
 
 def stiffness_of(measures: Measures) -> np.ndarray:

@@ -39,7 +39,8 @@ class Varied:
             return material
         given = material.given()
         try:
-            return type(material)(**(given | {self.parameter: fraction * np.asarray(given[self.parameter])}))
+            part = fraction * np.asarray(given[self.parameter])
+            return type(material)(**(given | {self.parameter: part if part.ndim else part.item()}))
         except ValueError as error:
             when = "in the end" if np.isinf(t) else f"at t = {t:g} s"
             raise SceneError(

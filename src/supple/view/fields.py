@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from supple.evaluating import means_of, net_force_of
+from supple.evaluating import evaluation_of, means_of, net_force_of
+from supple.meshes.measures import means_at_vertices
 from supple.model import Model, Step
 from supple.view.cloth_fields import bending_angle, means, warp_strain, weft_strain
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
@@ -123,6 +124,13 @@ def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np
     return means_of(model, positions, "principal_stretches", step)[:, 0]
 
 
+def plastic_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """How much the cells around each vertex have flowed, the mean; NaN where nothing can."""
+    found = evaluation_of(model, positions, step).plastic_strain
+    sizes = [body.rest_measures for body in model.bodies] or [np.ones(len(found))]
+    return means_at_vertices(found, model.cells, np.concatenate(sizes), model.vertices)
+
+
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """|r| [N]: what the forces on each vertex, with inertia where a step is given, add up to; NaN where it is
     pinned."""
@@ -161,6 +169,7 @@ FIELDS = {
         "largest principal stress [Pa]", RED_TO_BLUE, principal_stress, centre=0.0, beyond=0.01
     ),
     "stretch": Field("largest principal stretch", RED_TO_BLUE, stretch, centre=1.0),
+    "plastic_strain": Field("plastic strain", PALE_TO_FIRE, plastic_strain, beyond=0.01),
     "bending_angle": Field("angle between triangles [degrees]", PALE_TO_DEEP, bending_angle, beyond=0.01),
     "weft_strain": Field("strain along the weft", RED_TO_BLUE, weft_strain, centre=0.0, beyond=0.01),
     "warp_strain": Field("strain along the warp", RED_TO_BLUE, warp_strain, centre=0.0, beyond=0.01),
