@@ -115,7 +115,7 @@ def _histograms(data: Dataset) -> list[Figure]:
         if len(values):
             options = {"size": PLOT_SIZE, "logarithmic": logarithmic}
             plots.append(
-                drawn(f"{label.capitalize()} of all samples", histogram_plot, values, label, **options)
+                drawn(f"{label[0].upper()}{label[1:]}: all samples", histogram_plot, values, label, **options)
             )
     return plots
 

@@ -1,0 +1,49 @@
+"""What is known of a state is forgotten as soon as anything changes that it depends on."""
+
+import numpy as np
+from problems import cantilever, material
+
+from supple.model import Conditions
+from supple.problem import Problem
+from supple.scene import build_model
+
+
+def figures(problem):
+    return problem.balance(), problem.energy(), problem.states.net.copy()
+
+
+def test_figures_are_those_of_the_present_state():
+    model = build_model(cantilever(material("stable_neo_hookean")), quasistatic=True)
+    problem, rng = Problem(model, "float64"), np.random.default_rng(0)
+    moved = model.rest + 0.01 * rng.normal(size=model.rest.shape)
+    force = model.force + rng.normal(size=model.rest.shape)
+    stiffer = tuple(t.material._replace(mu=2 * t.material.mu) for t in model.terms)
+    changes = [
+        lambda p: setattr(p, "positions", moved),
+        lambda p: p.loads.set(force),
+        lambda p: p.use_materials([stiffer]),
+        lambda p: p.set_inertia(0.1, model.rest),
+        lambda p: p.take([Conditions(model.rest[model.pinned], force, start=moved)]),
+    ]
+    before = figures(problem)
+    for number, change in enumerate(changes):
+        change(problem)
+        fresh = Problem(model, "float64")
+        for earlier in changes[: number + 1]:
+            earlier(fresh)
+        found, again, expected = figures(problem), figures(problem), figures(fresh)
+        assert found[0] == again[0] == expected[0] != before[0]
+        assert found[1] == again[1] == expected[1]
+        assert np.array_equal(found[2], expected[2])
+        before = found
+
+
+def test_what_others_evaluate_does_not_stand_for_it():
+    """Rest stiffnesses are found with the same memory for forces."""
+    model = build_model(cantilever(material("stable_neo_hookean")), quasistatic=True)
+    problem = Problem(model, "float64")
+    problem.positions = model.rest + 0.01 * np.random.default_rng(0).normal(size=model.rest.shape)
+    forces = figures(problem)[2]
+    problem.measures.__dict__.pop("_rest_stiffness")
+    problem.measures.energy_rounding()
+    assert np.array_equal(figures(problem)[2], forces)
