@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -55,8 +56,8 @@ def follow(
     """One run, looked at every 10th step."""
     scene = cube(supple.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
     if slow > 1:
-        for pin in scene.pins:
-            pin.motion = supple.Translate(pin.motion.offset, duration=slow * MOVING * 0.001)
+        longer = {"duration": slow * MOVING * 0.001}
+        scene.pins[:] = [replace(pin, motion=replace(pin.motion, **longer)) for pin in scene.pins]
     model = supple.build_model(scene)
     problem, energy = Problem(model, precision, device=on_device(device, model)), elastic_energy(model)
     solver = supple.GPBD(newton_steps=newton, **form)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -91,33 +93,44 @@ def on_device(asked: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = []
-        for cells, samples, shard in (((19, 6, 6), asked.samples, 1024), ((31, 31, 31), asked.large, 128)):
-            alone = solves_alone(folder, cells, min(samples, asked.shard or shard))
+        for cells, samples, shard, certified in (
+            ((19, 6, 6), asked.samples, 1024, False),
+            ((31, 31, 31), asked.large, 128, False),
+            ((19, 6, 6), asked.samples // 8, 256, True),
+        ):
+            make = partial(_device_spec, folder, cells, certified)
+            alone = solves_alone(folder, make, min(samples, asked.shard or shard))
+            print(f"{cells}: {alone}", flush=True)
             for workers in asked.workers:
-                rows.append(stored(folder, cells, samples, asked.shard or shard, workers) | alone)
+                rows.append(stored(folder, make, samples, asked.shard or shard, workers) | alone)
+                rows[-1]["certified"] = certified
                 rows[-1]["part_of_solving_rate"] = (
                     rows[-1]["samples_per_second_once_started"] / alone["solves_per_second"]
                 )
+                print(f"{cells}: {rows[-1]}", flush=True)
         figures = {"device": require_device(), "machine": machine(), "versions": versions(), "sets": rows}
     _write("datasets_gpu.json", figures)
 
 
-def _device_spec(folder: Path, cells: tuple[int, int, int], samples: int, shard: int) -> dict[str, Any]:
+def _device_spec(
+    folder: Path, cells: tuple[int, int, int], certified: bool, samples: int, shard: int
+) -> dict[str, Any]:
+    """certified: to the default distance, too, and not to the imbalance alone."""
     size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
     scene = folder / f"bar{cells[1]}.toml"
     scene.write_text(size, encoding="utf-8")
     solve = {"device": "cuda", "precision": "float32", "start": "cold"}
+    solve |= {} if certified else {"distance": False}
     return {
         "scene": str(scene), "count": samples, "vary": VARY, "store": {"shard": shard}, "solve": solve,
     }  # fmt: skip
 
 
 def stored(
-    folder: Path, cells: tuple[int, int, int], samples: int, shard: int, workers: int | None
+    folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int, shard: int, workers: int | None
 ) -> dict[str, Any]:
     """A set from spec to finished store; once started: from the first shard that was finished on."""
-    spec = load_spec(_device_spec(folder, cells, samples, shard))
-    store = make_store(spec, folder / f"set{cells[1]}_{workers}.zarr")
+    store = make_store(load_spec(make(samples, shard)), folder / f"set_{workers}.zarr", True)
     seen: list[tuple[float, int]] = []
     began = perf_counter()
     run_store(store, Share(), workers, watch=lambda done, total: seen.append((perf_counter(), done)))
@@ -137,10 +150,10 @@ def stored(
     }
 
 
-def solves_alone(folder: Path, cells: tuple[int, int, int], samples: int) -> dict[str, Any]:
+def solves_alone(folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int) -> dict[str, Any]:
     """In this process, one batch after the other: what conditions take, what a batch takes, and what of it is
     the solve."""
-    store = make_store(load_spec(_device_spec(folder, cells, samples, samples)), folder / "alone.zarr", True)
+    store = make_store(load_spec(make(samples, samples)), folder / "alone.zarr", True)
     shards = Shards(store)
     began = perf_counter()
     every = [shards.sampler.source.conditions(shards.values(sample)) for sample in range(samples)]

@@ -239,6 +239,7 @@ VALUES = {
     "empty name": (named(""), "name of a body must be text"),
     "number as name": (named(3), "name of a body must be text"),
     "slash": (named("a/b"), "without slashes"),
+    "dots": (named(".."), "the name of a file"),
     "backslash": (named("a\\b"), "without slashes"),
     "long name": (named("a" * 300), "may have 100 letters"),
     "gravity later": (lambda: supple.equilibrium(bar(gravity=(0, math.nan, 0))), "gravity .* finite numbers"),

@@ -79,6 +79,7 @@ ORDER = [
         "solver_text",
         "weak_contact",
         "barrier_contact",
+        "apart_report",
         "standing",
         "pushing_apart",
         "grid",

@@ -204,6 +204,7 @@ class BarrierContact:
         if self.push_apart is not None and crossings(self.surfaces, x, threads):
             y = self.push_apart
             problem.positions = pushed_apart(problem.model, self.surfaces, x, self.thickness, y, threads)
+            problem.following.remember()
         self._refuse_crossings(problem.positions, threads)
         problem.room.checked = True
 

@@ -39,6 +39,8 @@ def outcome_here(
             return Outcome.STAGNATED
         if problem.room.arrived and certifying.agrees(balance, run, copy):
             return Outcome.CONVERGED
+    if run.unbounded:
+        return Outcome.UNBOUNDED
     if stop.time_budget is not None and clock >= stop.time_budget:
         return Outcome.BUDGET_TIME if stop.tolerance is not None else Outcome.COMPLETED
     if iteration >= limit:

@@ -25,6 +25,7 @@ class Outcome(Enum):
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
         "Another solver or acceleration may get further."
     )
+    UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
     PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
 

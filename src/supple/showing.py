@@ -52,12 +52,15 @@ def picture(
     from supple.view.picture import SIZE, Artist, save_image, shared_view
 
     file = None if path is None else _file(path, (".png",), "a picture")
-    look, size = _look(result, field, camera, title, thickness), _checked(SIZE if size is None else size)
+    appearance, size = (
+        _appearance(result, field, camera, title, thickness),
+        _checked(SIZE if size is None else size),
+    )
     subtitle = _text("subtitle", subtitle)
     shape, of = _shape_and_model(result, model)
     shape = shape if subtitle is None else type(shape)(shape.positions, subtitle, shape.step)
-    view = shared_view(of, [shape], look["field"], size, look["camera"], look["thickness"])
-    with Artist(of, view, look["field"], look["title"], size, theme) as artist:
+    view = shared_view(of, [shape], appearance["field"], size, appearance["camera"], appearance["thickness"])
+    with Artist(of, view, appearance["field"], appearance["title"], size, theme) as artist:
         image = artist.draw(shape)
         _warn(artist.note)
     if file is None:
@@ -92,7 +95,10 @@ def film(
     from supple.view.film import film as draw
 
     file = _file(path, tuple(ENCODINGS), "a film")
-    look, size = _look(frames, field, camera, title, thickness), _checked(SIZE if size is None else size)
+    appearance, size = (
+        _appearance(frames, field, camera, title, thickness),
+        _checked(SIZE if size is None else size),
+    )
     fps = None if fps is None else one_number("fps", fps, at_least=0.1, at_most=240)
     flag("turning", turning)
     if watch is not None and not callable(watch):
@@ -100,7 +106,7 @@ def film(
     shapes, model, dt = _shapes(frames)
     with replacing(file) as unfinished:
         options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "watch": watch}
-        _warn(draw(unfinished, model, shapes, fps=fps or pace(dt), **look, **options))
+        _warn(draw(unfinished, model, shapes, fps=fps or pace(dt), **appearance, **options))
     return file
 
 
@@ -158,7 +164,7 @@ def _run(source: Any) -> SavedRun | None:
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
 
-def _look(source: Any, field: Any, camera: Any, title: str | None, thickness: Any) -> dict[str, Any]:
+def _appearance(source: Any, field: Any, camera: Any, title: str | None, thickness: Any) -> dict[str, Any]:
     """What is asked for, else what the scene file of a run says."""
     from supple.view.camera import CAMERAS, check_angles, parse_camera
     from supple.view.picture import check_thickness

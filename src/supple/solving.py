@@ -114,7 +114,7 @@ class _Solving:
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
                 self._look_inside()
-            if following.looks and following.iterated(count, self._balanced):
+            if following.looks and following.iterated(count, self._balanced, self.latest[0].residual):
                 self._begin_again()
             for copy in map(int, self.device.active):
                 self.progress[copy].see(self.latest[copy], self.iteration)

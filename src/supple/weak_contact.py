@@ -28,9 +28,10 @@ THICKNESS, STIFFNESS, REACH = 0.01, 10.0, 0.5
 """Unless given, in parts of the mean edge e of the surfaces: the thickness [e], and how deep inside another
 body a vertex is found [e]; the stiffness in parts of E e, E being the largest Young's modulus."""
 
-ALIKE, ALIKE_IN_THE_END = 1e-2, 1e-4
-"""Within a step constraints stay as they are where others would do the same but for these parts of the
-largest force: on the way, and where all forces seem to balance."""
+ALIKE, OF_MISSING, LEAST = 1e-2, 0.5, 1e-4
+"""Within a step constraints stay as they are where others would do the same but for the first part of the
+largest force and the second part of the residual; where all forces seem to balance, but for the last part of
+the largest force."""
 
 EVERY = 10
 """Iterations after which contacts are found anew."""
@@ -57,8 +58,18 @@ class WeakContact:
         old: Any = problem.model.terms[index]
         if problem.following.beginning:
             return None if _same(old, new) else new
-        enough = ALIKE_IN_THE_END if problem.following.balanced else ALIKE
-        return None if _act_alike(old, new, problem.positions, self.rest, enough) else new
+        return new if self._matters(old, new, problem) else None
+
+    def _matters(self, old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
+        """Whether other constraints do something else to vertices where they are: but for a little of the
+        largest force, or of what is missing to balance."""
+        x, following = problem.positions, problem.following
+        before, now = met_force(old, x, self.rest), met_force(new, x, self.rest)
+        change, most = np.abs(now - before).max(initial=0.0), np.abs(now).max(initial=0.0)
+        if change <= LEAST * most:
+            return False
+        missing = OF_MISSING * following.residual
+        return bool(following.balanced or change > ALIKE * most or _norm(now - before) > missing)
 
     def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> RubbingContacts:
         """The constraints with vertices at positions x (n, 3), and those of a state's history where they
@@ -97,13 +108,8 @@ class WeakContact:
         return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
 
 
-def _act_alike(
-    old: RubbingContacts, new: RubbingContacts, x: np.ndarray, rest: np.ndarray, enough: float
-) -> bool:
-    """Whether other constraints do the same to vertices at positions x (n, 3), but for that part of the
-    largest force."""
-    before, now = met_force(old, x, rest), met_force(new, x, rest)
-    return bool(np.abs(now - before).max(initial=0.0) <= enough * np.abs(now).max(initial=0.0))
+def _norm(force: np.ndarray) -> float:
+    return float(np.sqrt(np.square(force).sum()))
 
 
 def _same(old: RubbingContacts, new: RubbingContacts) -> bool:

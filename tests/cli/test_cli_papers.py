@@ -10,7 +10,7 @@ from supple.papers.registry import rows
 def test_all_figures_and_tables_are_listed():
     listed = supple_json("papers")["rows"]
     assert [row["key"] for row in listed] == list(rows())
-    states = {"not measured", "elsewhere", "not yet", "impossible", "illustration"}
+    states = {"not measured", "impossible", "illustration"}
     assert {row["state"] for row in listed} == states
     shown = supple("papers")
     assert shown.exit_code == 0
@@ -31,10 +31,15 @@ def test_one_is_measured_and_the_page_written():
 
 
 def test_what_cannot_be_shown_says_why():
-    found = supple_json("papers", "pbng-fig15", "pbng-fig14", "pbng-fig19")["rows"]
-    assert "not public" in found["pbng-fig15"]
-    assert found["pbng-fig14"].startswith("not yet: it needs")
-    assert found["pbng-fig19"].startswith("elsewhere: benchmarks/mpbng.py")
+    found = supple_json("papers", "pxpbd-fig11", "--output", "out")["rows"]
+    assert found["pxpbd-fig11"].startswith("impossible: it needs")
+    assert "not public" in found["pxpbd-fig11"]
+
+
+def test_devices_that_there_are_not_are_refused():
+    result = supple("papers", "pbcm-fig2", "--device", "tpu")
+    assert result.exit_code == 2
+    assert "device must be" in result.stderr
 
 
 def test_a_name_that_is_none_is_refused():

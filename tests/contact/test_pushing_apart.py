@@ -8,14 +8,14 @@ from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
 
 
-def overlapping(depth=0.1, **options):
+def overlapping(depth=0.05, **options):
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
     soft = supple.Corotated(young=1e5, poisson=0.3)
     low = scene.add_solid(supple.block(2), soft, name="low")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
     above = supple.block(3, size=(0.8, 0.8, 0.8)).translated((0.12, 1 - depth, 0.07))
     high = scene.add_solid(above, soft, name="high")
-    scene.pin(high.where(lambda X: X[:, 1] > 1.7 - depth), axes="xz")
+    scene.pin(high.where(lambda X: X[:, 1] > 1.7 - depth))
     return scene
 
 

@@ -165,3 +165,13 @@ def test_varied_quantities_may_have_several_places(tmp_path):
     store = solved(tmp_path, count=2, shard=2, vary=[VARY[0], {"path": both, "name": "f", "range": [1, 2]}])
     assert store.facts["varied"][1]["paths"] == both
     assert len(supple.data.open(store.path).ids) == 2
+
+
+def test_distances_are_computed_unless_the_spec_says_that_they_need_not_be(tmp_path):
+    """Both are in balance; only one knows how far off it is."""
+    with_them = solved(tmp_path, "with.zarr", count=4)
+    without = solved(tmp_path, "without.zarr", count=4, solve={"distance": False})
+    found = [supple.data.open(store.path).report for store in (with_them, without)]
+    assert (found[0]["distance"] <= 1e-4).all()
+    assert np.isnan(found[1]["distance"]).all()
+    assert all((reports["imbalance"] <= 1e-4).all() for reports in found)

@@ -15,7 +15,7 @@ from supple.live.panel import legend, status
 from supple.live.plot import _columns
 from supple.live.settings import accelerations, file_settings, make_solver, options_text, typed_number
 from supple.live.simulation import Simulation
-from supple.live.snapshot import Notice, look_at
+from supple.live.snapshot import Notice, snapshot_of
 from supple.live.stage import PAPER, rgb
 from supple.solvers import SOLVERS
 from supple.view.fields import FIELDS
@@ -24,7 +24,7 @@ from supple.view.surface import surface_of
 
 @pytest.fixture
 def snapshot(tmp_path):
-    return look_at(Simulation(scene_file(tmp_path)), 0, 0, "Playing <fast>.", True, 12.0)
+    return snapshot_of(Simulation(scene_file(tmp_path)), 0, 0, "Playing <fast>.", True, 12.0)
 
 
 def test_curves_share_the_updates_that_all_solvers_took_part_in():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import supple
+from supple.asking import method_of
 from supple.solver_text import parse_solver
 from supple.solvers import SOLVERS
 
@@ -57,7 +58,7 @@ where = {{ side = "x-" }}
 def test_typed_written_and_made_in_python_they_are_the_same(typed, table, python, purpose, tmp_path):
     made = eval(python, vars(supple))
     assert parse_solver(typed) == made
-    assert scene_file(tmp_path, table).solver == made
+    assert method_of(None, scene_file(tmp_path, table)) == made
     assert len(purpose) > 20
 
 

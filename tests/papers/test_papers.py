@@ -27,9 +27,9 @@ def test_no_figure_and_no_table_is_left_out(paper):
 def test_every_row_says_what_the_paper_says_and_what_is_done_about_it():
     for row in rows().values():
         assert row.claim.endswith(".")
-        assert row.state in ("shown", "elsewhere", "illustration", "impossible", "not yet")
+        assert row.state in ("shown", "illustration", "impossible")
         assert bool(row.shows) == (row.state == "shown")
-        assert bool(row.needs) == (row.state in ("elsewhere", "impossible", "not yet"))
+        assert bool(row.needs) == (row.state == "impossible")
 
 
 @pytest.mark.parametrize("key", [key for key, row in rows().items() if row.state == "shown"])

@@ -221,3 +221,22 @@ def test_scene_files_have_them(tmp_path):
         path.write_text(text.replace(old, new))
         with pytest.raises(ValueError, match=sentence):
             load_scene(path)
+
+
+def test_a_chamber_that_bursts_is_told():
+    """Walls of neo-Hookean rubber hold a pressure up to some limit, beyond which they grow without end."""
+
+    def inflated(pressure):
+        scene = supple.Scene(gravity=(0, 0, 0))
+        body = scene.add_solid(hollow(), material("neo_hookean", young=1e4, poisson=0.45), density=1.0)
+        for axis in range(3):
+            scene.pin(body.where(face(axis, 0)), axes="xyz"[axis])
+        scene.add_cavity(body.where(inside), pressure=pressure)
+        return supple.equilibrium(scene)
+
+    held, burst = inflated(1e3), inflated(1e5)
+    assert held.report.outcome is supple.Outcome.CONVERGED
+    assert burst.report.outcome is supple.Outcome.UNBOUNDED
+    assert not burst.report.ok
+    assert any("grown" in note for note in burst.report.notes)
+    assert np.isfinite(burst.positions).all()

@@ -273,3 +273,32 @@ def test_patterns_work_in_element_wise_methods(solver):
         list(supple.simulate(s, solver, dt=0.02, frames=3, max_iterations=5))[-1] for s in (scene, other)
     ]
     np.testing.assert_allclose(frames[1].positions, frames[0].positions, atol=1e-9)
+
+
+def test_gas_that_is_sealed_in_keeps_p_times_v():
+    scene, cloth = balloon(500.0, resolution=3)
+    scene.inflations.clear()
+    scene.add_cavity(cloth, 500.0, sealed=True, ambient=1000.0)
+    result = supple.equilibrium(scene, tolerance=1e-6)
+    volume = supple.TriMesh(result.positions, cloth.mesh.triangles).enclosed_volume
+    (pressure,) = {round(float(p), 3) for p in result.model.terms[-1].pressure}
+    assert pressure < 499
+    assert (pressure + 1000) * volume == pytest.approx(1500 * cloth.mesh.enclosed_volume, rel=1e-5)
+
+
+def test_folds_threads_and_areas_are_quantities():
+    """A sheet that is stretched along its weft and folded along a line; solids have none."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    mesh = supple.sheet((4, 2))
+    scene.add_cloth(mesh, MEMBRANE)
+    scene.add_solid(supple.block(1, origin=(3, 0, 0)), supple.Corotated(young=1e5, poisson=0.3))
+    x, y, _ = mesh.points.T
+    bent = np.stack([1.2 * np.minimum(x, 0.5), y, 1.2 * np.maximum(x - 0.5, 0)], axis=1)
+    found = supple.evaluate(scene, np.concatenate([bent, scene.bodies[1].points]))
+    np.testing.assert_allclose(found.weft_strain[:16], 0.2)
+    np.testing.assert_allclose(found.warp_strain[:16], 0, atol=1e-12)
+    np.testing.assert_allclose(found.area_ratio[:16], 1.2)
+    assert sorted(np.round(found.bending_angle[:16], 9)) == [0] * 12 + [90] * 4
+    for name in ("bending_angle", "weft_strain", "warp_strain", "area_ratio"):
+        assert np.isnan(getattr(found, name)[16:]).all()
+        assert found.fields([name]).cells[name].shape == (21,)

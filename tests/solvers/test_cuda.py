@@ -185,7 +185,7 @@ def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
     for device in ("cpu", "cuda"):
         problem = make_problem(make(), False, supple.Compute(device))
         found.append(after_sweeps(problem, solver, 6)[0])
-    assert np.abs(found[0] - problem.model.rest).max() > 1e-4
+    assert np.abs(found[0] - problem.model.rest).max() > 1e-6
     np.testing.assert_allclose(found[0], found[1], atol=1e-11)
 
 

@@ -62,8 +62,7 @@ def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: s
     verdicts = {}
     for row in chosen:
         if row.state != "shown":
-            how = row.needs if row.state == "elsewhere" else f"it needs {row.needs}"
-            verdicts[row.key] = f"{row.state}: {how}" if row.needs else row.state
+            verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
             continue
         if again:
             record_path(output, row.key, device).unlink(missing_ok=True)

@@ -56,25 +56,25 @@ def render(
     with refusing(json):
         from supple.cli.progress import FilmProgress
         from supple.io.lock import locked
-        from supple.runs.pictures import draw_film, draw_picture, make_look
+        from supple.runs.pictures import draw_film, draw_picture, make_appearance
         from supple.runs.saved import open_run
 
         if fps is not None and not 0.1 <= fps <= 240:
             raise ValueError(f"--fps must lie between 0.1 and 240, got {fps:g}.")
         run = open_run(results)
         dots = None if size is None else parse_size(size)
-        look = make_look(run.file, field, camera, theme, dots, thickness)
+        appearance = make_appearance(run.file, field, camera, theme, dots, thickness)
         chosen = _chosen(frames, run)
         place = results if output is None else output
         place.mkdir(parents=True, exist_ok=True)
         written = [place / "picture.png"]
         try:
             with locked(place):
-                problem = draw_picture(run, look, chosen[-1], written[0])
+                problem = draw_picture(run, appearance, chosen[-1], written[0])
                 if film and (turntable or len(chosen) > 1):
                     films = [place / "film.mp4", place / "film.gif"] if gif else [place / "film.mp4"]
                     with FilmProgress(quiet) as progress:
-                        problem = draw_film(run, look, chosen, films, fps, turntable, progress.watch)
+                        problem = draw_film(run, appearance, chosen, films, fps, turntable, progress.watch)
                     written += films
         except KeyboardInterrupt:
             errors.print(f"Interrupted; films in {place} are as they were.")

@@ -25,7 +25,7 @@ from supple.cli.speech import (
 if TYPE_CHECKING:
     from supple.cli.job import Job
     from supple.io import ResultsFolder, SavedFrame
-    from supple.runs.pictures import Look
+    from supple.runs.pictures import Appearance
     from supple.runs.saved import SavedRun
 
 
@@ -94,7 +94,7 @@ def run(
         from supple.io import ResultsFolder
         from supple.io.export import export_own, parse_formats
         from supple.runs.account import new_account
-        from supple.runs.pictures import make_look
+        from supple.runs.pictures import make_appearance
         from supple.runs.saved import fields_of
 
         formats = [f.name for f in parse_formats(write)] if write else []
@@ -110,7 +110,7 @@ def run(
         count = file.scene.frames if frames is None else frames
         if count < 1:
             raise ValueError(f"--frames must be at least 1, got {count}.")
-        look = make_look(file, field)
+        appearance = make_appearance(file, field)
         chosen = quantities_named(file.output.fields if fields is None else fields)
         job = Job(file, method, stop, count, compute, history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
@@ -122,7 +122,7 @@ def run(
                 saved = _perform(job, results, account, last, quiet)
                 if formats:
                     export_own(results.path, formats, fields_of(saved, chosen), saved.model.obstacles)
-                _illustrate(saved, look, picture, film and count > 1, gif, quiet)
+                _illustrate(saved, appearance, picture, film and count > 1, gif, quiet)
                 code = DONE if account["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt:
                 _say_interrupted(len(account["frames"]), count, results.path)
@@ -218,7 +218,9 @@ def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
     folder.write_report(account)
 
 
-def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool, quiet: bool) -> None:
+def _illustrate(
+    run: SavedRun, appearance: Appearance, picture: bool, film: bool, gif: bool, quiet: bool
+) -> None:
     """Draw picture.png of the last frame, film.mp4 and, where a history was recorded, its plots."""
     from supple.cli.progress import FilmProgress
     from supple.runs.pictures import draw_film, draw_picture, draw_plots
@@ -228,14 +230,14 @@ def _illustrate(run: SavedRun, look: Look, picture: bool, film: bool, gif: bool,
     account["plots"] = draw_plots(account, path)
     problem = None
     if picture:
-        problem = draw_picture(run, look, frames[-1], path / "picture.png")
+        problem = draw_picture(run, appearance, frames[-1], path / "picture.png")
         account["picture"] = {"file": "picture.png", "note": problem}
     run.folder.write_report(account)
     if picture and film:
         names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
         films = [path / name for name in names]
         with FilmProgress(quiet) as progress:
-            problem = draw_film(run, look, frames, films, watch=progress.watch)
+            problem = draw_film(run, appearance, frames, films, watch=progress.watch)
         account["film"] = {"files": names, "note": problem}
         run.folder.write_report(account)
     if problem and not quiet:

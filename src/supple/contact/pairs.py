@@ -1,7 +1,7 @@
 """Contacts between surfaces: who is near to whom, in which direction, and how far inside.
 
 Triangles that face each other meet in what they share (`contact.overlaps`). What is sharp, and surfaces that
-are pressed hard, meet when they are half as far apart: a vertex the nearest triangle of each body, and
+are pressed hard, meet when they are a quarter as far apart: a vertex the nearest triangle of each body, and
 whether it is outside of it is told by the triangles that are equally near; edges where they cross, seen along
 the normal of both.
 """
@@ -21,14 +21,17 @@ from supple.kernels import kernel
 EQUALLY_NEAR = 1e-6
 """Relative to the nearest."""
 
-SHARP = 0.5
+SHARP = 0.25
 """Part of the thickness within which vertices and edges meet."""
 
 SIZE = 1.6
 """Mean edge of a right triangle with equal legs, in parts of the root of its area."""
 
 DEEPEST = 10.0
-"""How far triangles may have passed each other, in thicknesses."""
+"""How far edges may have passed each other, in thicknesses."""
+
+FACING = 0.5
+"""Part of the sum of the normals at an edge along n from which on it wholly faces another edge."""
 
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
@@ -129,8 +132,7 @@ class Surfaces:
     def _of_triangles(
         self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
     ) -> Meetings:
-        deepest = min(DEEPEST * thickness, reach)
-        one, other = _pairs(*near(x, self.triangles, self.triangles, max(thickness, deepest), threads))
+        one, other = _pairs(*near(x, self.triangles, self.triangles, max(thickness, reach), threads))
         stencils = np.column_stack([self.triangles[one], self.triangles[other]])
         free = self.flat[self.body[stencils[:, [0, 3]]]]
         found = overlaps(x, stencils, normal[one], normal[other], free)
@@ -138,13 +140,32 @@ class Surfaces:
         n, distance = found.normal, (found.normal * _gaps(x, found.stencils, found.weights)).sum(axis=1)
         side = np.where(free[found.pairs].all(axis=1) & (distance < 0), -1.0, 1.0)
         rest = _length(_gaps(self.rest, found.stencils, found.weights))
-        body = self.body[found.stencils]
+        first, second = self.body[found.stencils[:, [0, -1]]].T
+        deepest = np.minimum(reach, (self._thick[first] + self._thick[second]) / 2)
         kept = (side * distance < thickness) & (side * distance > -deepest)
-        kept &= (body[:, 0] != body[:, -1]) | (rest > self.clear)
+        kept &= (first != second) | (rest > self.clear)
         size = SIZE * np.sqrt(np.minimum(*(self._areas(x)[keys[:, k]] for k in range(2))))
         thick, strength = np.full(len(distance), thickness), found.area / (self.edge * size)
         columns = found.stencils, found.weights, side[:, None] * n, side * distance, thick
         return Meetings(*columns, strength, keys).where(kept)
+
+    @cached_property
+    def _thick(self) -> np.ndarray:
+        """(bodies,) [m] about how thick bodies are at rest: twice their volume over their surface; 0 of flat
+        ones. What is deeper inside would rather come out on the other side."""
+        a, b, c = np.moveaxis(self.rest[self.triangles], 1, 0)
+        body, count = self.body[self.triangles[:, 0]], len(self.flat)
+        sums = np.column_stack([np.bincount(body, axis, count) for axis in a.T])
+        middle = sums / np.maximum(np.bincount(body, minlength=count), 1)[:, None]
+        a, b, c = (corner - middle[body] for corner in (a, b, c))
+        volume = np.bincount(body, (a * np.cross(b, c)).sum(axis=1) / 6, count)
+        surface = np.maximum(np.bincount(body, self._areas(self.rest), count), 1e-300)
+        return np.where(self.flat, 0.0, 2 * np.abs(volume) / surface)
+
+    def _vertex_normals(self, normal: np.ndarray) -> np.ndarray:
+        """(n, 3) sums of the normals of the triangles at each vertex."""
+        three = np.repeat(normal, 3, axis=0)
+        return np.column_stack([np.bincount(self.triangles.ravel(), v, len(self.rest)) for v in three.T])
 
     def _areas(self, x: np.ndarray) -> np.ndarray:
         """(t,) [m²] of triangles."""
@@ -167,6 +188,10 @@ class Surfaces:
         height = np.where(distance <= least * (1 + EQUALLY_NEAR), (gap * normal[triangle]).sum(axis=1), 0.0)
         side = np.where(np.bincount(group, height, len(first)) < 0, -1.0, 1.0)
         side[self.flat[self.body[stencils[first, 1]]]] = 1.0
+        facing = self._faces(stencils, normal[triangle], normal)
+        beyond = np.where(facing, distance, np.where(side[group] < 0, np.inf, distance * (1 + EQUALLY_NEAR)))
+        first, _ = _groups(which, self.body[stencils[:, 1]], beyond)
+        facing = facing[first]
         gap, distance, stencils, weights = (each[first] for each in (gap, distance, stencils, weights))
         apart = distance > 1e-12 * max(thickness, reach)
         n = np.where(
@@ -189,7 +214,7 @@ class Surfaces:
             np.ones(len(signed)),
             keys,
         )
-        return found.where((signed < thickness) & (signed > -deepest))
+        return found.where((signed < thickness) & (signed > -deepest) & facing)
 
     def _of_edges(
         self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
@@ -213,7 +238,9 @@ class Surfaces:
         gap = (n * _gaps(x, stencils, weights)).sum(axis=1)
         flat = self.flat[self.body[stencils[:, 0]]] | self.flat[self.body[stencils[:, 2]]]
         side = np.where(flat & (gap < 0), -1.0, 1.0)
+        facing = np.minimum((n * outward[other]).sum(axis=1), -(n * outward[one]).sum(axis=1)) / FACING
         strength = 16 * np.abs(np.prod(weights, axis=1)) * sine**2
+        strength *= np.where(flat, 1.0, np.clip(facing, 0.0, 1.0))
         again, nothing = np.repeat(stencils[:, :1], 2, axis=1), np.zeros((len(gap), 2))
         first = len(self.triangles) + len(self.rest)
         found = Meetings(
@@ -227,12 +254,19 @@ class Surfaces:
         )
         own = self.body[stencils[:, 0]] == self.body[stencils[:, -1]]
         kept = (found.distance < thickness) & (found.distance > -np.where(own, thickness, deepest))
-        return found.where(kept)
+        return found.where(kept & (strength > 0))
 
     def _edge_normals(self, normal: np.ndarray) -> np.ndarray:
         """(edges, 3) sums of the normals of the triangles at each edge."""
         three = np.concatenate([normal] * 3)
         return np.column_stack([np.bincount(self._of_side, axis, len(self.edges)) for axis in three.T])
+
+    def _faces(self, stencils: np.ndarray, there: np.ndarray, normal: np.ndarray) -> np.ndarray:
+        """Whether vertices look towards triangles with normals `there` (m, 3), where both have an outside:
+        one that has passed leaves on the side from which it has come."""
+        flat = self.flat[self.body[stencils[:, [0, -1]]]].any(axis=1)
+        here = self._vertex_normals(normal)[stencils[:, 0]]
+        return np.asarray(flat | ((here * there).sum(axis=1) < 0))
 
     def _clear(self, stencils: np.ndarray, weigh: object) -> np.ndarray:
         """Whether pairs are of different bodies, or far enough from each other at rest."""

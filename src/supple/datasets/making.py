@@ -20,8 +20,9 @@ from supple.datasets.spec import Spec
 from supple.datasets.store import Store
 from supple.model import Model
 
-SHARD = {"cpu": 64, "cuda": 1024}
-"""Samples in a shard, unless the spec says."""
+SHARD, LARGER, MANY = {"cpu": 64, "cuda": 1024}, 256, 10_000
+"""Samples in a shard, unless the spec says; on the CPU more from so many samples on, since the more a shard
+has, the better those before a sample predict it."""
 
 
 def make_store(
@@ -67,12 +68,16 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
         logarithmic={_folder_name(label) for label in logarithmic},
         kinds=kinds_of(table.store.quantities, model),
         dtype=np.dtype(table.store.precision),
-        shard=table.store.shard or SHARD[table.solve.device],
+        shard=table.store.shard or _shard(table.solve.device, min([*counts, len(drawn)])),
         constants=_constants(model),
         bodies=[body.name for body in model.bodies],
         pins=[name for name, *_ in model.supports],
         grown=list(counts),
     )
+
+
+def _shard(device: str, count: int) -> int:
+    return LARGER if device == "cpu" and count >= MANY else SHARD[device]
 
 
 def _folder_name(label: str) -> str:

@@ -77,6 +77,8 @@ class Sampler:
         told = store.spec["solve"]
         limits = ("tolerance", "distance", "max_iterations", "time_budget")
         options: Options = {name: told[name] for name in limits if told[name] is not None}  # type: ignore[assignment]
+        if told["distance"] is False:
+            options["distance"] = None
         options["compute"] = Compute(told["device"], told["precision"], threads)
         self.asked = request(self.source.file, None, options, always_tolerance=True)
         self.cold = self.asked.start(None, self.model)

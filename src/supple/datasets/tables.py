@@ -73,8 +73,10 @@ class SolveTable(Table):
     """How each equilibrium is found; what is not given is as the scene file says."""
 
     tolerance: Part | None = Field(None, description="The imbalance of forces to reach, e.g. 1e-4.")
-    distance: Part | None = Field(
-        None, description="How close to the equilibrium every body must be, of its size."
+    distance: Part | Literal[False] | None = Field(
+        None,
+        description="How close to the equilibrium every body must be, of its size; false where the imbalance "
+        "is all that counts and distances are not computed.",
     )
     max_iterations: Count | None = Field(None, description="Iterations of a solve at most.")
     time_budget: Annotated[Number, Field(gt=0)] | None = Field(
@@ -106,9 +108,8 @@ class StoreTable(Table):
     precision: Literal["float16", "float32", "float64"] = Field("float32", description="Of what is stored.")
     shard: Count | None = Field(
         None,
-        description="Samples in a shard, which one worker solves and writes as a whole; 64 unless "
-        "given, 1024 "
-        "on a CUDA device.",
+        description="Samples in a shard, which one worker solves and writes as a whole; unless given 64, 256 "
+        "in sets of 10,000 and more, and 1024 on a CUDA device.",
     )
 
 

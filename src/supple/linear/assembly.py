@@ -16,13 +16,17 @@ from supple.linear.pattern import pattern_of
 from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
+from supple.problem.measures import rest_stiffness_of
 from supple.terms.parameters import placed
 
 if TYPE_CHECKING:
     from supple.problem import Problem
 
 KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
-"""The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it."""
+"""The Hessian itself, its positive semi-definite part element by element, and what sweeps use for it, which
+is a kernel of its own, compiled where somebody asks for it."""
+
+AT_REST = "at rest"
 
 
 class Assembly:
@@ -119,14 +123,15 @@ class Assembly:
         return out
 
     def at_rest(self) -> np.ndarray:
-        """(blocks, 3, 3) the bound at rest and without inertia [N/m], which tells how vertices connect."""
-        self._assemble("bound", np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
+        """(blocks, 3, 3) at rest and without inertia [N/m], which tells how vertices connect: the positive
+        part of elements, and the bound of other terms, whose positive part may have nothing at a vertex."""
+        self._assemble(AT_REST, np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
         return self.here(self._matrix).data
 
     @property
     def rest_stiffness(self) -> np.ndarray:
         """(f,) ⅓ tr A of the bound at rest and without inertia [N/m], of the free vertices."""
-        return self.problem.measures.rest_stiffness()[self.free] / 3
+        return rest_stiffness_of(self.problem.measures)[self.free] / 3
 
     def hessian(self, kind: str) -> bsr_matrix:
         """∂²E/∂u² at the problem's u; kind is exact, projected or bound."""
@@ -156,9 +161,10 @@ class Assembly:
         for elements in self._elements:
             if isinstance(elements, ElementRows):
                 places = elements.colour_start, elements.start, elements.own, elements.rows, elements.slots
-                p.device.run(add_elements, elements.colours, KINDS[kind], *places, u, data)
+                filtered = KINDS["projected" if kind == AT_REST else kind]
+                p.device.run(add_elements, elements.colours, filtered, *places, u, data)
             else:
-                elements.add(kind, u, data)
+                elements.add("bound" if kind == AT_REST else kind, u, data)
 
 
 def _has_principal_frame(term: Any) -> bool:

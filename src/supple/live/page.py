@@ -101,7 +101,7 @@ class Page:
         self._pins = PinFolder(gui, session)
         self._pins.handles.on_update(lambda event: self._show_handles(event.target.value))
         self._grabbing: Grabbing = Grabbing(gui, session, self._size)
-        self._build_look(gui)
+        self._build_appearance(gui)
         with gui.add_folder("Save", expand_by_default=False):
             gui.add_button("Scene file").on_click(lambda _: self._save_scene())
             gui.add_button("Picture").on_click(lambda event: self._save_picture(event.client))
@@ -111,7 +111,7 @@ class Page:
         self._handles.set_visible(visible)
         self._obstacles.set_visible(visible)
 
-    def _build_look(self, gui: Any) -> None:
+    def _build_appearance(self, gui: Any) -> None:
         with gui.add_folder("Look"):
             self._field = gui.add_dropdown("Colour by", (PLAIN, *FIELDS), initial_value="displacement")
             self._legend = gui.add_html("")

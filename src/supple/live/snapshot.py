@@ -71,7 +71,7 @@ class Notice:
     text: str
 
 
-def look_at(
+def snapshot_of(
     simulation: Simulation,
     version: int,
     obeyed: int,

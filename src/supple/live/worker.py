@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 
 from supple.kernels import compilation
 from supple.live.simulation import Simulation
-from supple.live.snapshot import Notice, Snapshot, look_at
+from supple.live.snapshot import Notice, Snapshot, snapshot_of
 
 log = logging.getLogger("supple")
 
@@ -36,7 +36,7 @@ class Worker:
         self.listeners: list[Callable[[Notice], None]] = []
         self.commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._changed = threading.Condition()
-        self.snapshot = look_at(simulation, 0, 0, "Preparing the scene…", False, 0.0)
+        self.snapshot = snapshot_of(simulation, 0, 0, "Preparing the scene…", False, 0.0)
 
     def wait(self, version: int, timeout: float) -> Snapshot:
         """The first snapshot after a version; the present one when that takes too long [s]."""
@@ -134,7 +134,7 @@ class Worker:
     def _show(self, status: str) -> None:
         spent = self._recent[-1] - self._recent[0] if len(self._recent) > 1 else 0.0
         rate = (len(self._recent) - 1) / spent if spent else 0.0
-        shown = look_at(
+        shown = snapshot_of(
             self._simulation, self.snapshot.version + 1, self._obeyed, status, self._playing, rate
         )
         with self._changed:

@@ -2,6 +2,7 @@
 
 from supple.checks import shown
 from supple.materials.arruda_boyce import ArrudaBoyce
+from supple.materials.checking import findings
 from supple.materials.confinement import confinement
 from supple.materials.corotated import Corotated
 from supple.materials.evolving import by_element, evolving
@@ -17,7 +18,6 @@ from supple.materials.material import (
     bound_coefficients,
     constraint_pair,
     examples_of,
-    findings,
     hessian_bound,
     psi,
     shear_modulus,

@@ -25,10 +25,13 @@ STATES, TURNS = 3, 2
 """Deformations, and rotations of each of them, that are tried."""
 
 
-def wrong_with(material: Any) -> list[str]:
-    """Sentences on a material of which ψ was written: not finite or not free of stress at rest, changed by
-    rotations, unstable, or at odds with its E and ν. Of parameters by element the first one's count."""
+def findings(material: Any) -> list[str]:
+    """Sentences on a material where ψ is all that was written of it: not finite or not free of stress at
+    rest, changed by rotations, unstable, or at odds with its E and ν. Of parameters by element the first
+    one's count."""
     cls = type(material)
+    if not hasattr(cls, "psi"):
+        return []
     one = cls._make(value[0] if is_per_element(value) else value for value in material)
     with np.errstate(all="ignore"):
         return _of_stretches(cls, one) if is_of_stretches(cls) else _of_gradient(cls, one)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from inspect import Parameter as Argument
 from inspect import Signature
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -93,7 +92,7 @@ class Material(tuple):
             if not hasattr(cls, p.name):
                 setattr(cls, p.name, property(itemgetter(k), doc=p.description))
         arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
-        cls.__signature__ = Signature([_argument(p) for p in arguments])  # type: ignore[attr-defined]
+        cls.__signature__ = Signature([p.argument for p in arguments])  # type: ignore[attr-defined]
         if "psi" in vars(cls):
             from supple.materials.deriving import derive
 
@@ -103,6 +102,8 @@ class Material(tuple):
     def __new__(cls, **given: Any) -> Self:
         made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
         if cls.__module__.split(".")[0] != "supple":
+            from supple.materials.checking import findings
+
             for sentence in findings(made):
                 warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)
         return made
@@ -215,20 +216,6 @@ class Material(tuple):
 def examples_of(kind: type[Material]) -> dict[str, Any]:
     """The examples of a declaration."""
     return {p.name: p.example if p.default is None else p.default for p in kind.parameters}
-
-
-def findings(material: Material) -> list[str]:
-    """What is wrong with an energy density, in sentences, where it is all that was written of a material."""
-    if not hasattr(type(material), "psi"):
-        return []
-    from supple.materials.checking import wrong_with
-
-    return wrong_with(material)
-
-
-def _argument(parameter: Parameter) -> Argument:
-    default = Argument.empty if parameter.default is None else parameter.default
-    return Argument(parameter.name, Argument.KEYWORD_ONLY, default=default)
 
 
 @generic

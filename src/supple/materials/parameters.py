@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from inspect import Parameter as Argument
 from typing import Any, Literal, NewType
 
 import numpy as np
@@ -54,6 +55,12 @@ class Parameter:
     slider: tuple[float, float] | None = None
     advice: str = ""
     evolves: bool = False
+
+    @property
+    def argument(self) -> Argument:
+        """As which a material takes it."""
+        default = Argument.empty if self.default is None else self.default
+        return Argument(self.name, Argument.KEYWORD_ONLY, default=default)
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name.startswith("_"):

@@ -155,7 +155,7 @@ def funnel(top: float = 0.5, neck: float = 0.14, height: float = 0.6, around: in
             np.column_stack([a, np.roll(a, -1), b]),
             np.column_stack([np.roll(a, -1), np.roll(b, -1), b]),
         ]
-    return supple.TriMesh(np.concatenate(points), np.concatenate(triangles))
+    return supple.TriMesh(np.concatenate(points), np.concatenate(triangles)[:, ::-1])
 
 
 @shows("pbcm-fig1")

@@ -22,7 +22,7 @@ NAMES = ("basket1", "honey1", "rib1", "satin1", "stock1")
 
 
 def cells_of(record: Record) -> int:
-    return 32 if record.full else 8
+    return 32 if record.full else 6
 
 
 def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[supple.Scene, supple.Body]:
@@ -57,7 +57,7 @@ def _swing(record: Record, name: str, solver: Any, frames: int, **limits: Any) -
 
 
 def _hung(record: Record, name: str) -> Figures:
-    frames = 40
+    frames = 40 if record.full else 24
     last = _swing(record, name, GPBD(newton_steps=2, iterations=20), frames)
     truth = _swing(record, name, Newton(), frames, tolerance=1e-4)
     record.picture(last, name, camera=(20, 10), size=(300, 240))
@@ -70,7 +70,7 @@ def _hung(record: Record, name: str) -> Figures:
 
 @shows("gpbd-fig3")
 def wrinkled(record: Record) -> str:
-    cells = 128 if record.full else 16
+    cells = 128 if record.full else 10
     found = record.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, record, cells))
     word = "agrees" if found["finite"] and found["roughness [m]"] > 1e-4 else "differs"
     return (
@@ -90,7 +90,7 @@ def _wrinkled(record: Record, cells: int) -> Figures:
     rough = np.random.default_rng(0).normal(0, 2e-4, (len(cloth.points), 3)) * (0, 1, 0)
     held = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
     start = cloth.points + np.where(held[:, None], 0.0, rough)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60, start=start)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40, start=start)
     record.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
     y = last.positions[:, 1].reshape(cells + 1, cells + 1)
     middle = y[:, cells // 2] if np.ptp(y[:, cells // 2]) > np.ptp(y[cells // 2]) else y[cells // 2]
@@ -121,7 +121,7 @@ def _pulled(record: Record, name: str) -> tuple[supple.Scene, supple.Body]:
 
 def _stretched(record: Record, name: str) -> Figures:
     scene, cloth = _pulled(record, name)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=100)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
     truth = supple.equilibrium(scene, tolerance=1e-5, distance=None, start=last.positions)
     record.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
@@ -147,7 +147,7 @@ def draped(record: Record) -> str:
 def _draped(record: Record, name: str) -> Figures:
     scene, _ = square(name, cells_of(record))
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if record.full else 24)
     record.picture(last, name, camera=(20, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
@@ -175,7 +175,7 @@ def _flag(record: Record, name: str) -> Figures:
     cloth = scene.add_cloth(supple.sheet(cells, (0.3, 0.2), plane="xy"), supple.load_fabric(name))
     scene.pin(cloth.where(lambda X: X[:, 0] <= 1e-9))
     scene.add_wind((6, 0, 2), drag=1.2, lift=0.6)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=80)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40)
     record.picture(last, name, camera=(10, 10), size=(300, 240))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
@@ -220,7 +220,7 @@ def _paces(cells: int) -> Figures:
 def times(record: Record) -> str:
     found = over_all(record, "ms per sweep", _time)
     ms = ", ".join(f"{value:.2g}" for value in found.values())
-    cells = cells_of(record)
+    cells = 64 if record.full else 24
     return (
         f"partly agrees: a sweep of GPBD with two local Newton steps over {2 * cells * cells:,} triangles "
         f"takes "
@@ -230,7 +230,7 @@ def times(record: Record) -> str:
 
 
 def _time(record: Record, name: str) -> float:
-    scene, _ = square(name, cells_of(record))
+    scene, _ = square(name, 64 if record.full else 24)
     problem = Problem(supple.build_model(scene), "float64")
     place(problem, 0.005, problem.model.rest, 0.0, 0.0)
     return ms_per_sweep(problem, GPBD(newton_steps=2))

@@ -46,7 +46,7 @@ def write_page(folder: Path) -> Path:
 
 
 def standing(row: Row, record: dict[str, Any] | None) -> str:
-    """agrees, differs, partly, elsewhere, illustration, impossible, not yet, or not measured."""
+    """agrees, differs, partly, illustration, impossible, or not measured."""
     if row.state != "shown":
         return row.state
     verdict = (record or {}).get("verdict", "")
@@ -55,7 +55,7 @@ def standing(row: Row, record: dict[str, Any] | None) -> str:
 
 def _counts(records: dict[str, dict[str, Any] | None]) -> str:
     """A table of how many of each paper's rows stand how."""
-    columns = [*WORDS, "elsewhere", "not measured", "not yet", "impossible", "illustration"]
+    columns = [*WORDS, "not measured", "impossible", "illustration"]
     lines = ["| |" + "|".join(columns) + "|", "|---|" + "---|" * len(columns)]
     every: Counter[str] = Counter()
     for paper in titles():
@@ -94,10 +94,6 @@ def _section(row: Row, record: dict[str, Any] | None, on_gpu: dict[str, Any] | N
         lines.append("**Nothing to measure:** a drawing or a list.\n")
     elif row.state == "impossible":
         lines.append(f"**Cannot be shown:** it needs {row.needs}.\n")
-    elif row.state == "elsewhere":
-        lines.append(f"**Shown elsewhere:** {row.needs}.\n")
-    elif row.state == "not yet":
-        lines.append(f"**Not yet shown:** it needs {row.needs}.\n")
     elif record is None or "verdict" not in record:
         lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
     else:

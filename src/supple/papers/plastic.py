@@ -157,7 +157,7 @@ def plastic_twist(record: Record) -> str:
 
 
 def twisted(record: Record, name: str) -> Figures:
-    cells = (16, 3, 3) if record.full else (10, 2, 2)
+    cells = (16, 3, 3) if record.full else (8, 2, 2)
     angle, strain, rest, _ = let_go("pbd", cells, **SETS[name])
     record.picture(rest, f"({name[0]}){name[1:]}", camera=(20, 16), size=(420, 280))
     return {"twist left [rad]": angle, "plastic strain": strain}

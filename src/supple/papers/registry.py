@@ -15,13 +15,13 @@ from supple.checks import closest
 if TYPE_CHECKING:
     from supple.papers.record import Record
 
-State = Literal["shown", "elsewhere", "illustration", "impossible", "not yet"]
+State = Literal["shown", "illustration", "impossible"]
 
 
 @dataclass(frozen=True)
 class Row:
     """A figure or table. key: such as pbng-fig7; claim: what the paper says; shows: what is measured here;
-    needs: what it would take where nothing is, or where else it is measured."""
+    needs: what it would take where nothing is."""
 
     key: str
     paper: str

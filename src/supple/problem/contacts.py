@@ -126,6 +126,8 @@ class Contacts:
         the end [s] of it. In the step before, the part `damping` of velocities was lost."""
         if self.obstacles is None:
             return
+        self._which[:] = -1  # forces of the step before would be known to a motion that was not interrupted
+        self.device.push(self._which)
         if self.obstacles.rough:
             self.device.on_records(Remember(self.states.u, self._start))
         self._damping = damping

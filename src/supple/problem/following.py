@@ -61,6 +61,8 @@ class Following:
         """Whether the present look is the one at the beginning of a step."""
         self.balanced = False
         """Whether all forces seem to balance in the present look."""
+        self.residual = math.inf
+        """What is missing to that [N], where it is known."""
         self.grips: dict[int, Any] = {}
         """Of terms whose contacts rub, by their numbers: what is known of them where the step began."""
         self.given: dict[int, np.ndarray] = {}
@@ -119,16 +121,16 @@ class Following:
         """At most so many iterations before the next look."""
         return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
 
-    def iterated(self, iterations: int, balanced: bool = False) -> bool:
+    def iterated(self, iterations: int, balanced: bool = False, residual: float = math.inf) -> bool:
         """Know that so many iterations were made, and look where it is time or where all forces seem to
-        balance; True where stencils were exchanged."""
+        balance, but for a residual [N]; True where stencils were exchanged."""
         if self._every is None:
             return False
         self._done += iterations
         if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
             return False
         self._done = 0
-        self.balanced = balanced
+        self.balanced, self.residual = balanced, residual
         return self._look(False)
 
     def _look(self, beginning: bool) -> bool:

@@ -17,7 +17,8 @@ from supple.problem.evaluation import (
     evaluate_elements,
     evaluate_potential,
 )
-from supple.problem.sums import FIGURES, cut
+from supple.problem.memo import Memo, memo_here
+from supple.problem.sums import FIGURES, Cuts, cut
 from supple.problem.totals import Totals
 from supple.terms import inversion
 
@@ -69,6 +70,14 @@ class Balance:
         return self.at_rest or self.residual <= factor * self.rounding
 
 
+def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
+    """Of a body with such figures, see `measure`; edge [m]: the mean one; eps: of the precision."""
+    r2, s2, a2, reach, ratio = figures
+    length = eps * (reach + edge)
+    at_rest = not loaded and ratio <= RESTING * length
+    return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+
+
 def _together(bodies: tuple[Balance, ...]) -> Balance:
     """The balance of all bodies."""
     if len(bodies) == 1:
@@ -86,18 +95,6 @@ RESTING = 4
 ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
 """How far energies may be off by rounding, relative to the parts they are summed up from and to what the
 elements would store when stretched by one rounding of their edges; measured on all materials."""
-
-
-@dataclass
-class Memo:
-    """What was found where a problem's u was so, under what acted then: solvers and those who watch them ask
-    for the same again and again. energies: with the sums of their magnitudes."""
-
-    u: np.ndarray
-    terms: tuple
-    changes: int
-    balances: dict[int, Balance] | None = None
-    energies: tuple[np.ndarray, np.ndarray] | None = None
 
 
 class Measures:
@@ -128,7 +125,8 @@ class Measures:
     def balances(self) -> dict[int, Balance]:
         """Of every active copy; net forces are evaluated into the records `net`, where they are not those of
         the present state already."""
-        memo = self._here()
+        memo, kept = memo_here(self.problem, self._memo)
+        self._memo = memo if kept else None
         if memo.balances is not None:
             return dict(memo.balances)
         self._energies = None
@@ -138,20 +136,6 @@ class Measures:
         memo.balances = {copy: self._balance(copy, of_bodies) for copy, of_bodies in pairs}
         return dict(memo.balances)
 
-    def _here(self) -> Memo:
-        """What is known of the present state: of one that is easy to tell from others."""
-        p = self.problem
-        u, loads = p.u, p.loads
-        plain = p.device.name == "cpu" and not (p.contacts or p.room or p.model.followers)
-        if not plain or p.model.held is not None or loads.inertia.any():
-            self._memo = None
-            return Memo(u, (), 0)
-        known = self._memo
-        same = known is not None and known.terms is p.layout.terms and known.changes == loads.changes
-        if known is None or not same or not np.array_equal(known.u, u):
-            known = self._memo = Memo(u.copy(), p.layout.terms, loads.changes)
-        return known
-
     @property
     def figures(self) -> np.ndarray:
         """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
@@ -159,13 +143,7 @@ class Measures:
 
     def _balance(self, copy: int, figures: list[list[float]]) -> Balance:
         bodies = zip(figures, self.problem.loads.act_on(copy), strict=True)
-        return _together(tuple(self._of_body(of_body, acts) for of_body, acts in bodies))
-
-    def _of_body(self, figures: list[float], loaded: bool) -> Balance:
-        r2, s2, a2, reach, ratio = figures
-        length = self._eps * (reach + self._edge)
-        at_rest = not loaded and ratio <= RESTING * length
-        return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+        return _together(tuple(_of_body(o, acts, self._edge, self._eps) for o, acts in bodies))
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
@@ -187,12 +165,7 @@ class Measures:
 
     @cached_property
     def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._figure_memory(self.problem.copies)
-
-    def _figure_memory(self, copies: int) -> tuple[np.ndarray, np.ndarray]:
-        """For the figures of parts and of bodies."""
-        parts, bodies = len(self._cuts.vertex) - 1, len(self._cuts.part) - 1
-        return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
+        return _figure_memory(self._cuts, self.problem.copies)
 
     @cached_property
     def _rest_stiffness(self) -> np.ndarray:
@@ -204,15 +177,11 @@ class Measures:
         p.device.wait()  # what a device has yet to do is for the copies that are active now
         active, p.device.active = p.device.active, np.arange(kinds, dtype=np.int32)
         any_softness = np.zeros((1, n), p.dtype)
-        self._measure(u, sizes, any_softness, *self._figure_memory(kinds))
+        self._measure(u, sizes, any_softness, *_figure_memory(self._cuts, kinds))
         p.device.active = active
         p.device.pull(sizes)
         stiffness = sizes.reshape(kinds, n + 1, RECORD)[:, :-1, 1].astype(float)
         return np.where(p.model.free, stiffness - 3 * p.loads.inertia, 0)
-
-    def rest_stiffness(self, copy: int = 0) -> np.ndarray:
-        """tr A of every vertex at rest without inertia (n,) [N/m], of a copy; 0 of pinned ones."""
-        return self._rest_stiffness[copy if self.problem.kinds > 1 else 0]
 
     @cached_property
     def _softness_memory(self) -> np.ndarray:
@@ -235,7 +204,9 @@ class Measures:
 
     def energies(self) -> np.ndarray:
         """(copies,) E(u) [J]."""
-        p, memo = self.problem, self._here()
+        p = self.problem
+        memo, kept = memo_here(p, self._memo)
+        self._memo = memo if kept else None
         if memo.energies is not None:
             energies, self._energy_scale = memo.energies
             return energies.copy()
@@ -268,7 +239,7 @@ class Measures:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
         eps = self._eps
-        stiffness = norm(self.rest_stiffness(copy))
+        stiffness = norm(rest_stiffness_of(self, copy))
         scale = ENERGY_ROUNDING * float(self._energy_scale[copy])
         return eps * (scale + STIFFNESS_ROUNDING * self._edge**2 * stiffness)
 
@@ -283,8 +254,19 @@ class Measures:
         )
 
 
+def _figure_memory(cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
+    """For the figures of parts and of bodies."""
+    parts, bodies = len(cuts.vertex) - 1, len(cuts.part) - 1
+    return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
+
+
 def stiffness_of(measures: Measures) -> np.ndarray:
     """⅓ tr A (n,) [N/m] of the first copy where forces were evaluated last."""
     problem, sizes = measures.problem, measures._sizes
     problem.device.pull(sizes)
     return sizes[: problem.model.vertices, 1].astype(float) / 3
+
+
+def rest_stiffness_of(measures: Measures, copy: int = 0) -> np.ndarray:
+    """tr A (n,) [N/m] of every vertex of a copy at rest without inertia; 0 of pinned ones."""
+    return measures._rest_stiffness[copy if measures.problem.kinds > 1 else 0]

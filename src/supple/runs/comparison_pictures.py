@@ -12,7 +12,7 @@ from supple.compare import Comparison
 from supple.io.replacing import replacing
 from supple.runs.comparison_account import picture_name
 from supple.runs.comparison_text import caption, setting
-from supple.runs.pictures import AGAINST, make_look
+from supple.runs.pictures import AGAINST, make_appearance
 from supple.scene import SceneFile
 from supple.view import comparison_plot, picture, shared_view
 
@@ -44,8 +44,8 @@ def draw_pictures(
     shapes: dict[str, np.ndarray] = {trial.label: trial.positions for trial in ran}  # type: ignore[misc]
     best = min(ran, key=lambda trial: trial.report.imbalance)  # type: ignore[union-attr]
     near = _near(shapes, shapes[best.label])
-    look = make_look(file)
-    view = shared_view(comparison.model, [shapes[label] for label in near], **look.options)
+    appearance = make_appearance(file)
+    view = shared_view(comparison.model, [shapes[label] for label in near], **appearance.options)
     for entry in account["trials"]:
         if entry["error"] is None:
             label, entry["picture"] = entry["label"], picture_name(entry["label"])
@@ -57,7 +57,7 @@ def draw_pictures(
                     title=f"{account['scene']['title']}: {label}",
                     subtitle=caption(entry) + ("" if label in near else " · to its own scale"),
                     view=view if label in near else None,
-                    **look.options,
+                    **appearance.options,
                 )
     return account["note"]
 

@@ -14,7 +14,7 @@ from supple.report import History
 from supple.runs import comparison_pictures
 from supple.runs.comparison_account import read_comparison, trial_of
 from supple.runs.comparison_text import COLUMNS, setting
-from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_look
+from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appearance
 from supple.runs.saved import SCENE, SavedRun, open_run
 from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.view import comparison_plot, frames_plot, history_plot
@@ -88,7 +88,7 @@ def _picture(run: SavedRun) -> Figure:
     index = len(run.account["frames"])
 
     def draw(path: Path, theme: Theme) -> None:
-        draw_picture(run, make_look(run.file, theme=theme.name), index, path)
+        draw_picture(run, make_appearance(run.file, theme=theme.name), index, path)
 
     return drawn(f"Frame {index}" if index > 1 else "The equilibrium", draw)
 

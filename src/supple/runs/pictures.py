@@ -31,7 +31,7 @@ TURNTABLE = 90
 
 
 @dataclass(frozen=True)
-class Look:
+class Appearance:
     """How pictures and films show a run. size: None for that of the house; thickness: how many times as thick
     as it is cloth is drawn."""
 
@@ -46,14 +46,14 @@ class Look:
         return {"field": self.field, "camera": self.camera, "thickness": self.thickness}
 
 
-def make_look(
+def make_appearance(
     file: SceneFile,
     field: str | None = None,
     camera: str | None = None,
     theme: str = "light",
     size: tuple[int, int] | None = None,
     thickness: float | None = None,
-) -> Look:
+) -> Appearance:
     """What is asked for, else what the scene file says; refuses what there is not."""
     chosen = file.view.field if field is None else field
     field_named(chosen)
@@ -63,22 +63,28 @@ def make_look(
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
     thick = file.view.thickness if thickness is None else check_thickness(thickness, "--thickness")
-    return Look(chosen, angles, theme, None if size is None else check_size(size), thick)
+    return Appearance(chosen, angles, theme, None if size is None else check_size(size), thick)
 
 
-def draw_picture(run: SavedRun, look: Look, index: int, path: Path) -> str | None:
+def draw_picture(run: SavedRun, appearance: Appearance, index: int, path: Path) -> str | None:
     """Draw one frame; a sentence where VTK could not."""
-    size = look.size or PICTURE_SIZE
+    size = appearance.size or PICTURE_SIZE
     with replacing(path) as unfinished:
         shape = run.shapes([index])[0]
         return picture(
-            unfinished, run.model, shape, title=run.title, size=size, theme=look.theme, **look.options
+            unfinished,
+            run.model,
+            shape,
+            title=run.title,
+            size=size,
+            theme=appearance.theme,
+            **appearance.options,
         )
 
 
 def draw_film(
     run: SavedRun,
-    look: Look,
+    appearance: Appearance,
     indices: Sequence[int],
     paths: Sequence[Path],
     fps: float | None = None,
@@ -90,8 +96,8 @@ def draw_film(
     fps: pictures per second; the pace of the run unless given. watch: called as watch(done, pictures).
     """
     shapes = run.shapes(indices)
-    size = look.size or FILM_SIZE
-    view = shared_view(run.model, shapes, size=size, **look.options)
+    size = appearance.size or FILM_SIZE
+    view = shared_view(run.model, shapes, size=size, **appearance.options)
     if turning and len(indices) == 1:
         shapes, fps = run.shapes(list(indices) * TURNTABLE), fps or 30.0
     with ExitStack() as stack:
@@ -101,12 +107,12 @@ def draw_film(
             shapes,
             title=run.title,
             size=size,
-            theme=look.theme,
+            theme=appearance.theme,
             turning=turning,
             fps=fps or pace(run.account["scene"]["dt"]),
             view=view,
             watch=watch,
-            **look.options,
+            **appearance.options,
         )
 
 

@@ -95,7 +95,7 @@ def chosen(value: Any, what: str, known: Iterable[str]) -> str:
 
 def sound_name(name: Any, what: str = "body") -> str:
     """A name that messages, files and exports can have."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or set(name) & set("/\\"):
+    if not isinstance(name, str) or not name.strip(" .") or not name.isprintable() or set(name) & set("/\\"):
         raise SceneError(
             f"The name of a {what} must be text that can also be the name of a file, without slashes, for "
             f"example 'left_arm'; got {shown(name)}."

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
@@ -32,6 +34,11 @@ BESIDE_OBSTACLES = 10
 
 TOGETHER = 4
 """How many times as many sweeps pay for several states at once, which share them."""
+
+
+GROWN = 10.0
+"""Bodies that what acts on them has made so many times as large as they were, or are held, grow without
+end."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,24 @@ class Descent(Solver):
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
+
+
+NO_END = (
+    f"bodies have grown to {GROWN:g} times their size and go on: what presses on them, such as the pressure "
+    "in a chamber, gains more from that than it costs them; less pressure, or a material that stiffens as it "
+    "stretches, such as gent or yeoh, has an equilibrium, and frames of a motion show where it is lost"
+)
+
+
+def _outgrown(problem: Problem) -> bool:
+    """Whether bodies have become so large that there will be no end to it, which only loads that change with
+    the shape can bring about."""
+    model = problem.model
+    if not any(term.loads for term in model.terms):
+        return False
+    x, held = problem.positions, ~model.free
+    size = max(np.ptp(known, axis=0).max() for known in (model.rest, x[held]) if len(known))
+    return bool(np.ptp(x, axis=0).max() > GROWN * size)
 
 
 class DescentRun(Run):
@@ -128,6 +153,7 @@ class DescentRun(Run):
         if self._newton is None:
             return self._righting.notes + self._sweeping.notes(copy)
         steps, *others = self._newton.notes()
+        others += [NO_END] if self.unbounded else []
         return [*self._righting.notes, f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
@@ -144,6 +170,7 @@ class DescentRun(Run):
                 for _ in range(iterations):
                     self._newton.step()
                 bring_back(self._newton.problem, self.problem)
+            self.unbounded = _outgrown(self.problem)
         else:  # what is left of the time budget is too little for another Newton step
             PBNG().begin(self.problem).advance(iterations)
 

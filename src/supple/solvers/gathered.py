@@ -13,7 +13,6 @@ from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.problem import Problem
 from supple.problem.materials import are_alike, with_materials
-from supple.terms import TetElasticity
 
 MOST_VERTICES, MOST_COPIES = 65_536, 64
 """Of one gathered problem: more would take longer to prepare than they gain."""
@@ -23,7 +22,7 @@ def room_for(problem: Problem) -> int:
     """How many copies of a problem's state are gathered at a time; 1 where it has terms for which that is not
     known, or contacts."""
     model = problem.model
-    able = all(isinstance(term, TetElasticity) for term in model.terms)
+    able = all(term.fills for term in model.terms)
     if not able or problem.contacts or problem.room or model.followers:
         return 1
     return max(1, min(problem.copies, MOST_COPIES, MOST_VERTICES // model.vertices))

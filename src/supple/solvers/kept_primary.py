@@ -30,8 +30,8 @@ from supple.solvers.corners import (
 from supple.solvers.elementwise import ElementRun
 from supple.solvers.projection import Places, new_memory, project
 from supple.solvers.xpbd import Pair
+from supple.terms import Term
 from supple.terms.elastic import measure
-from supple.terms.tet import TetRows
 
 if TYPE_CHECKING:
     from supple.solvers.xpbd import XPBD
@@ -67,9 +67,9 @@ def _project_kept(projection, row, u):
     put_corners(places, row, u, x)
 
 
-def kept_projection(places: Places) -> KeptPrimaryProjection:
+def kept_projection(term: Term, places: Places) -> KeptPrimaryProjection:
     """The projection of tetrahedra; records of g come with a run."""
-    if not isinstance(places.rows, TetRows):
+    if not term.fills:
         raise ValueError("xpbd with primary='kept' is for tetrahedra; primary='omitted' is for all")
     return KeptPrimaryProjection(places, new_memory(places, 2), ())
 

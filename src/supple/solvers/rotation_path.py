@@ -9,6 +9,7 @@ holds for the path. A rigid rotation is followed exactly.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,18 +31,21 @@ from supple.terms.term import Elements, Term
 STRAIGHT = 3e-3
 """Turns [rad] below which a straight line does as well: it stretches elements by half the square of that."""
 
-ACCURACY = 1e-2
-"""Of y, relative to what it should even out."""
+ACCURACY, FINEST = 1e-2, 1e-6
+"""Of y, relative to what it should even out; and the best that is asked for. Both this and what counts as
+straight are finer by the root of the contrast of stiffnesses: stretched as much as soft elements may be,
+stiff ones would outweigh all that these gain."""
 
 SAMPLE = 16_384
 """Elements, about, that tell how far nearly all of them turn."""
 
 
 class Turning(NamedTuple):
-    """What there is of one term of elements: itself by elements, weights (rows, 1, lanes) [J], memory for
+    """What there is of one term of elements: itself, and by elements; weights (rows, 1, lanes) [J]; memory of
     spins and pulls; which numbers of the pulls add up at the free vertices; how many elements there are; a
     sample of their turns, every step-th, and the largest of each part."""
 
+    term: Elastic
     elements: Elements
     weights: np.ndarray
     spins: np.ndarray
@@ -73,6 +77,11 @@ class RotationPath:
             for term, elements in pairs
             if term.deforms and term.material.objective
         ]
+        stiffness = np.concatenate([np.ones(0), *(_mean_stiffness(t.term) for t in self._turning)])
+        least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)
+        contrast = float(stiffness.max(initial=0)) / least
+        self._finer = min(max(math.sqrt(contrast), 1.0), ACCURACY / FINEST)
+        self.straight = STRAIGHT / self._finer
         self._inertia: np.ndarray | None = None
         self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
 
@@ -99,7 +108,7 @@ class RotationPath:
             memory = turning.weights, float(t), turning.spins, turning.pulls
             self._device.run(measure_pulls, 1, rows, own, path.start, path.d, *memory)
             self._device.run(gather_pulls, 1, turning.start, turning.which, turning.pulls, self._pull)
-        return self.assembly.spread(self._laplace.solve(self._pull, ACCURACY))
+        return self.assembly.spread(self._laplace.solve(self._pull, ACCURACY / self._finer))
 
     @cached_property
     def _stiffness(self) -> np.ndarray:
@@ -143,7 +152,7 @@ class Path:
     def go(self, t: float) -> None:
         """Take the problem's u to x(t)."""
         problem = self._maker.problem
-        straight = not t * self.most > STRAIGHT
+        straight = not t * self.most > self._maker.straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
         problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
         problem.following.keep_apart(self.start)
@@ -169,7 +178,9 @@ def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Pro
     spins, pulls = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
     step = max(1, m // SAMPLE)
     turns = np.zeros(-(-m // step)), np.zeros(PARTS)
-    return Turning(elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns)
+    return Turning(
+        term, elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns
+    )
 
 
 @kernel

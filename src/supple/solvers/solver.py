@@ -103,6 +103,9 @@ class Run(ABC):
         """Whether the method must observe the residual to stay stable."""
         return False
 
+    unbounded: bool = False
+    """Whether the energy falls without end, as far as can be seen."""
+
     finished_alone: bool = False
     """Whether copies of the state that do not arrive together are to be solved one by one."""
 

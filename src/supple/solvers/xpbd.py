@@ -234,7 +234,7 @@ def _elastic(method: XPBD, term: Term, places: Places) -> list:
         from supple.solvers.kept_primary import kept_projection
 
         require_pair(method.name, term.material)
-        return [kept_projection(places)]
+        return [kept_projection(term, places)]
     if use_root(method.name, method.constraints, term.material):
         require(method.name, term.material, shear_modulus)
         return [RootProjection(places, new_memory(places, 1), (float(method.compliant),))]

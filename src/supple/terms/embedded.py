@@ -12,24 +12,34 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import det, outer, plus9, sub
-from supple.kernels import counters_for, gather, load, pack_like, physics, run, select, stream
+from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
+from supple.kernels import counters_for, gather, pack_like, physics, run, select, stream
 from supple.materials import psi, step_limit
 from supple.terms.elastic import Elastic, deformation_at, material_at, response, rest_volume
-from supple.terms.element_tensors import tensors_of
+from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
+from supple.terms.placing import place_elements
 from supple.terms.tensors import project_tensors
-from supple.terms.term import Elements, Visits, energy, inversion, others_first, step_fraction, vertex_force
+from supple.terms.term import (
+    Elements,
+    Visits,
+    confined_force,
+    energy,
+    inversion,
+    step_fraction,
+    vertex_force,
+)
 
 
 class EmbeddedRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other nodes;
-    rest (rows, 3 (k - 1) + 10, lanes): their gradients G [1/m], F₀ - I and the rest volume [m³]. The visiting
-    node's gradient is minus the sum of theirs."""
+    rest (rows, 3 (k - 1) + 1, lanes): their gradients G [1/m] and the rest volume [m³]; strain (rows, 9,
+    lanes): F₀ - I. The visiting node's gradient is minus the sum of theirs."""
 
     start: Any
     others: Any
     rest: Any
+    strain: Any
     material: Any
 
 
@@ -44,15 +54,9 @@ class EmbeddedElasticity(Elastic):
     name: ClassVar[str] = "tetrahedra that a grid carries"
 
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
-        element, others = visits.element, others_first(self.vertices.shape[1])[visits.slot]
-        count = len(element)
-        ids = np.take_along_axis(self.vertices[element], others, axis=1)
-        gradients = self.gradients.astype(visits.dtype)[element[:, None], others]
-        gradients = gradients.reshape(count, 3 * others.shape[1])
-        strain = (self.start - np.eye(3)).reshape(-1, 9)[element]
-        rest = visits.place(np.hstack([gradients, strain, self.volume[element, None]]))
-        material = placed(self.material, visits.elements, visits.dtype)
-        return EmbeddedRows(start, visits.place_ids(ids), rest, material)
+        ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
+        strain = visits.place((self.start - np.eye(3)).reshape(-1, 9)[visits.element])
+        return EmbeddedRows(start, ids, rest, strain, placed(self.material, visits.elements, visits.dtype))
 
     def deformations(self, displacements: np.ndarray) -> np.ndarray:
         """F (m, 3, 3) at displacements (n, 3) [m] of all nodes."""
@@ -78,23 +82,6 @@ def gradient_of(rows, row, slot):
 
 
 @physics
-def _start(rows, row):
-    """F₀."""
-    rest, first = rows.rest, 3 * rows.others.shape[1]
-    return (
-        1.0 + load(rest, row, first),
-        load(rest, row, first + 1),
-        load(rest, row, first + 2),
-        load(rest, row, first + 3),
-        1.0 + load(rest, row, first + 4),
-        load(rest, row, first + 5),
-        load(rest, row, first + 6),
-        load(rest, row, first + 7),
-        1.0 + load(rest, row, first + 8),
-    )
-
-
-@physics
 def own_gradient(rows, row):
     """G of the visiting node."""
     g = gradient_of(rows, row, 0)
@@ -107,7 +94,7 @@ def own_gradient(rows, row):
 @deformation_at.of(EmbeddedRows)
 def _deformation_at(rows, row, u, ui):
     """F = F₀ + Σ (uₐ - uᵢ) Gₐᵀ over the other nodes."""
-    F = _start(rows, row)
+    F = add_diagonal(load_matrix(rows.strain, row), 1.0)
     for slot in range(rows.others.shape[1]):
         F = plus9(F, outer(sub(gather(u, rows.others, row, slot), ui), gradient_of(rows, row, slot)))
     return F
@@ -115,12 +102,19 @@ def _deformation_at(rows, row, u, ui):
 
 @vertex_force.of(EmbeddedRows)
 def _vertex_force(rows, row, u, ui):
+    f, A, _ = confined_force(rows, row, u, ui)
+    return f, A
+
+
+@confined_force.of(EmbeddedRows)
+def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
     F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A = response(material_at(rows, row), F, own_gradient(rows, row))
+    f, A, q = response(material_at(rows, row), F, own_gradient(rows, row))
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
+        q,
     )
 
 

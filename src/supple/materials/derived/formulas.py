@@ -15,7 +15,8 @@ from supple.materials.derived.bounds import lifted
 from supple.materials.derived.confinement import confinement
 from supple.materials.derived.differentiation import AlongVertex, differential
 from supple.materials.derived.domains import barriers, room_after, signs_of, step_fraction
-from supple.materials.derived.graph import ROUNDING, Node
+from supple.materials.derived.graph import Node
+from supple.materials.derived.operations import ROUNDING
 from supple.materials.derived.response import along_vertex
 from supple.materials.derived.rules import gradient
 from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced

@@ -6,30 +6,13 @@ vanishes or folds into a constant is never made a node at all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.checks import shown
-from supple.kernels import inverse_cube_root
+from supple.materials.derived.operations import FUNCTIONS, folded
 from supple.materials.derived.walking import reachable
-
-FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "sqrt": math.sqrt,
-    "log": math.log,
-    "exp": math.exp,
-    "abs": abs,
-    "neg": lambda x: -x,
-    "inv": lambda x: 1.0 / x,
-    "inverse_cube_root": inverse_cube_root,
-}
-"""Operations on one number."""
-
-ROUNDING = "rounding(F[0])"
-"""The input that is the relative rounding error of the numbers at hand."""
-
-COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 class Node:
@@ -131,7 +114,7 @@ class Graph:
         """A function of one number."""
         x = self.node(given)
         if x.op == "number":
-            return self.number(_folded(FUNCTIONS[op], x.value))
+            return self.number(folded(FUNCTIONS[op], x.value))
         if (op, x.op) in (("log", "exp"), ("exp", "log"), ("neg", "neg"), ("inv", "inv")):
             return x.args[0]
         if op == "neg" and x.op == "mul" and x.args[0].op == "number":
@@ -288,11 +271,3 @@ class Graph:
         if node.op == "stretch_trace" and all(arg.op == "number" for arg in args):
             return self.number(stretch_trace(*(arg.value for arg in args)))
         return self.make(node.op, *args, value=node.value)
-
-
-def _folded(function: Callable[[float], float], value: float) -> float:
-    """As compiled code would have it, which knows no exceptions."""
-    try:
-        return function(value)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return math.nan

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from supple.algebra.rotation import DEGENERATE
-from supple.materials.derived.graph import FUNCTIONS, ROUNDING, Node
+from supple.materials.derived.graph import Node
+from supple.materials.derived.operations import FUNCTIONS, ROUNDING
 from supple.materials.derived.walking import depending, reachable
 
 

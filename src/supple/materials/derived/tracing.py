@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from supple.algebra import matrix3
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import all_lanes, rounding, select
-from supple.materials.derived.graph import ROUNDING, Graph, Node
+from supple.materials.derived.graph import Graph, Node
+from supple.materials.derived.operations import ROUNDING
 
 INVARIANTS = ("I1", "I2", "J")
 """What ψ may be a function of instead of F: |F|², |cof F|² and det F, which are tr C, ½ (tr²C - tr C²)

@@ -9,7 +9,8 @@ from typing import Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import inverse_cube_root, rounding, select
-from supple.materials.derived.graph import COMPARISONS, Node
+from supple.materials.derived.graph import Node
+from supple.materials.derived.operations import COMPARISONS
 from supple.materials.derived.walking import reachable
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", **COMPARISONS, "and": "&"}

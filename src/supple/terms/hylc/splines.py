@@ -7,10 +7,10 @@ from supple.kernels.lookup import look_up_four, look_up_two
 
 
 class Weights(NamedTuple):
-    """Of the interval that a strain is in: `index` of its first knot, and what the value and the slope at
+    """Of the interval that a strain is in: the number of its first knot, and what the value and the slope at
     both its ends count in the spline, in its first and in its second derivative."""
 
-    index: Any
+    knot: Any
     value: Any
     first: Any
     second: Any
@@ -66,7 +66,7 @@ def single(fabric, k, x):
     begin, count, values = fabric.layout[4 * k], fabric.layout[4 * k + 1], fabric.layout[4 * k + 3]
     table = fabric.table
     w = weights(table, begin, count, x)
-    c = look_up_four(table, values, 2.0 * w.index)
+    c = look_up_four(table, values, 2.0 * w.knot)
     return _sum4(w.value, c), _sum4(w.first, c), _sum4(w.second, c)
 
 
@@ -91,7 +91,7 @@ def double(fabric, k, x, y):
     table, layout = fabric.table, fabric.layout
     begin, nu, nv, values = layout[4 * k], layout[4 * k + 1], layout[4 * k + 2], layout[4 * k + 3]
     u, v = weights(table, begin, nu, x), weights(table, begin + nu, nv, y)
-    at = 4.0 * (v.index * nu + u.index)
+    at = 4.0 * (v.knot * nu + u.knot)
     a, b = look_up_four(table, values, at), look_up_four(table, values + 4, at)
     c, d = look_up_four(table, values + 4 * nu, at), look_up_four(table, values + 4 * nu + 4, at)
     low, high = _along(u.value, a, b), _along(u.value, c, d)
