@@ -63,7 +63,7 @@ def test_example(code, tmp_path, monkeypatch):
     known |= {"scene": scene, "body": body, "where": body.where, "top": body.where(face(1, 1))}
     known |= {"result": supple.equilibrium(scene), "point_data": {}, "a": supple.Translate((1, 0, 0))}
     known |= {"mesh": body.mesh.with_data(cell_data={"region": np.arange(5) % 3})}
-    known |= {"b": supple.Scale(2.0)}
+    known |= {"b": supple.Scale(2.0), "results": [known["result"]]}
     assert eval(code, known) is not None
 
 

@@ -91,7 +91,7 @@ def snapshot_of(
         simulation.model,
         tuple(
             _shape(label, track, simulation.model)
-            for label, track in zip(simulation.settings.labels, simulation.tracks, strict=True)
+            for label, track in zip(simulation.settings.labels, simulation.tracks, strict=False)
         ),
         tuple(_handle(each, simulation.time) for each in simulation.pins.sets),
         simulation.pins.held,
