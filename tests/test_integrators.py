@@ -196,3 +196,23 @@ def test_unknown_rules_and_idle_ones_are_refused(tmp_path):
 def test_solvers_say_whether_they_balance_forces():
     without = {name for name, kind in SOLVERS.items() if not kind().balances_forces}
     assert without == {"pbd"}
+
+
+def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
+    """A state that has moved on by another rule, by steps of another length or to rest begins anew."""
+    scene, start = oscillator(dt=0.05, frames=4)
+
+    def after(state, integrator, **options):
+        *_, last = supple.simulate(
+            scene, "newton", start=state, integrator=integrator, tolerance=1e-12, **options
+        )
+        return last
+
+    state = after(start, "bdf2").state
+    forgetful = supple.State(state.displacements, state.velocities, {})
+    assert "earlier" in state.history
+    assert not np.array_equal(after(state, "bdf2").positions, after(forgetful, "bdf2").positions)
+    shorter = (after(each, "bdf2", dt=0.01).positions for each in (state, forgetful))
+    np.testing.assert_array_equal(*shorter)
+    assert not after(state, "backward_euler").state.history
+    assert not supple.equilibrium(scene, "newton", start=state).state.history

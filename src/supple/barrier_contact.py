@@ -21,7 +21,7 @@ from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
 from supple.grip import owners, rows_from
 from supple.model import Model
-from supple.pushing_apart import pushed_apart
+from supple.pushing_apart import pushed_apart, touching
 from supple.terms import Barriers
 from supple.terms.barrier_hessian import closest
 
@@ -201,11 +201,16 @@ class BarrierContact:
     def _check(self, problem: Problem) -> None:
         """Refuse to begin where surfaces have passed each other already, or push them apart."""
         threads, x = problem.device.threads, problem.positions
-        if self.push_apart is not None and crossings(self.surfaces, x, threads):
+        close = touching(self.surfaces, x, self.thickness, threads)
+        if self.push_apart is not None and (close or crossings(self.surfaces, x, threads)):
             y = self.push_apart
             problem.positions = pushed_apart(problem.model, self.surfaces, x, self.thickness, y, threads)
             problem.following.remember()
+            close = touching(self.surfaces, problem.positions, self.thickness, threads)
         self._refuse_crossings(problem.positions, threads)
+        if close:
+            pairs = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
+            raise ValueError(already_crossing(pairs))
         problem.room.checked = True
 
     def _refuse_crossings(self, x: np.ndarray, threads: int) -> None:
@@ -216,8 +221,9 @@ class BarrierContact:
 
 def already_crossing(sentences: list[str]) -> str:
     return (
-        f"contact = 'barrier' must begin where nothing intersects, but {'; '.join(sentences)}. Move the "
-        "bodies apart, have them pushed apart with push_apart = true, or take contact = 'weak'."
+        "contact = 'barrier' must begin where nothing intersects or touches, but "
+        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with push_apart = true, or "
+        "take contact = 'weak'."
     )
 
 

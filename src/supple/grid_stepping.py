@@ -45,6 +45,10 @@ class GridStepping(Stepping):
             )
         super().begin()
 
+    @property
+    def past(self) -> str:
+        return AFFINE
+
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
         self.refuse_interrupted()
         self._interrupted = True
@@ -58,6 +62,7 @@ class GridStepping(Stepping):
             aim = None if pins is None else held + now / end * (pins - held)
             reports.append(self._step(begin + now, step, aim, forces))
             if reports[-1].outcome is Outcome.FAILED or len(reports) > MOST_STEPS:
+                reports[-1].outcome = Outcome.FAILED
                 break
         self.index += 1
         self._interrupted = False
@@ -131,7 +136,7 @@ class GridStepping(Stepping):
         """Move vertices with the nodes."""
         p, model, points = self.problem, self.problem.model, carried.points
         u = on_grid.states.vectors(on_grid.u)[0].astype(float)
-        velocity = (1.0 - self.pace.damping) / dt * u
+        velocity = (1.0 - self.pace.damping) ** (dt / self.pace.step) / dt * u
         moved = x + points.gather(u)
         v = points.gather(velocity)
         if not np.isfinite(moved).all():

@@ -38,6 +38,10 @@ class Rule(ABC):
     inertia: ClassVar[float]
     """τ/Δt"""
 
+    def knows(self, past: np.ndarray, dt: float) -> bool:
+        """Whether what is remembered, (n, k), is of steps of Δt [s]."""
+        return True
+
     @abstractmethod
     def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         """What is remembered where a motion begins."""
@@ -55,21 +59,28 @@ class Rule(ABC):
 
 
 class BDF2(Rule):
-    """past: displacements and velocities a step ago."""
+    """past: displacements and velocities a step ago, and how long that step was."""
 
     past, inertia = EARLIER, 2 / 3
 
+    def knows(self, past: np.ndarray, dt: float) -> bool:
+        return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())
+
     def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
-        return np.concatenate([u - dt * v + 0.5 * dt * dt * a, v - dt * a], axis=-1)
+        return _with_step(u - dt * v + 0.5 * dt * dt * a, v - dt * a, dt)
 
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
-        return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:])
+        return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:6])
 
     def arrive(
         self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
         last, v, past = before
-        return (3 * u - 4 * last + past[..., :3]) / (2 * dt), np.concatenate([last, v], axis=-1)
+        return (3 * u - 4 * last + past[..., :3]) / (2 * dt), _with_step(last, v, dt)
+
+
+def _with_step(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+    return np.concatenate([u, v, np.full((*u.shape[:-1], 1), dt)], axis=-1)
 
 
 class Trapezoidal(Rule):
@@ -111,9 +122,11 @@ class Integrating:
         u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
         motions = p.histories.motions()
         name, first = self._rule.past, u
-        if any(name not in motion for motion in motions):
+        known = [name in motion and self._rule.knows(motion[name], dt) for motion in motions]
+        if not all(known):
             first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
-        self._before = u, v, np.stack([motion.get(name, first[k]) for k, motion in enumerate(motions)])
+        past = [motions[k][name] if knows else first[k] for k, knows in enumerate(known)]
+        self._before = u, v, np.stack(past)
 
     def pull(self) -> None:
         """Let inertia pull towards x̂, from where the solve starts, after the problem has begun the step."""

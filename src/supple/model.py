@@ -229,6 +229,12 @@ def latest(model: Model, now: Model) -> Model:
     return now if changed else model
 
 
+def coasted(model: Model, x: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+    """û (n, 3) [m], where inertia pulls in a backward Euler step of dt [s] from x with v (n, 3) each, slowed
+    down by what drags."""
+    return x + dt * v if model.drag is None else x + dt * v / (1 + dt * model.drag)[:, None]
+
+
 def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
     """The model with rigid bodies where numbers (k, 18) have them, at all times."""
     obstacles = model.obstacles

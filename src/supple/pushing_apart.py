@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from supple.contact.crossing import DEPTHS, crossings
+from supple.contact.gaps import gaps
 from supple.contact.pairs import Surfaces
 from supple.grip import no_contacts
 from supple.model import Model
@@ -20,6 +21,10 @@ SWEEPS, LOOKS = 20, 100
 
 APART = 2.0
 """How far things are pushed apart, in thicknesses of the barrier that is to follow."""
+
+
+TOUCHING = 1e-6
+"""Gaps below this part of the thickness are none: the barrier's forces there would be without bounds."""
 
 
 def pushed_apart(
@@ -55,6 +60,15 @@ def pushed_apart(
         run.advance(SWEEPS)
         exchanged = problem.following.iterated(SWEEPS)
         run.observe(problem.balance())
-        if not exchanged and not crossings(surfaces, problem.positions, threads):
+        y = problem.positions
+        free = not crossings(surfaces, y, threads) and not touching(surfaces, y, thickness, threads)
+        if free and not exchanged:
             break
     return problem.positions.copy()
+
+
+def touching(surfaces: Surfaces, x: np.ndarray, thickness: float, threads: int = 1) -> list[tuple[int, int]]:
+    """Pairs of bodies that have no gap between them, as far as a barrier of a thickness [m] can tell."""
+    found = gaps(surfaces, x, TOUCHING * thickness, threads)
+    bodies = surfaces.body[found.vertices[found.distance <= TOUCHING * thickness][:, [0, -1]]]
+    return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

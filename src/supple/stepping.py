@@ -75,6 +75,13 @@ class Stepping:
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
         self._settled, self._interrupted = True, False
+        self.problem.histories.forget_motions(self.past)
+
+    @property
+    def past(self) -> str | None:
+        """The name of what steps look back to beside velocities, if anything."""
+        rule = None if self.pace.quasistatic else RULES.get(self.pace.integrator)
+        return None if rule is None else rule.past
 
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
         """To the next frame; a report for each copy. forces (n, 3) [N] act beside the model's all the time.

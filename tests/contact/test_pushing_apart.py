@@ -40,3 +40,35 @@ def test_bodies_are_pushed_apart_where_that_is_asked_for():
 def test_only_a_barrier_pushes_apart_first():
     with pytest.raises(supple.SceneError, match='push_apart is for contact by a "barrier"'):
         supple.Contact("weak", push_apart=True)
+
+
+def stacked(**options):
+    """A block that lies on another one, without any gap."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
+    soft = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(1), soft, name="low")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    high = scene.add_solid(supple.block(1).translated((0, 1, 0)), soft, name="high")
+    scene.pin(high.where(lambda X: X[:, 1] >= 2))
+    return scene
+
+
+def test_bodies_that_touch_are_told_or_pushed_apart():
+    with pytest.raises(ValueError, match="'low' touches 'high'.*push_apart = true"):
+        supple.equilibrium(stacked(), tolerance=1e-4)
+    result = supple.equilibrium(stacked(push_apart=True), tolerance=1e-4)
+    assert result.report.ok, result.report
+    assert result.report.met.gap > 0
+
+
+def test_what_flies_away_has_not_burst():
+    """Far apart, bodies are still as large as they were, whatever keeps them from touching."""
+    scene = supple.Scene(
+        quasistatic=False, dt=0.02, frames=7, gravity=(0, 0, 0), contact=supple.Contact("barrier")
+    )
+    kind = supple.StableNeoHookean(young=1e6, poisson=0.3)
+    scene.add_solid(supple.block(1), kind)
+    scene.add_solid(supple.block(1).translated((3, 0, 0)), kind, velocity=(500, 0, 0))
+    for frame in supple.simulate(scene, tolerance=1e-6):
+        assert frame.report.ok, frame.report
+        assert frame.positions[:, 0].max() == pytest.approx(4 + 10 * frame.index, abs=1e-3)

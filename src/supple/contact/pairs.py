@@ -142,7 +142,7 @@ class Surfaces:
         rest = _length(_gaps(self.rest, found.stencils, found.weights))
         first, second = self.body[found.stencils[:, [0, -1]]].T
         deepest = np.minimum(reach, (self._thick[first] + self._thick[second]) / 2)
-        kept = (side * distance < thickness) & (side * distance > -deepest)
+        kept = (side * distance < thickness) & (side * distance >= -deepest)
         kept &= (first != second) | (rest > self.clear)
         size = SIZE * np.sqrt(np.minimum(*(self._areas(x)[keys[:, k]] for k in range(2))))
         thick, strength = np.full(len(distance), thickness), found.area / (self.edge * size)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from supple.compute import Compute
-from supple.model import Model, Step, with_bodies_at
+from supple.model import Model, Step, coasted, with_bodies_at
 from supple.pace import total_damping
 from supple.problem import Balance
 from supple.problem.materials import changing_materials
@@ -102,7 +102,8 @@ class Track:
         p.loads.set_time_step(dt)
         p.histories.evolve(dt)
         p.begin_step(time, dt)
-        self._run, self._step = self.solver.begin(p), (dt, self.positions + dt * self.velocities)
+        self._run = self.solver.begin(p)
+        self._step = dt, coasted(p.model, self.positions, self.velocities, dt)
         self._sweep(sweeps, interrupted)
         (self.velocities,) = p.states.velocities(dt, total_damping(self.solver, damping))
         self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies

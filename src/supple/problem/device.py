@@ -80,8 +80,10 @@ class Device(Protocol):
 def for_all_copies(device: Device) -> Iterator[None]:
     """Kernels run once, on what the copies of the state share."""
     active, device.active = device.active, np.zeros(1, np.int32)
-    yield
-    device.active = active
+    try:
+        yield
+    finally:
+        device.active = active
 
 
 def counts_of(device: Device, operations: tuple) -> tuple[int, ...]:

@@ -20,10 +20,10 @@ RIGID = "rigid"
 """The name of what a `State` has of rigid bodies: (k, 18) centre, axes, velocity and spin of each."""
 
 ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
-"""The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 6) the displacements [m] and
-velocities [m/s] a step ago; of a grid (n, 9) the gradients of velocities [1/s]."""
+"""The names of what steps look back to: of second order (n, 3) [m/s²], or (n, 7) the displacements [m] and
+velocities [m/s] a step ago, and how long that was [s]; of a grid (n, 9) the gradients of velocities [1/s]."""
 
-MOTION = {ACCELERATION: 3, EARLIER: 6, AFFINE: 9}
+MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
 """How many numbers of each vertex these are."""
 
 
@@ -110,6 +110,11 @@ class Histories:
     def move_on(self, motions: list[dict[str, np.ndarray]]) -> None:
         """Look back to these from now on, one for each copy."""
         self._motions = motions
+
+    def forget_motions(self, name: str | None = None) -> None:
+        """Look back to nothing but what is called so: a motion of another kind would go on from it as if no
+        time had passed."""
+        self.move_on([{k: v for k, v in motion.items() if k == name} for motion in self.motions()])
 
     def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Go on from histories, one for each copy; what they lack is as the scene has it."""

@@ -228,6 +228,7 @@ class Problem:
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
+            self.histories.forget_motions()
         else:
             self.states.coast(dt, damping, pinned)
             if self.model.drag is not None:

@@ -19,7 +19,7 @@ from supple.evaluation import Evaluation, Fields
 from supple.integrating import RULES, Rule
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
-from supple.model import Model, Step
+from supple.model import Model, Step, coasted
 from supple.problem.history import RIGID
 from supple.runs.account import fingerprint, report_of, restore_infinities, set_totals
 from supple.runs.text import solver_name
@@ -147,11 +147,11 @@ class SavedRun:
             return Step(rule.inertia * scene.dt, self._looked_back(index, rule), *acting)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
-            return Step(scene.dt, before.positions + scene.dt * before.velocities, *acting)
+            return Step(scene.dt, coasted(self.model, before.positions, before.velocities, scene.dt), *acting)
         start, v = self.file.start_positions(self.model), self.file.start_velocities(self.model)
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
-        return Step(scene.dt, start if v is None else start + scene.dt * v, *acting)
+        return Step(scene.dt, start if v is None else coasted(self.model, start, v, scene.dt), *acting)
 
     def _looked_back(self, index: int, rule: Rule) -> np.ndarray | None:
         """Where inertia pulled in a step of second order that led to a frame; None where the frame before

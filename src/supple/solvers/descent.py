@@ -89,14 +89,15 @@ NO_END = (
 
 
 def _outgrown(problem: Problem) -> bool:
-    """Whether bodies have become so large that there will be no end to it, which only loads that change with
-    the shape can bring about."""
+    """Whether a body has become so large that there will be no end to it, which only loads that change with
+    the shape can bring about, and not against inertia."""
     model = problem.model
-    if not any(term.loads for term in model.terms):
+    if problem.loads.inertia.any() or not any(term.loads and not term.confines for term in model.terms):
         return False
     x, held = problem.positions, ~model.free
     size = max(np.ptp(known, axis=0).max() for known in (model.rest, x[held]) if len(known))
-    return bool(np.ptp(x, axis=0).max() > GROWN * size)
+    extents = (np.ptp(x[vertices], axis=0).max() for _, vertices in model.body_vertices)
+    return bool(max(extents, default=0.0) > GROWN * size)
 
 
 class DescentRun(Run):

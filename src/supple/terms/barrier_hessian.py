@@ -20,6 +20,10 @@ _P, _Q = np.array([-1.0, 1, 0, 0]), np.array([0.0, 0, -1, 1])
 """Edges p and q as sums of corners."""
 
 
+CLOSEST = 1e-9
+"""Of the reach: what is nearer, as bodies that touch at rest and were pushed apart since, counts as that."""
+
+
 def barrier_hessians(
     x: np.ndarray, crossing: np.ndarray, stiffness: np.ndarray, reach: np.ndarray, fading: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -28,7 +32,8 @@ def barrier_hessians(
     weights, distance = closest(x, crossing)
     some = np.flatnonzero(distance < reach)
     x, w, edges = x[some], weights[some], crossing[some]
-    k, h, d, eps = stiffness[some], reach[some], np.maximum(distance[some], 1e-300), fading[some]
+    k, h, eps = stiffness[some], reach[some], fading[some]
+    d = np.maximum(distance[some], CLOSEST * h)
     y, log = d - h, np.log(d / h)
     b, first = -y * y * log, -y * (2 * log + y / d)
     second = (y / d) ** 2 - 4 * y / d - 2 * log

@@ -30,6 +30,7 @@ class Pull(Elemental):
     name: ClassVar[str] = "tractions"
     material: ClassVar[None] = None
     loads: ClassVar[bool] = True
+    family: ClassVar[str] = "load"
 
     @property
     def translatable(self) -> np.ndarray:
