@@ -1,8 +1,10 @@
 """Stores that grow: what they have stays, under the same ids and in the same parts."""
 
+import os
+
 import numpy as np
 import pytest
-from dataset_scenes import VARY, sample_bytes, solved, spec_of
+from dataset_scenes import SCENE, VARY, sample_bytes, solved, spec_of
 
 import supple
 from supple.datasets.errors import DatasetError
@@ -10,7 +12,10 @@ from supple.datasets.making import make_store
 from supple.datasets.running import Share, run_store
 from supple.datasets.shards import Shards
 from supple.datasets.spec import load_spec
+from supple.datasets.store import Store
 from supple.datasets.verifying import verify
+from supple.io.errors import ResultsError
+from supple.io.lock import locked
 
 LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
 
@@ -108,3 +113,86 @@ def test_samples_that_failed_stay_failed(tmp_path):
     data = supple.data.open(grown.path)
     assert list(data.outcomes[:3]) == list(failed)
     assert np.isnan(data["positions"][0]).all()
+
+
+def write_box(path, top):
+    """A surface file."""
+    box = supple.block((1, 1, 1), (2, 0.1, 2))
+    corners = [f"v {x - 0.5} {y + top - 0.1} {z - 0.5}" for x, y, z in box.points]
+    triangles = ["f {} {} {}".format(*(row + 1)) for row in box.surface]
+    path.write_text("\n".join([*corners, *triangles]))
+
+
+def test_files_of_the_scene_must_be_the_same(tmp_path):
+    """Else a set would have samples of two scenes."""
+    below = tmp_path / "below.obj"
+    write_box(below, top=-0.2)
+    scene = tmp_path / "beside.toml"
+    obstacle = '[[obstacle]]\nshape = { surface = { file = "below.obj" } }\n\n[[force]]'
+    scene.write_text(SCENE.replace("[[force]]", obstacle))
+    changes = {"scene": str(scene), "vary": VARY[:1], "shard": 2}
+    store = make_store(load_spec(spec_of(tmp_path, count=2, **changes)), tmp_path / "set.zarr")
+    Shards(store).run(0)
+    write_box(below, top=-0.8)
+    more = load_spec(spec_of(tmp_path, count=4, **changes))
+    with pytest.raises(
+        DatasetError, match=r"cannot grow into this spec: its scene is of other files now: below\.obj"
+    ):
+        make_store(more, store.path, grow=True)
+    with pytest.raises(DatasetError, match=r"its scene is of other files now: below\.obj"):
+        make_store(load_spec(spec_of(tmp_path, count=2, **changes)), store.path)
+    with pytest.raises(DatasetError, match=r"other files now: below\.obj. Put back"):
+        Shards(store)
+    assert Store(store.path).count == 2
+
+
+def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):
+    store = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), tmp_path / "set.zarr")
+
+    def stop(sample):
+        if sample == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Shards(store).run(1, stop)
+    grown = make_store(load_spec(spec_of(tmp_path, count=10, shard=4)), store.path, grow=True)
+    asked = []
+    real = Shards._solved
+    monkeypatch.setattr(Shards, "_solved", lambda self, n, *rest: asked.append(n) or real(self, n, *rest))
+    Shards(grown).run(1)
+    assert asked == [7]
+
+
+def test_nobody_writes_into_a_set_that_has_grown_meanwhile(tmp_path):
+    store = make_store(load_spec(spec_of(tmp_path, count=3, shard=4)), tmp_path / "set.zarr")
+    shards = Shards(store)
+    more = load_spec(spec_of(tmp_path, count=4, shard=4))
+    with (
+        locked(store.path, beside=True),
+        pytest.raises(ResultsError, match=r"set\.zarr is being written by process"),
+    ):
+        make_store(more, store.path, grow=True)
+    grown = make_store(more, store.path, grow=True)
+    with pytest.raises(DatasetError, match="has grown or was replaced while this was solved"):
+        shards.run(0)
+    assert not grown.finished()
+    with pytest.raises(DatasetError, match="does not grow in shares"):
+        supple.dataset(more, store.path, shards="0/2", grow=True)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_set_comes_back_after_a_kill_while_it_grew(tmp_path):
+    store = solved(tmp_path, count=2, shard=4)
+    aside = tmp_path / ".replaced_another_999999999_0123abcd_set.zarr"
+    store.path.rename(aside)
+    assert Store(store.path).finished() == [0]
+    store.path.rename(aside)
+    assert make_store(load_spec(spec_of(tmp_path, count=2)), store.path).finished() == [0]
+    aside.mkdir()
+    mine = tmp_path / ".replaced_another_999999999_0123abcd_my_set.zarr"
+    mine.mkdir()
+    for folder in (aside, mine):
+        os.utime(folder, (0, 0))
+    store.clear_abandoned()
+    assert not aside.exists()
+    assert mine.exists(), "of another set"

@@ -53,6 +53,91 @@ def test_every_kind_of_quantity_leads_to_the_equilibrium_of_its_scene(tmp_path, 
     assert moved > 1e-5, "the quantity makes a difference"
 
 
+LOADS = """
+[[body_force]]
+force = [0, -500, 0]
+
+[[traction]]
+where = { side = "y+" }
+traction = -300.0
+following = true
+
+[[traction]]
+where = { side = "y+" }
+traction = [0, -20, 0]
+
+[[traction]]
+where = { side = "z+" }
+traction = [0, 0, 30]
+"""
+
+
+def changed(folder, text, **changes):
+    """A spec of another scene."""
+    (folder / "other.toml").write_text(text)
+    return load_spec(spec_of(folder, scene=str(folder / "other.toml"), **changes))
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("traction[1].traction.y", [-1000.0, -20.0]),
+        ("traction[2].traction.z", [-70.0, 30.0]),
+        ("force[0].force", [[-3.0, 0.0, -1.0], [0.0, 0.0, 1.0]]),
+    ],
+)
+def test_the_load_that_varies_is_the_one_that_was_named(tmp_path, path, values):
+    spec = changed(tmp_path, SCENE + LOADS, vary=[{"path": path, "range": values}])
+    source = spec.source
+    assert not source.rebuilds
+    for value in values:
+        model = source.own_model({path: value})
+        assert np.allclose(source.conditions({path: value}).force, model.force_at(np.inf), atol=1e-12)
+
+
+def test_a_traction_that_turns_may_vary(tmp_path):
+    (tmp_path / "other.toml").write_text(SCENE + LOADS)
+    vary = [{"path": "traction[0].traction", "values": [-600, -100]}]
+    store = solved(tmp_path, count=2, shard=2, seed=3, vary=vary, scene=str(tmp_path / "other.toml"))
+    data = supple.data.open(store.path)
+    assert list(data.ids) == [0, 1]
+    (tmp_path / "alone.toml").write_text(text_with(store, 1))
+    alone = supple.equilibrium(supple.load_scene(tmp_path / "alone.toml"))
+    assert np.abs(alone.positions - data["positions"][1]).max() < 3e-4 * SIZE
+
+
+@pytest.mark.parametrize("rest", ["swelling = 0.1", "rest_shape = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"])
+def test_swollen_bodies_stay_swollen_when_their_material_varies(tmp_path, rest):
+    path = "solid.bar.material.young"
+    text = SCENE.replace("density = 100", f"density = 100\n{rest}")
+    source = changed(tmp_path, text, vary=[{"path": path, "range": [1e4, 2e4]}]).source
+    (found,) = source.conditions({path: 2e4}).materials
+    (term,) = [term for term in source.own_model({path: 2e4}).terms if term.material is not None]
+    assert type(found) is type(term.material)
+    for mine, own in zip(found, term.material, strict=True):
+        assert np.allclose(mine, own)
+
+
+def test_cloth_keeps_its_density_where_another_varies(tmp_path):
+    cloth = """
+[[cloth]]
+name = "flag"
+mesh = { sheet = { cells = 2, size = [1, 1] } }
+membrane = { stvk = { young = 1e4, poisson = 0.3 } }
+
+[[pin]]
+cloth = "flag"
+where = { side = "x-" }
+"""
+    text = SCENE.replace("where", 'solid = "bar"\nwhere') + cloth
+    paths = ["solid.bar.density", "cloth.flag.membrane.young"]
+    source = changed(
+        tmp_path, text, vary=[{"path": paths[0], "range": [10, 20]}, {"path": paths[1], "range": [1e4, 2e4]}]
+    ).source
+    values = {paths[0]: 20.0, paths[1]: 1e4}
+    assert np.allclose(source.conditions(values).force, source.own_model(values).force_at(np.inf))
+
+
 def test_what_is_stored_is_what_evaluate_says(tmp_path):
     names = ["positions", "displacements", "cauchy", "F", "forces", "energies", "reactions", "von_mises"]
     store = solved(tmp_path, count=3, shard=3, store={"quantities": names})

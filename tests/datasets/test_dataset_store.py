@@ -141,6 +141,20 @@ def test_a_store_of_another_spec_is_refused_and_stays(copy, tmp_path):
         make_store(load_spec(spec_of(tmp_path)), tmp_path / "photos")
 
 
+def test_a_design_that_is_wrong_overwrites_nothing(tmp_path):
+    table = tmp_path / "values.csv"
+    table.write_text("g\n-1\nnan\n")
+    vary = [{"path": "gravity.y", "name": "g"}]
+    store = make_store(load_spec(spec_of(tmp_path, count=2)), tmp_path / "set.zarr")
+    before = store.facts
+    spec = load_spec(spec_of(tmp_path, count=None, design="table", table=str(table), vary=vary))
+    with pytest.raises(DatasetError, match="nan"):
+        make_store(spec, store.path, overwrite=True)
+    assert Store(store.path).facts == before
+    table.write_text("g\n-1\n-2\n-3\n")
+    assert make_store(spec, store.path, overwrite=True).count == 3
+
+
 def test_another_scene_is_refused(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     spec = spec_of(tmp_path)

@@ -1,11 +1,14 @@
 """Files that are complete whenever they exist, and what is said where they cannot be."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from supple.io import replacing as module
-from supple.io.replacing import is_abandoned, replacing, replacing_folder, unfinished
+from supple.io.replacing import is_abandoned, put_back, replacing, replacing_folder, unfinished
 
 
 def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
@@ -51,7 +54,7 @@ def test_names_are_nobody_else_s(tmp_path):
 
 @pytest.mark.parametrize("moment", [1, 2])
 def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
-    """Killed before the first or before the second change of names."""
+    """Interrupted before the first or before the second change of names."""
     path = tmp_path / "set"
     path.mkdir()
     (path / "old").touch()
@@ -59,8 +62,8 @@ def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
 
     def killed(*names):
         calls.append(names)
-        if len(calls) >= moment:
-            raise SystemExit
+        if len(calls) == moment:
+            raise KeyboardInterrupt
         real(*names)
 
     def replace():
@@ -69,11 +72,42 @@ def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
             (folder / "new").touch()
 
     monkeypatch.setattr(module.os, "replace", killed)
-    with pytest.raises(SystemExit):
+    with pytest.raises(KeyboardInterrupt):
         replace()
-    there = [other for other in tmp_path.rglob("old") if other.is_file()]
-    assert len(there) == 1, "what was there is there, if under another name"
-    assert not list(tmp_path.glob(".unfinished*"))
+    assert os.listdir(path) == ["old"]
+    assert os.listdir(tmp_path) == ["set"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
+def test_a_folder_comes_back_after_a_kill_between_both_names(tmp_path):
+    path, other = tmp_path / "set", tmp_path / "my_set"
+    path.mkdir()
+    (path / "old").touch()
+    program = """
+import os, signal, sys
+from pathlib import Path
+from supple.io import replacing
+real = os.replace
+def killed(source, target):
+    if ".unfinished" in str(source):
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(source, target)
+replacing.os.replace = killed
+with replacing.replacing_folder(Path(sys.argv[1])) as folder:
+    folder.mkdir()
+"""
+    ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not path.exists()
+    put_back(other)
+    assert not other.exists(), "of another name"
+    put_back(path)
+    assert os.listdir(path) == ["old"]
+    with replacing_folder(path) as folder:
+        folder.mkdir()
+        (folder / "new").touch()
+    assert os.listdir(path) == ["new"]
+    assert not list(tmp_path.glob(".replaced*"))
 
 
 def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):

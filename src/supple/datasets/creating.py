@@ -29,6 +29,10 @@ class Facts:
     """What a store is of."""
 
     identity: str
+    origin: str
+    """What is the same of all stores that grow from one another."""
+    files: dict[str, str]
+    """SHA-256 of those that the scene names."""
     spec: dict[str, Any]
     title: str
     scene: str
@@ -45,10 +49,6 @@ class Facts:
     pins: list[str]
     grown: list[int]
     """How many samples it had before each time that it grew."""
-
-
-GROWING = "different are count", "its design or a file that its scene names is different"
-"""How a store may differ from what it grows into."""
 
 
 def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> Store:
@@ -89,7 +89,7 @@ def same(path: Path, facts: Facts) -> Store:
 
 
 def _or_grow(store: Store, facts: Facts) -> str:
-    more = len(facts.drawn) > store.count and difference(store, facts) in GROWING
+    more = len(facts.drawn) > store.count and store.facts.get("origin") == facts.origin
     return ", or let it grow with --grow" if more else ""
 
 
@@ -97,10 +97,18 @@ def difference(store: Store, facts: Facts) -> str:
     """What of a spec differs, as far as that can be said in a few words."""
     old, new = store.spec, facts.spec
     keys = [key for key in {**old, **new} if key not in WORDS and old.get(key) != new.get(key)]
-    if keys:
+    if set(keys) - {"count"}:
         return "different are " + ", ".join(keys)
-    same_scene = (store.path / "scene.toml").read_text(encoding="utf-8") == facts.scene
-    return GROWING[1] if same_scene else "its scene is different"
+    if (store.path / "scene.toml").read_text(encoding="utf-8") != facts.scene:
+        return "its scene is different"
+    return other_files(store, facts.files) or ("different are count" if keys else "its design is different")
+
+
+def other_files(store: Store, now: dict[str, str]) -> str:
+    """Which files that its scene names have changed since a store was begun; nothing where none has."""
+    before = store.facts.get("files", now)
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return f"its scene is of other files now: {', '.join(changed)}" if changed else ""
 
 
 def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
@@ -133,6 +141,8 @@ def _root(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) ->
     said = {
         "schema": SCHEMA,
         "identity": facts.identity,
+        "origin": facts.origin,
+        "files": facts.files,
         "title": facts.title,
         "count": len(facts.drawn),
         "grown": facts.grown,

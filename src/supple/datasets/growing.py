@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from supple.datasets.arrays import Shard, read_array
-from supple.datasets.creating import GROWING, Facts, difference, write_empty
+from supple.datasets.arrays import Shard
+from supple.datasets.creating import Facts, difference, write_empty
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import finish
 from supple.datasets.journal import Journal, Row
@@ -21,14 +21,18 @@ from supple.io.replacing import replacing_folder
 
 def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
     """The store of facts that go on from those of a store. It is made beside it and takes its place as a
-    whole; nobody may write to it meanwhile. A last shard that was not full goes on where it was."""
+    whole; a shard that was not full, or not finished, goes on where it was. Workers that publish what they
+    began before are refused."""
     _refuse_others(store, facts)
     whole = store.count // store.shard
     with replacing_folder(store.path) as folder:
         write_empty(folder, facts, command, store.path.name)
         new = Store(folder)
-        for shard in store.finished():
-            if shard < whole:
+        finished = set(store.finished())
+        for shard in range(store.shards):
+            if shard not in finished:
+                _go_on(store, new, shard)
+            elif shard < whole:
                 _take_over(store, new, shard)
             else:
                 _write_journal(store, new, shard)
@@ -38,10 +42,9 @@ def grown(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
 
 def _refuse_others(store: Store, facts: Facts) -> None:
     """Only the number of samples may differ, and those that there were must be the same."""
-    different = difference(store, facts)
-    points = read_array(store.path / "rest" / "points")
-    if different not in GROWING or not np.array_equal(points, facts.constants["points"][0]):
-        raise DatasetError(f"{store.path} cannot grow into this spec: {different}. Only count may be.")
+    if store.facts.get("origin") != facts.origin:
+        why = difference(store, facts) if "origin" in store.facts else "an earlier supple has begun it"
+        raise DatasetError(f"{store.path} cannot grow into this spec: {why}. Only count may be different.")
     for label, values in facts.columns.items():
         before = store.inputs[label].reshape(store.count, -1)
         if not np.array_equal(values[: store.count], before):
@@ -65,6 +68,13 @@ def _link(old: Path, new: Path) -> None:
         os.link(old, new)
         return
     shutil.copy2(old, new)
+
+
+def _go_on(store: Store, new: Store, shard: int) -> None:
+    """What there is of a shard that is not finished."""
+    journal = Journal(new.journal_file(shard), new.facts["identity"])
+    for sample, row in Journal(store.journal_file(shard), store.facts["identity"]).read().items():
+        journal.add(sample, row)
 
 
 def _write_journal(store: Store, new: Store, shard: int) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from supple.datasets.creating import Facts, create
+from supple.datasets.creating import Facts, create, write_empty
 from supple.datasets.designs import draw
 from supple.datasets.errors import DatasetError
 from supple.datasets.growing import grown
@@ -18,6 +17,8 @@ from supple.datasets.ordering import path_in_parts
 from supple.datasets.quantities import kinds_of
 from supple.datasets.spec import Spec
 from supple.datasets.store import Store
+from supple.io.lock import locked
+from supple.io.replacing import put_back, replacing_folder
 from supple.model import Model
 
 SHARD, LARGER, MANY = {"cpu": 64, "cuda": 1024}, 256, 10_000
@@ -34,17 +35,35 @@ def make_store(
 ) -> Store:
     """The store of a spec at a path, made where there is none. overwrite: delete a data set that is there;
     grow: let one with fewer samples have as many as the spec has."""
-    if overwrite and path.exists():
-        if any(path.iterdir()) and not (path / "zarr.json").exists():
-            raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
-        shutil.rmtree(path)
+    put_back(path)
+    if not path.exists() or not (overwrite or grow):
+        return _made(spec, path, command)
+    with locked(path, beside=True):
+        if overwrite:
+            return _anew(spec, path, command)
+        return _grown(spec, path, command)
+
+
+def _made(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+    counts = Store(path).grown if (path / "zarr.json").exists() else []
+    return create(path, facts_of(spec, counts), command)
+
+
+def _anew(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
+    """What is there stays until all that is known of the new set is written."""
+    if any(path.iterdir()) and not (path / "zarr.json").exists():
+        raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
+    facts = facts_of(spec)
+    with replacing_folder(path) as folder:
+        write_empty(folder, facts, command, path.name)
+    return Store(path)
+
+
+def _grown(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
     before = Store(path) if (path / "zarr.json").exists() else None
-    if before is None:
-        return create(path, facts_of(spec), command)
-    facts = facts_of(spec, before.grown)
-    if grow and len(facts.drawn) > before.count:
-        return grown(before, facts_of(spec, [*before.grown, before.count]), command)
-    return create(path, facts, command)
+    if before is None or len(facts_of(spec, before.grown).drawn) <= before.count:
+        return _made(spec, path, command)
+    return grown(before, facts_of(spec, [*before.grown, before.count]), command)
 
 
 def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
@@ -55,9 +74,11 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
     logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
     drawn = path_in_parts(columns, logarithmic, counts)
     columns = {label: values[drawn] for label, values in columns.items()}
-    said = table.model_dump(mode="json")
+    said, origin = table.model_dump(mode="json"), _origin(spec)
     return Facts(
-        identity=_identity(table.identity(), source.text, model, columns),
+        identity=_identity(origin, table.count, columns),
+        origin=origin,
+        files=source.files,
         spec=said,
         title=spec.title,
         scene=source.text,
@@ -112,9 +133,19 @@ def _edges(cells: np.ndarray) -> np.ndarray:
     return np.unique(every[every[:, 0] >= 0], axis=0).astype(np.int32)
 
 
-def _identity(said: dict[str, object], scene: str, model: Model, columns: dict[str, np.ndarray]) -> str:
+def _origin(spec: Spec) -> str:
+    """Of all that decides what samples are, but which there are."""
+    said = spec.table.identity() | {"count": None, "files": spec.source.files}
     found = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
-    found.update(scene.encode())
-    for values in (model.rest, model.cells.astype(np.int64), *columns.values()):
+    found.update(spec.source.text.encode())
+    model = spec.source.model
+    for values in (model.rest, model.cells.astype(np.int64)):
+        found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
+
+
+def _identity(origin: str, count: int | None, columns: dict[str, np.ndarray]) -> str:
+    found = hashlib.sha256(json.dumps([origin, count]).encode())
+    for values in columns.values():
         found.update(np.ascontiguousarray(values).tobytes())
     return found.hexdigest()

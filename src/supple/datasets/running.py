@@ -37,8 +37,14 @@ class Share:
         return [shard for shard in shards if shard % self.of == self.index]
 
 
-def parse_share(text: Any) -> Share:
-    """0/16 to 15/16, or a `Share` itself; None is all."""
+def parse_share(text: Any, grow: bool = False) -> Share:
+    """0/16 to 15/16, or a `Share` itself; None is all. A set that is to grow does so once, not in every job
+    of an array."""
+    if grow and text is not None:
+        raise DatasetError(
+            "a set does not grow in shares: let it grow first, in one call without shards; then any number "
+            "of calls with shards, and without grow, go on with it."
+        )
     if text is None or isinstance(text, Share):
         return text or Share()
     match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", str(text))
@@ -77,7 +83,7 @@ def run_store(
             run_pool(store.path, left, workers, threads, seen)
     finally:
         if len(store.finished()) > len(done) or not (store.path / "report").exists():
-            finish(store)
+            finish(Store(store.path))
 
 
 def _workers(store: Store, asked: int | None, shards: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from supple.asking import Options, request
 from supple.compute import Compute
+from supple.datasets.creating import other_files
 from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Measured
 from supple.datasets.source import Source, Values
@@ -74,6 +75,8 @@ class Sampler:
                 f"{store.path}: its scene has {self.model.vertices:,} vertices now and had "
                 f"{store.facts['vertices']:,} when the set was begun; a mesh file in {folder} has changed."
             )
+        if changed := other_files(store, self.source.files):
+            raise DatasetError(f"{store.path}: {changed}. Put back what was in {folder} when it was begun.")
         told = store.spec["solve"]
         limits = ("tolerance", "distance", "max_iterations", "time_budget")
         options: Options = {name: told[name] for name in limits if told[name] is not None}  # type: ignore[assignment]

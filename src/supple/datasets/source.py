@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from supple.datasets.files import files_of
 from supple.datasets.places import Key, Place, find
 from supple.holding import Holding
+from supple.meshes import TetMesh
 from supple.model import Conditions, Model
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
 from supple.scene.adding import check_parameters
@@ -23,25 +25,12 @@ from supple.scene.checks import vector
 from supple.scene.mistakes import Mistakes, describe_in
 from supple.scene.motions import Compose
 from supple.scene.reader import Reader
-from supple.scene.schema import scene_table
+from supple.scene.schema import SceneTable, scene_table
+from supple.scene.tables.solids import as_grown
 from supple.scene.variations import conditions_in
 
 Values = Mapping[str, Any]
 """A number or a list of numbers for each varied quantity, by its label."""
-
-LISTS = (
-    "solid",
-    "cloth",
-    "pin",
-    "force",
-    "traction",
-    "pressure",
-    "wind",
-    "attach",
-    "obstacle",
-    "spring",
-    "vary",
-)
 
 
 class Source:
@@ -72,7 +61,8 @@ class Source:
     @cached_property
     def rebuilds(self) -> bool:
         """Whether samples need models of their own."""
-        return any(place.rebuilds for places in self.places.values() for place in places)
+        every = (place for places in self.places.values() for place in places)
+        return any(place.rebuilds or _follows(self.table, place) for place in every)
 
     @cached_property
     def _of_bodies(self) -> list[Key]:
@@ -89,6 +79,11 @@ class Source:
     def _weighs(self) -> bool:
         """Whether densities vary, and with them masses."""
         return "density" in self._of_bodies
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Of each file that decides what the scene is, by the text that names it: the SHA-256."""
+        return files_of(self.tables, self.file.folder)
 
     @cached_property
     def model(self) -> Model:
@@ -112,7 +107,7 @@ class Source:
         except ValidationError as error:
             mistakes.add_invalid(error, describe_in(type(self.table)))
             mistakes.raise_any()
-        kept = {key: list(range(len(tables.get(key, [])))) for key in LISTS}
+        kept = {key: list(range(len(found))) for key, found in tables.items() if isinstance(found, list)}
         names = [
             str(entry.get("name", f"{kind}{number}"))
             for kind in ("solid", "cloth")
@@ -126,7 +121,13 @@ class Source:
         """What these values mean for the model of the scene, where they do not need one of their own."""
         mass = None if self._weighs else self.model.mass
         found = conditions_in(self._changed(values), self._holding, mass)
-        return found if self._of_materials else replace(found, materials=None)
+        if not self._of_materials:
+            return replace(found, materials=None)
+        own = (type(term.material) for term in self.model.terms if term.material is not None)
+        for material, kind in zip(found.materials or (), own, strict=False):
+            if type(material) is not kind:
+                raise TypeError(f"{type(material).__name__} in place of {kind.__name__}")
+        return found
 
     @cached_property
     def _holding(self) -> Holding:
@@ -171,12 +172,15 @@ class Source:
                 if made_of in table:
                     own = self._valid(own, table[made_of], kind, number, made_of)
                 material = own.make(body.mesh)
+                if isinstance(body.mesh, TetMesh):
+                    material = as_grown(material, before.swelling, before.rest_shape, body.mesh)
                 check_parameters(material, body.mesh)
-                density = self._valid(before, table, kind, number).density if self._weighs else body.density
+                weighs = self._weighs and "density" in table
+                density = self._valid(before, table, kind, number).density if weighs else body.density
                 scene.bodies[place] = replace(body, material=material, density=density)
             else:
                 entry = self._valid(before, table, kind, number)
-                place = number if kind == "force" else len(self.table.force) + number
+                place = number if kind == "force" else _place_of_traction(self.table, number)
                 load = scene.loads[place]
                 alone = copy(self.file.scene)
                 alone.loads = []
@@ -214,3 +218,16 @@ class Source:
         check_scene(scene, quasistatic=True)
         if self.rebuilds:
             self.own_model(values)
+
+
+def _follows(table: SceneTable, place: Place) -> bool:
+    """Whether it is one of a traction that turns with its surface, which is a term of the model and no force
+    of its conditions."""
+    return place.keys[0] == "traction" and table.traction[int(place.keys[1])].following
+
+
+def _place_of_traction(table: SceneTable, number: int) -> int:
+    """Which of the loads of the scene it is: forces are first, then those on bodies, then tractions that do
+    not turn."""
+    before = sum(not entry.following for entry in table.traction[:number])
+    return len(table.force) + len(table.body_force) + before

@@ -15,7 +15,7 @@ import numpy as np
 from supple.datasets.arrays import chunk_file, read_array, write_json, write_shard
 from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Kind
-from supple.io.replacing import is_abandoned
+from supple.io.replacing import is_abandoned, left_beside, put_back
 
 SCHEMA = 1
 """Of the layout; a reader refuses stores of a later one."""
@@ -52,6 +52,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        put_back(path)
         try:
             root = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
             self.facts: dict[str, Any] = root["attributes"]["supple"]
@@ -141,6 +142,7 @@ class Store:
         further: Mapping[str, Any],
     ) -> None:
         """Write all of a shard, its record last: what is not complete is never taken for finished."""
+        self._refuse_another()
         checksums, sums = {}, {}
         for name, chunks in samples.items():
             there = [k for k, chunk in enumerate(chunks) if chunk is not None]
@@ -155,9 +157,17 @@ class Store:
             self.record_file(shard), {**further, "report": columns, "checksums": checksums, "sums": sums}
         )
 
+    def _refuse_another(self) -> None:
+        """Nothing is written where the set has grown or was replaced since this one was opened."""
+        if Store(self.path).facts["identity"] != self.facts["identity"]:
+            raise DatasetError(
+                f"{self.path} has grown or was replaced while this was solved; start again to go on with it."
+            )
+
     def clear_abandoned(self) -> None:
-        """Delete what those who were killed have left unfinished, in the store and beside it."""
-        beside = self.path.parent.glob(f".unfinished_*_{self.path.name}")
+        """Delete what those who were killed have left unfinished, in the store and beside it, and what it
+        replaced."""
+        beside = left_beside(self.path, "unfinished", "replaced") if self.path.exists() else []
         for path in [*self.path.rglob(".unfinished_*"), *beside]:
             if is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -42,10 +42,11 @@ else:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Within it nobody else who asks may write to the folder; a `ResultsError` names who does already."""
-    path = folder / NAME
-    descriptor = _acquire(path)
+def locked(folder: Path, beside: bool = False) -> Iterator[None]:
+    """Within it nobody else who asks may write to the folder; a `ResultsError` names who does already.
+    beside: the file is not in it but beside it, so that the folder may be replaced as a whole."""
+    path = folder.with_name(f"{NAME}_{folder.name}") if beside else folder / NAME
+    descriptor = _acquire(path, folder)
     try:
         yield
     finally:
@@ -56,7 +57,7 @@ def locked(folder: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path, folder: Path) -> int:
     """A descriptor of the locked file."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -69,14 +70,14 @@ def _acquire(path: Path) -> int:
         except (BlockingIOError, PermissionError):
             os.close(descriptor)
             raise ResultsError(
-                f"{path.parent} is being written by {_holder(path)}. Wait until it has ended, or name "
+                f"{folder} is being written by {_holder(path)}. Wait until it has ended, or name "
                 "another folder with --output."
             ) from None
         except OSError as error:
             if error.errno not in WITHOUT_LOCKS:
                 os.close(descriptor)
                 raise
-            log.warning("%s is on a file system without locks: let no second run write there", path.parent)
+            log.warning("%s is on a file system without locks: let no second run write there", folder)
             return descriptor
 
 
