@@ -202,10 +202,12 @@ def test_the_default_arrives_by_newton_steps_where_newton_does(floor, precision)
 
 
 def test_what_knows_vertices_only_is_refused(tmp_path):
-    """Rules of second order, gradients and the live page."""
+    """Rules of second order, comparisons, gradients and the live page."""
     for rule in ("bdf2", "trapezoidal"):
         with pytest.raises(ValueError, match=f"a grid carries move by backward Euler, not by {rule}"):
             list(supple.simulate(falling(integrator=rule), BLENDED, frames=1))
+    with pytest.raises(ValueError, match="compare solves one step of the vertices"):
+        supple.compare(falling(), ["newton"])
     (frame,) = supple.simulate(falling(), BLENDED, frames=1)
     with pytest.raises(supple.NoGradientError, match="a grid carries"):
         supple.gradient(frame, frame.positions)
