@@ -3,6 +3,7 @@ bitwise, and what they refuse."""
 
 import numpy as np
 import pytest
+from problems import face
 
 import supple
 from supple.integrating import INTEGRATORS, RULES
@@ -149,6 +150,10 @@ def test_what_has_no_smooth_forces_is_refused(integrator):
     scene = bar(integrator)
     scene.add_obstacle(supple.Plane(point=(0, -1, 0)))
     with pytest.raises(ValueError, match="of contact are not"):
+        list(supple.simulate(scene, "pbng", max_iterations=2))
+    scene = bar(integrator)
+    scene.add_traction(scene.bodies[0].where(face(1, 1)), 1.0, following=True)
+    with pytest.raises(ValueError, match="does not know tractions that follow their surface"):
         list(supple.simulate(scene, "pbng", max_iterations=2))
     viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear=10.0))
     with pytest.raises(ValueError, match="not for materials that flow"):

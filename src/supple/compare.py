@@ -106,6 +106,11 @@ def compare(
     stops = [until.completed(trial.solver, otherwise=unlimited) for trial in trials]
     whole_number("frame", frame)
     model = build_model(scene)
+    if model.grid is not None:
+        raise ValueError(
+            'compare solves one step of the vertices, and contact="grid" has those of nodes; compare motions '
+            "by simulate, or take another contact"
+        )
     if start is None and file is not None:
         start = file.start_positions(model)
         velocities = file.start_velocities(model) if velocities is None else velocities

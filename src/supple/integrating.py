@@ -166,6 +166,13 @@ def refuse_rule(name: str, model: Model, solver: Solver) -> None:
             f"{solver.name} makes constraints vanish, whatever forces there are, and integrator={name!r} "
             f"looks back to these; {back}, or xpbd or pbng"
         )
+    if model.grid is not None:
+        raise ValueError(f"bodies that a grid carries move by backward Euler, not by {name}; {back}")
+    if any(model.terms[k].loads for k, _ in model.followers):
+        raise ValueError(
+            f"integrator={name!r} does not know tractions that follow their surface, nor gas that stays in a "
+            f"chamber, which change while a step is solved; {back}"
+        )
     if model.obstacles is not None or model.followers:
         raise ValueError(
             f"integrator={name!r} looks back to smooth forces, and those of contact are not; {back}"

@@ -65,10 +65,20 @@ def test_they_come_as_results_do_and_each_may_have_its_own_loss():
     assert len(asked) == 1
     assert first == pytest.approx(supple.gradient(asked[0], ones).forces.sum())
     assert next(found) == pytest.approx(supple.gradient(asked[1], 2 * ones).forces.sum())
-    assert next(found, None) is None
+    with pytest.raises(ValueError, match="losses for the first 2 results only"):
+        next(found)
 
 
 @pytest.mark.parametrize(("loss", "take", "message"), [(3, len, "one for each"), (len, 3, "take is a")])
 def test_what_cannot_be_is_refused_at_the_call(loss, take, message):
     with pytest.raises(TypeError, match=message):
         supple.gradients([], loss, take)
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [(3, "results are a list"), ([1, 2], r"results\[0\] must be a result of supple, got 1")],
+)
+def test_what_are_no_results_is_told(results, message):
+    with pytest.raises(TypeError, match=message):
+        list(supple.gradients(results, lambda x: x, lambda found: found))

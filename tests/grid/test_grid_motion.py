@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import supple
+from supple.live.simulation import Simulation
 
 SOFT = supple.Corotated(young=1e4, poisson=0.3)
 BLENDED = supple.BPXPBD(zeta=0.5, iterations=20)
@@ -174,3 +175,45 @@ def test_scene_files_know_grids(tmp_path):
     assert file.scene.contact == supple.Contact("grid", spacing=0.4)
     *_, frame = supple.simulate(file)
     assert "on a grid" in frame.report.notes[-1]
+
+
+def stiff(floor):
+    """A bar that sweeps alone do not bring to rest, held at one end or on the floor."""
+    scene = supple.Scene(quasistatic=False, dt=0.02, contact=supple.Contact("grid", spacing=0.1))
+    steel = supple.StableNeoHookean(young=1e7, poisson=0.3)
+    body = scene.add_solid(supple.bar((4, 1, 1), size=(1, 0.2, 0.2)), steel, density=1000)
+    if floor:
+        scene.add_obstacle(supple.Plane(point=(0, -0.001, 0)))
+    else:
+        scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    return scene
+
+
+@pytest.mark.parametrize(("floor", "precision"), [(False, "float64"), (False, "float32"), (True, "float64")])
+def test_the_default_arrives_by_newton_steps_where_newton_does(floor, precision):
+    tolerance = {"float64": 1e-10, "float32": 1e-3}[precision]
+    begin = supple.Descent(ahead=0 if precision == "float32" else 250)
+    (frame,) = supple.simulate(stiff(floor), begin, frames=1, tolerance=tolerance, precision=precision)
+    assert frame.report.ok
+    assert any("Newton step" in note for note in frame.report.notes)
+    (exact,) = supple.simulate(stiff(floor), "newton", frames=1, tolerance=1e-10)
+    moved = np.abs(exact.positions - supple.build_model(stiff(floor)).rest).max()
+    np.testing.assert_allclose(frame.positions, exact.positions, atol=max(1e-9, 0.1 * tolerance) * moved)
+
+
+def test_what_knows_vertices_only_is_refused(tmp_path):
+    """Rules of second order, comparisons, gradients and the live page."""
+    for rule in ("bdf2", "trapezoidal"):
+        with pytest.raises(ValueError, match=f"a grid carries move by backward Euler, not by {rule}"):
+            list(supple.simulate(falling(integrator=rule), BLENDED, frames=1))
+    with pytest.raises(ValueError, match="compare solves one step of the vertices"):
+        supple.compare(falling(), ["newton"])
+    (frame,) = supple.simulate(falling(), BLENDED, frames=1)
+    with pytest.raises(supple.NoGradientError, match="a grid carries"):
+        supple.gradient(frame, frame.positions)
+    with pytest.raises(supple.NoGradientError, match="a grid carries"):
+        supple.motion_gradient(falling(), lambda k, x: x, BLENDED, frames=1)
+    path = tmp_path / "fall.toml"
+    path.write_text(FILE)
+    with pytest.raises(supple.SceneError, match="the live page moves vertices and no grid"):
+        Simulation(supple.load_scene(path))

@@ -11,12 +11,16 @@ from scipy.spatial.transform import Rotation
 import supple
 from supple.cli.job import Job
 from supple.live.pins import Placement
-from supple.live.saving import save_scene
+from supple.live.saving import save_pictures, save_scene
+from supple.live.session import Session
 from supple.live.settings import file_settings
 from supple.live.simulation import Simulation
 from supple.stop import Stop
 
 pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
+
+
+RAMP = "ramp = { times = [0, 1], fractions = [0, 1] }"
 
 
 @pytest.fixture
@@ -57,10 +61,11 @@ def test_what_hands_hold_becomes_pins(live, tmp_path):
 @pytest.mark.parametrize("quasistatic", [False, True])
 def test_loads_stay_as_they_were_and_nothing_else_of_time_is_saved(tmp_path, quasistatic):
     text = (
-        SWING.replace("dt = 0.02", "dt = 0.04\nsubsteps = 2\ndamping = 0.1")
+        SWING.replace("dt = 0.02", "dt = 0.04\nsubsteps = 2\ndamping = 0.1\nintegrator = 'bdf2'")
         .replace("density = 100", "density = 100\nvelocity = [0, 1, 0]")
         .replace(
-            "[[pin]]", "[[force]]\nforce = [0, 0, 90]\nramp = { times = [0, 1], fractions = [0, 1] }\n[[pin]]"
+            "[[pin]]",
+            f"[[force]]\nforce = [0, 0, 90]\n{RAMP}\n[[body_force]]\nforce = [0, 0, 9]\n{RAMP}\n[[pin]]",
         )
     )
     live = Simulation(scene_file(tmp_path, text))
@@ -68,7 +73,8 @@ def test_loads_stay_as_they_were_and_nothing_else_of_time_is_saved(tmp_path, qua
     live.update()
     live.change(replace(live.settings, quasistatic=quasistatic))
     scene = reloaded(live, tmp_path).file.scene
-    assert scene.loads[0].ramp(np.inf) == pytest.approx(0.02)
+    assert [load.ramp(np.inf) for load in scene.loads] == pytest.approx([0.02, 0.02])
+    assert scene.integrator == "backward_euler"
     assert (scene.dt, scene.substeps, scene.damping) == (0.02, 1, 0 if quasistatic else 0.1)
     assert not scene.bodies[0].moving
 
@@ -183,3 +189,12 @@ def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, v
     (solid,) = tomllib.loads(path.read_text(encoding="utf-8"))["solid"]
     assert (solid["mesh"]["file"] == text) is kept
     assert supple.load_scene(path).scene.bodies[0].mesh.n_tets == file.scene.bodies[0].mesh.n_tets
+
+
+def test_pictures_show_cloth_as_thick_as_the_file_says(tmp_path, monkeypatch):
+    """Seen by what is asked for: nothing is drawn."""
+    asked = []
+    monkeypatch.setattr("supple.view.picture", lambda *_, **options: asked.append(options["thickness"]))
+    session = Session(scene_file(tmp_path, BLOCK + "[view]\nthickness = 3\n"))
+    save_pictures(session.snapshot, session.file, tmp_path, "displacement", "light", np.array([1.0, 1, 1]))
+    assert asked == [3]

@@ -7,14 +7,15 @@ from problems import face, rotations
 import supple
 from supple.scene import SceneError, build_model, load_scene
 from supple.scene.turning import FollowingTraction, frames
+from supple.solvers import SOLVERS
 
 KIND = supple.StVK(young=1e5, poisson=0.3)
 
 
-def plate(traction, cells=(8, 1, 2), following=True, ramp=None):
+def plate(traction, cells=(8, 1, 2), following=True, ramp=None, kind=KIND):
     """A strip that is held at one end, with a traction on its upper side."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    body = scene.add_solid(supple.block(cells, size=(2, 0.2, 0.5)), KIND, density=1.0)
+    body = scene.add_solid(supple.block(cells, size=(2, 0.2, 0.5)), kind, density=1.0)
     scene.pin(body.where(face(0, 0)))
     scene.add_traction(body.where(lambda X: X[:, 1] >= 0.2), traction, ramp, following=following)
     return scene, body
@@ -119,3 +120,21 @@ def test_in_a_scene_file(tmp_path):
     (load,) = load_scene(path).scene.turning
     assert isinstance(load, FollowingTraction)
     np.testing.assert_allclose(load.traction, np.tile([0, -20.0, 0], (2, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver_takes_them_or_says_who_does(name):
+    scene, _ = plate(-1.0, cells=(2, 1, 1), kind=supple.Corotated(young=1e5, poisson=0.3))
+    able = {"descent", "pbng", "newton", "mpbng"}
+    if name in able:
+        supple.equilibrium(scene, name, max_iterations=2)
+        return
+    with pytest.raises(ValueError, match=f"{name} cannot treat following tractions: .*pbng, .*can$"):
+        supple.equilibrium(scene, name, max_iterations=2)
+
+
+def test_a_comparison_goes_on_with_those_who_can():
+    scene, _ = plate(-1.0, cells=(2, 1, 1))
+    trials = supple.compare(scene, ["xpbd", "gpbd", "pbng"], max_iterations=2).trials
+    assert [trial.report is not None for trial in trials] == [False, False, True]
+    assert trials[0].error.startswith("xpbd cannot treat following tractions")

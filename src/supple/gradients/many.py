@@ -36,12 +36,20 @@ def gradients(
             "take is a function of a gradient, such as lambda found: found.gravity; got " + shown(take)
         )
     same = callable(loss) or isinstance(loss, np.ndarray)
-    losses: Iterable[Any] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
+    losses: Iterator[Any] = repeat(loss) if same else each(loss, "loss is ∂L/∂x, or one for each result")
+    given = each(results, "results are a list or an iterator of results, as equilibria gives them")
     compute = compute_of(options)
 
     def found() -> Iterator[T]:
         problem = None
-        for result, own in zip(results, losses, strict=False):
+        for number, result in enumerate(given):
+            if not isinstance(result, Result):
+                raise TypeError(f"results[{number}] must be a result of supple, got {shown(result)}")
+            try:
+                own = next(losses)
+            except StopIteration:
+                few = f"there are losses for the first {number} results only; give one for each"
+                raise ValueError(few) from None
             problem = problem_of(result, compute, problem)
             problem.keeps_prepared = True
             yield take(gradient_at(polished(problem), result, own))

@@ -22,6 +22,7 @@ from supple.gradients.report import GradientReport, NoGradientError
 from supple.materials import evolving
 from supple.problem import Problem
 from supple.scene import Body, Scene, SceneFile
+from supple.scene.contact import contact_of
 from supple.scene.scene import scene_of
 from supple.simulate import Frame, simulate
 from supple.solvers import Solver
@@ -121,6 +122,10 @@ def _refuse(scene: Scene) -> None:
     if scene.integrator != "backward_euler":
         raise NoGradientError(
             f"Only motions by backward Euler can be differentiated yet, not by {scene.integrator}."
+        )
+    if contact_of(scene.contact).method == "grid":
+        raise NoGradientError(
+            'Motions of bodies that a grid carries cannot be differentiated yet; take contact="none".'
         )
     if scene.winds:
         raise NoGradientError("Motions in the wind cannot be differentiated yet; take the wind away.")

@@ -65,6 +65,11 @@ def acting(model: Model, step: Step | None) -> Model:
 
 def refuse_unknown(result: Result) -> None:
     """Refuse what acts in ways that are in no Hessian."""
+    if result.model.grid is not None:
+        raise NoGradientError(
+            "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
+            'its nodes; take contact="weak" or "none".'
+        )
     if any(isinstance(follower, Gas) for _, follower in result.model.followers):
         raise NoGradientError(
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "

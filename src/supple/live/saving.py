@@ -55,7 +55,16 @@ def save_pictures(
         paths.append(free_path(folder, file.path.stem, ".png"))
         caption = f"{shape.label} · {shape.iterations:,} iterations · imbalance {shape.imbalance:.1e}"
         drawn = Shape(shape.positions, caption, shape.step)
-        picture(paths[-1], shape.model, drawn, title=file.title, field=field, theme=theme, camera=angles)
+        picture(
+            paths[-1],
+            shape.model,
+            drawn,
+            title=file.title,
+            field=field,
+            theme=theme,
+            camera=angles,
+            thickness=file.view.thickness,
+        )
     return paths
 
 
@@ -77,6 +86,7 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         "solver": {"method": now.solvers[0].name, **changed_options(now.solvers[0])},
     }
     table.pop("substeps", None)  # dt is that of a single step
+    table.pop("integrator", None)  # it is backward Euler, whatever the file says
     bodies = [*table.get("solid", []), *table.get("cloth", [])]
     for solid in bodies:
         for name in ("velocity", "angular_velocity"):
@@ -93,7 +103,7 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
             written[key] = {material_name(material): _parameters(written[key], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
         pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
-    kinds = ("force", "traction", "pressure", "cavity", "cable", "wind")
+    kinds = ("force", "body_force", "traction", "pressure", "cavity", "cable", "wind")
     loads = (load for kind in kinds for load in table.get(kind, []))
     for load in loads:
         _hold(load, "ramp", simulation.time)

@@ -16,7 +16,8 @@ from supple.live.pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings
 from supple.live.track import DivergedError, Track
 from supple.model import Model
-from supple.scene import Scene, SceneFile, build_model
+from supple.scene import Scene, SceneError, SceneFile, build_model
+from supple.scene.contact import contact_of
 
 log = logging.getLogger("supple")
 
@@ -31,6 +32,11 @@ class Simulation:
 
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
         self.file = file
+        if contact_of(file.scene.contact).method == "grid":
+            raise SceneError(
+                'contact="grid" is for supple run and simulate: the live page moves vertices and no grid, so '
+                'that bodies would pass each other; take "weak" or "barrier" to see it there.'
+            )
         if file.scene.integrator != "backward_euler" and not file.scene.quasistatic:
             log.warning("the live page moves by backward Euler, not by %s", file.scene.integrator)
         self.settings = self._sound = settings or file_settings(file)

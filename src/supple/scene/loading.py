@@ -62,6 +62,11 @@ class Loaded(ABC):
         """A force per volume at rest [N/m³], of cloth per area [N/m²], on a body or one of its regions: (3,),
         one for each of its cells (m, 3), the name of a field of its mesh, or a function of the centres (m, 3)
         of cells at rest; ramp as in `add_force`. It stays as the body deforms, as weight does."""
+        if not isinstance(body, Body | Portion):
+            raise SceneError(
+                f"A force per volume acts on a whole body or a region of one, body.region(name); got "
+                f"{shown(body)}. On some of its vertices add_force acts."
+            )
         chosen = self._vertices(body.body if isinstance(body, Portion) else body).body
         self.loads.append(Load(chosen.all, body_forces(body, force), check_ramp(ramp)))
 

@@ -25,7 +25,7 @@ from supple.solvers.projection import (
     Places,
     Projection,
     PutBack,
-    make_projections,
+    maker_for,
     remarks,
     vertex_places,
 )
@@ -243,11 +243,12 @@ class ElementRun(Run):
 
     def _project(self, k: int, weights: np.ndarray) -> list:
         """The projections of a term, with memory (copies, rows, fields, lanes)."""
-        p = self.problem
+        p, term = self.problem, self.problem.model.terms[k]
         batches = self._batches(k)
+        make = maker_for(self.method, term, batches.rows)
         held = corner_normals(p.model, batches.corners, p.dtype)
         places = Places(*batches.places, batches.gather_corners(weights, p.dtype), held)
-        made: list[Projection] = make_projections(self.method, p.model.terms[k], places)
+        made: list[Projection] = make(self.method, term, places)
         return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
 
     def _batches(self, k: int) -> ElementBatches:

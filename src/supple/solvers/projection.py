@@ -113,15 +113,15 @@ def projects(method: type, rows: type) -> Callable[[Maker], Maker]:
     return register
 
 
-def make_projections(method: Any, term: Any, places: Places) -> list:
-    """The projections of a term, or a refusal that says who can."""
-    make = _maker(type(method), type(places.rows))
+def maker_for(method: Any, term: Any, rows: Any) -> Maker:
+    """Who makes the projections of a term with such rows, or a refusal that says which methods can."""
+    make = _maker(type(method), type(rows))
     if make is None:
         raise ValueError(
             f"{method.name} cannot treat {term.name}: it has no projection for them; "
-            f"{', '.join(_who_can(type(places.rows)))} can"
+            f"{', '.join(_who_can(type(rows)))} can"
         )
-    return make(method, term, places)
+    return make
 
 
 def require(method: str, material: Any, *functions: Any) -> None:

@@ -61,8 +61,8 @@ class Turning(NamedTuple):
 class RotationPath:
     """Makes paths for the free vertices of a problem in float64.
 
-    Elements with a deformation gradient turn, unless turning costs energy; other terms hold what they tie
-    together, by their stiffness at rest, and so does inertia.
+    Elements with a deformation gradient turn, unless turning costs energy or a grid carries them, whose steps
+    are short; other terms hold what they tie together, by their stiffness at rest, and so does inertia.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -75,7 +75,7 @@ class RotationPath:
         self._turning = [
             _turning(term, elements, number, problem)
             for term, elements in pairs
-            if term.deforms and term.material.objective
+            if term.deforms and term.material.objective and hasattr(elements.rows, "corners")
         ]
         stiffness = np.concatenate([np.ones(0), *(_mean_stiffness(t.term) for t in self._turning)])
         least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)

@@ -27,7 +27,7 @@ class Pull(Elemental):
     force: np.ndarray
     capacity: int | None = None
 
-    name: ClassVar[str] = "tractions"
+    name: ClassVar[str] = "following tractions"
     material: ClassVar[None] = None
     loads: ClassVar[bool] = True
     family: ClassVar[str] = "load"
