@@ -137,7 +137,8 @@ def with_contact(record: Record) -> str:
     if free < MEETING:
         return (
             "partly agrees: the knee bends with contact and without, but the two muscles do not meet: "
-            f"without contact they pass into each other by {free * 1e3:.1f} mm, so that nothing of contact is seen."
+            f"without contact they pass into each other by {free * 1e3:.1f} mm, so that nothing "
+            "of contact is seen."
         )
     return (
         f"{word}: as the knee bends, the two muscles pass into each other by {free * 1e3:.1f} mm without "
