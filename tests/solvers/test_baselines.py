@@ -130,10 +130,10 @@ def test_a_fixed_number_of_linear_iterations_is_done():
         D[i : i + 3, i : i + 3] = H[i : i + 3, i : i + 3]
     z = np.linalg.solve(D, b)
     expected = (b @ z) / (z @ H @ z) * z
-    step = run._direction("projected", 0.0)
+    step = run._solve("projected", 0.0)
     np.testing.assert_allclose(run.assembly.restrict(step), expected, rtol=1e-9, atol=1e-12)
     exact = Newton(hessian="projected", linear_solver="cg", linear_iterations=len(b)).begin(problem)
-    found = exact.assembly.restrict(exact._direction("projected", 0.0))
+    found = exact.assembly.restrict(exact._solve("projected", 0.0))
     np.testing.assert_allclose(found, np.linalg.solve(H, b), rtol=1e-6, atol=1e-9)
 
 

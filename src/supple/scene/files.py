@@ -141,11 +141,24 @@ def _check_solver(solver: Solver, mistakes: Mistakes) -> None:
     before = len(mistakes.lines)
     for name in sorted(solver.options.keys() - known):
         mistakes.add(f"solver.{name}", _unknown(kind, name, solver.options[name]))
-    for name in solver.options.keys() & known:
-        mistakes.attempt(f"solver.{name}", partial(kind, **{name: solver.options[name]}))
+    _check_values(
+        kind, {name: solver.options[name] for name in sorted(solver.options.keys() & known)}, mistakes
+    )
     if len(mistakes.lines) == before:
         for name, sentence in idle_options(kind, solver.options).items():
             mistakes.add(f"solver.{name}", f"{sentence}. Remove one of them.")
+
+
+def _check_values(kind: Any, options: dict[str, Any], mistakes: Mistakes) -> None:
+    """Options may need each other, and are only looked at one by one where they do not go together."""
+    try:
+        kind(**options)
+    except ValueError as error:
+        before = len(mistakes.lines)
+        for name, value in options.items():
+            mistakes.attempt(f"solver.{name}", partial(kind, **{name: value}))
+        if len(mistakes.lines) == before:
+            mistakes.add("solver", str(error))
 
 
 def _unknown(kind: type[Method], name: str, value: Any) -> str:
