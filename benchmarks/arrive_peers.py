@@ -85,7 +85,7 @@ def with_felupe(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str,
     began, cpu = time.perf_counter(), time.process_time()
     result = fem.newtonraphson(
         items=[body, load],
-        **_partition(fem, field, bounds),
+        **partition(fem, field, bounds),
         tol=tolerance,
         maxiter=MOST_STEPS,
         verbose=0,
@@ -95,7 +95,7 @@ def with_felupe(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str,
     return {"wall": wall, "cpu": cpu, "steps": result.iterations, "end": end}
 
 
-def _partition(fem: Any, field: Any, bounds: dict[str, Any]) -> dict[str, Any]:
+def partition(fem: Any, field: Any, bounds: dict[str, Any]) -> dict[str, Any]:
     dof0, dof1 = fem.dof.partition(field, bounds)
     return {"dof0": dof0, "dof1": dof1, "ext0": fem.dof.apply(field, bounds, dof0)}
 

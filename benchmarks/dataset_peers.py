@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from arrive_peers import _partition
+from arrive_peers import partition
 from datasets import SCENE, VARY
 
 CELLS, SIZE, DENSITY = (19, 6, 6), (1.0, 0.3, 0.3), 100.0
@@ -87,7 +87,7 @@ def with_felupe(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
                     load = fem.PointLoad(field, np.arange(len(points)), force)
                     fem.newtonraphson(
                         items=[body, load],
-                        **_partition(fem, field, bounds),
+                        **partition(fem, field, bounds),
                         tol=TOLERANCE,
                         maxiter=MOST_STEPS,
                         verbose=0,

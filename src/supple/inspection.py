@@ -13,13 +13,14 @@ from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
-from supple.scene.contact import intersections
+from supple.scene.contact import contact_of, intersections
 from supple.scene.directions import holds
 from supple.scene.loads import Load
 from supple.scene.pins import Pin
 from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
 from supple.scene.support import rigid_motions_left
+from supple.scene.turning import FollowingTraction
 from supple.scene.varying import Varied
 from supple.solvers import SOLVERS, Solver
 
@@ -32,8 +33,8 @@ MEASURES = {"tet": "volume", "triangle": "area"}
 
 def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> dict[str, Any]:
     """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
-    directions, in how many ways bodies can still move without deforming, clock, pins and loads, colours of
-    vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
+    directions, in how many ways bodies can still move without deforming, clock, pins, loads, contact, colours
+    of vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
     intersects at the start, and the memory that each solver needs [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
@@ -52,7 +53,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "cables": len(scene.cables),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
-        "loads": [_load(load) for load in scene.loads],
+        "loads": [*map(_load, scene.loads), *map(_following, scene.turning)],
+        "contact": _contact(scene, model),
         "varying": [_varied(each) for each in scene.varied],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "intersections": intersections(scene),
@@ -81,8 +83,27 @@ def _pin(pin: Pin) -> dict[str, Any]:
 
 
 def _load(load: Load) -> dict[str, Any]:
-    total = load.force.sum(axis=0).tolist()
-    return {"body": load.on.body.name, "vertices": len(load.on), "force": total, "ramp": _ramp(load.ramp)}
+    return _acting(load.on.body, len(load.on), load.force, load.ramp, following=False)
+
+
+def _following(load: FollowingTraction) -> dict[str, Any]:
+    """As it is at rest."""
+    body = load.body
+    return _acting(body, len(load.vertices), load.forces(body.points), load.ramp, following=True)
+
+
+def _acting(body: Body, count: int, forces: np.ndarray, ramp: Any, following: bool) -> dict[str, Any]:
+    total = forces.sum(axis=0).tolist()
+    about = {"body": body.name, "vertices": count, "force": total, "ramp": _ramp(ramp)}
+    return about | {"following": following}
+
+
+def _contact(scene: Scene, model: Model) -> dict[str, Any]:
+    """The method and what it looks at, None for what is found for the scene; the spacing of a grid as it
+    is."""
+    contact = contact_of(scene.contact)
+    found = {"method": contact.method, **contact.options}
+    return found if model.grid is None else found | {"spacing": model.grid.spacing}
 
 
 def _varied(each: Varied) -> dict[str, Any]:

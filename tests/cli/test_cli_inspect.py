@@ -78,6 +78,53 @@ def test_clock_and_loads_are_described(tmp_path):
         assert part in told
 
 
+FOLLOWED = """
+quasistatic = false
+
+[[solid]]
+mesh = { block = { cells = [2, 2, 2] } }
+material = { corotated = { young = 1e4, poisson = 0.3 } }
+
+[[pin]]
+where = { side = "y-" }
+
+[[traction]]
+where = { side = "y+" }
+traction = 5.0
+following = true
+
+[contact]
+"""
+
+
+def test_following_tractions_are_loads(tmp_path):
+    scene = write_scene(tmp_path, FOLLOWED)
+    (load,) = supple_json("inspect", scene)["loads"]
+    assert (load["body"], load["vertices"], load["following"]) == ("solid0", 9, True)
+    np.testing.assert_allclose(load["force"], [0, 5, 0], atol=1e-12)
+    assert "constant, following the surface" in supple("inspect", scene).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "told"),
+    [
+        ('method = "weak"\nthickness = 0.01', {"thickness": 0.01, "stiffness": None}, "0.01 m"),
+        ('method = "barrier"\npush_apart = true\nfriction = 0.3', {"push_apart": True, "pairs": 0}, "yes"),
+        ('method = "grid"\nspacing = 0.25', {"spacing": 0.25, "cfl": 0.4}, "0.25 m"),
+        ('method = "none"', {}, ""),
+    ],
+)
+def test_contact_is_described(tmp_path, options, found, told):
+    text = FOLLOWED.replace("following = true", "") + options
+    scene = write_scene(tmp_path, text)
+    contact = supple_json("inspect", scene)["contact"]
+    assert contact["method"] in options
+    assert found.items() <= contact.items()
+    shown = supple("inspect", scene).stdout
+    assert told in shown
+    assert ("contact" in shown.splitlines()) == bool(found)
+
+
 def test_colours_are_those_of_reports(tmp_path):
     scene = write_scene(tmp_path, TWO)
     orderings = supple_json("inspect", scene, "--cluster-size", "4")["orderings"]

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import typer
@@ -12,8 +13,10 @@ from rich.text import Text
 
 import supple as library
 from supple.cli import app
+from supple.integrating import INTEGRATORS
 from supple.materials import MATERIALS
 from supple.meshes import load_mesh
+from supple.scene.contact import Method
 from supple.solvers import SOLVERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -28,6 +31,8 @@ def test_list_has_every_name_with_a_description(tmp_path):
     assert names["solvers"] == list(SOLVERS)
     assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])
     assert {"block", "bar", "ball", "torus"} == set(names["meshes"])
+    assert names["contact"] == list(get_args(Method))
+    assert names["integrators"] == list(INTEGRATORS)
     assert {".mesh", ".msh", ".vtk", ".vtu", ".node", ".ele", ".obj", ".stl", ".ply", ".off"} == set(
         names["files"]
     )

@@ -72,6 +72,14 @@ def test_a_stack_of_two_stands_on_the_floor():
     [
         (lambda: supple.Scene(contact="hard"), "contact must be"),
         (lambda: supple.Contact(thickness=-1.0), "thickness"),
+        (
+            lambda: supple.Contact("weak", spacing=1.0),
+            "spacing is for contact by a \"grid\", and this is 'weak'",
+        ),
+        (lambda: supple.Contact("barrier", cfl=0.2), 'cfl is for contact by a "grid"'),
+        (lambda: supple.Contact("grid", stiffness=1.0), 'stiffness is for contact by a "weak" or'),
+        (lambda: supple.Contact("none", thickness=0.1), "thickness is for contact"),
+        (lambda: supple.Contact("grid", cfl=1.5), "cfl of contact must be at most 1"),
         (lambda: supple.build_model(pressed(thickness=0.7)), "must be smaller than the edges"),
     ],
 )

@@ -106,6 +106,34 @@ MISTAKES = {
         PINNED + "[[traction]]\nwhere = { vertices = [13] }\ntraction = [1, 0, 0]",
         "traction[0]: No surface triangle of 'cube'",
     ),
+    "two numbers of a traction": (
+        PINNED + '[[traction]]\nwhere = { side = "x+" }\ntraction = [1, 2]',
+        "traction[0].traction: must be one number, or three for x, y, z; got [1, 2]",
+    ),
+    "text for a traction": (
+        PINNED + '[[traction]]\nwhere = { side = "x+" }\ntraction = "strong"',
+        "traction[0].traction: must be one number, or three for x, y, z; got 'strong'",
+    ),
+    "viscosity of nothing": (
+        PINNED.replace("[[pin]]", "[[solid.viscosity]]\nrayleigh = {}\n\n[[pin]]"),
+        "solid[0].viscosity[0]: Rayleigh needs a stiffness [s] or a mass [1/s]",
+    ),
+    "negative thickness in pictures": (
+        PINNED + "[view]\nthickness = -1",
+        "view.thickness: got -1; it should be at least 0",
+    ),
+    "option of another contact": (
+        PINNED + '[contact]\nmethod = "weak"\npush_apart = true',
+        "contact: push_apart is for contact by a \"barrier\", and this is 'weak'",
+    ),
+    "thickness of a grid": (
+        "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\nthickness = 0.1',
+        'contact: thickness is for contact by a "weak" or "barrier", and this is \'grid\'',
+    ),
+    "step across cells": (
+        "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\ncfl = 1e9',
+        "contact.cfl: got 1000000000.0; it should be at most 1",
+    ),
     "wrong stiffness": (
         PINNED + "[[attach]]\nstiffness = 0",
         "attach[0].stiffness: got 0; it should be greater than 0",

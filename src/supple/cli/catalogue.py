@@ -13,6 +13,13 @@ from supple.cli.speech import Json, answer, refusing, stdout
 
 Entries = list[dict[str, Any]]
 
+INTEGRATORS = {
+    "backward_euler": "First order; damps all that is fast.",
+    "bdf2": "Second order; damps what is fast less.",
+    "trapezoidal": "Second order; does not damp.",
+}
+"""The rules of steps."""
+
 OPTIONS = {
     "ahead": "Sweeps end when more than so many further ones are predicted; 0 begins with Newton steps.",
     "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
@@ -74,8 +81,8 @@ def list_names(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List materials, solvers and options, motions, selections, meshes, files, fields of
-    pictures, quantities for files, exports and scenes."""
+    """List materials, solvers and options, motions, selections, meshes, contact, integrators, files, fields
+    of pictures, quantities for files, exports and scenes."""
     with refusing(json):
         from supple.checks import closest
 
@@ -119,6 +126,7 @@ def catalogue() -> dict[str, Entries]:
     from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
     from supple.meshes.files import _FORMATS
     from supple.meshes.surfaces import SURFACES
+    from supple.scene.contact import METHODS
     from supple.scene.tables import cloth, meshes, motions, selections
     from supple.solvers import SOLVERS
     from supple.view.fields import FIELDS
@@ -157,6 +165,8 @@ def catalogue() -> dict[str, Entries]:
         "meshes": [entry for entry in _kinds(meshes.Mesh) if entry["name"] != "file"],
         "surfaces": [entry for entry in _kinds(cloth.Surface) if entry["name"] != "file"],
         "bending": _kinds(cloth.BendingChoice),
+        "contact": [{"name": name, "description": text} for name, text in METHODS.items()],
+        "integrators": [{"name": name, "description": text} for name, text in INTEGRATORS.items()],
         "files": [{"name": suffix, "description": f"{kind} mesh"} for suffix, (kind, _) in _FORMATS.items()]
         + [{"name": suffix, "description": f"{kind} surface"} for suffix, kind in SURFACES.items()],
         "fields": [{"name": name, "description": field.label} for name, field in FIELDS.items()],

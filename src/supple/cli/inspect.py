@@ -47,6 +47,11 @@ def _print(title: str, found: dict[str, Any]) -> None:
         *([("materials", _portions(portions))] if portions else []),
         *([("pins", _pins(found["pins"]))] if found["pins"] else []),
         *([("loads", _loads(found["loads"]))] if found["loads"] else []),
+        *(
+            [("contact", _listing(_contact(found["contact"])))]
+            if found["contact"]["method"] != "none"
+            else []
+        ),
         *([("in time", _varying_parameters(found["varying"]))] if found["varying"] else []),
         ("orderings", _orderings(found["orderings"])),
         ("worst elements", _worst(found["bodies"])),
@@ -85,9 +90,23 @@ def _pins(pins: list[dict[str, Any]]) -> Any:
 def _loads(loads: list[dict[str, Any]]) -> Any:
     table = _table("vertices", "total [N]", "in time")
     for load in loads:
-        force, varying = _vector(load["force"]), _varying(load["ramp"])
-        table.add_row(load["body"], f"{load['vertices']:,}", force, varying.removeprefix(", ") or "constant")
+        force, varying = _vector(load["force"]), _varying(load["ramp"]).removeprefix(", ") or "constant"
+        follows = ", following the surface" if load["following"] else ""
+        table.add_row(load["body"], f"{load['vertices']:,}", force, varying + follows)
     return table
+
+
+UNITS = {"thickness": " m", "stiffness": " N/m", "spacing": " m"}
+"""Of what is said of contact."""
+
+
+def _contact(contact: dict[str, Any]) -> dict[str, str]:
+    """What is said of it; what is not is found for the scene."""
+    said = {name: value for name, value in contact.items() if name != "method" and value}
+    shown = {
+        name: "yes" if value is True else f"{value:.4g}{UNITS.get(name, '')}" for name, value in said.items()
+    }
+    return {"method": contact["method"], **shown}
 
 
 def _varying_parameters(varying: list[dict[str, Any]]) -> Any:

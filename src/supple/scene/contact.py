@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 
 Method = Literal["weak", "barrier", "grid", "none"]
 
+METHODS: dict[str, str] = {
+    "weak": "Weak constraints push apart what is nearer than a thickness; bodies may go into each other.",
+    "barrier": "Nothing ever passes anything.",
+    "grid": "A regular grid carries all solids, which stick to each other; for motions.",
+    "none": "Bodies do not see each other.",
+}
+"""What each does."""
+
+OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
+    ("barrier",): ("push_apart",),
+    ("grid",): ("spacing", "cfl"),
+    ("weak", "barrier"): ("thickness", "stiffness"),
+}
+"""What only some methods look at."""
+
 
 @dataclass(frozen=True)
 class Rub:
@@ -88,21 +103,39 @@ class Contact:
 
     def __post_init__(self) -> None:
         flag("push_apart", self.push_apart)
-        if self.push_apart and self.method != "barrier":
-            raise SceneError(f'push_apart is for contact by a "barrier", and this is {self.method!r}.')
         if self.method not in get_args(Method):
             raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
+        self._refuse_idle()
         for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
                 object.__setattr__(self, name, value)
         object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
+        if self.cfl > 1:
+            raise SceneError(f"cfl of contact must be at most 1, the whole of a cell, got {self.cfl:g}.")
         mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
         object.__setattr__(self, "friction", mu)
         object.__setattr__(self, "kinetic", kinetic)
         object.__setattr__(self, "pairs", tuple(self.pairs))
         if not all(isinstance(pair, Rub) for pair in self.pairs):
             raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the method looks at; of pairs how many there are."""
+        looked = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
+        found = {name: getattr(self, name) for name in looked}
+        if self.method not in ("weak", "barrier"):
+            return found
+        return found | {"friction": self.friction, "kinetic": self.kinetic, "pairs": len(self.pairs)}
+
+    def _refuse_idle(self) -> None:
+        """What the method does not look at must be as it is unless given."""
+        for methods, names in OPTIONS.items():
+            for name in names if self.method not in methods else ():
+                if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                    ways = " or ".join(f'"{method}"' for method in methods)
+                    raise SceneError(f"{name} is for contact by a {ways}, and this is {self.method!r}.")
 
     def table(self, names: list[str]) -> np.ndarray | None:
         """(2, bodies, bodies) μ of what sticks and of what slides; None where nothing rubs."""

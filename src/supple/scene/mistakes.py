@@ -69,7 +69,7 @@ def _should(details: Any) -> str:
     match details["type"]:
         case "model_type":
             return "should be a table, { key = value }"
-        case "greater_than_equal" if details["ctx"]["ge"] <= SHORTEST and details["input"] <= 0:
+        case "greater_than_equal" if 0 < details["ctx"]["ge"] <= SHORTEST and details["input"] <= 0:
             return "should be greater than 0"
         case "greater_than_equal":
             return f"should be at least {details['ctx']['ge']:g}"

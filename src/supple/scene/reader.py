@@ -46,6 +46,7 @@ class Reader:
         mistakes: Mistakes,
         meshes: dict[Any, Any] | None = None,
     ) -> None:
+        contact = None if table.contact is None else mistakes.attempt("contact", table.contact.make)
         self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
         self.meshes = meshes
         self.bodies: dict[str, Body | None] = dict.fromkeys(names)
@@ -57,7 +58,7 @@ class Reader:
             table.substeps,
             table.damping,
             self._ramp("gravity_ramp", table.gravity_ramp),
-            "none" if table.contact is None else table.contact.make(),
+            contact or "none",
             table.integrator,
         )
         self._refuse_idle("substeps", "damping", "integrator")
@@ -107,10 +108,14 @@ class Reader:
         moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)
         if mesh is not None and material is not None:
-            further = self.mistakes.attempt(f"{field}.region", lambda: solid.options(mesh))
-            if further is None:
+            regions = self.mistakes.attempt(f"{field}.region", lambda: [r.make(mesh) for r in solid.region])
+            viscosity = [
+                self.mistakes.attempt(f"{field}.viscosity[{i}]", each.make)
+                for i, each in enumerate(solid.viscosity)
+            ]
+            if regions is None or None in viscosity:
                 return
-            moving |= further
+            moving |= {"regions": regions, "viscosity": viscosity}
             self.bodies[name] = self.mistakes.attempt(
                 f"{field}.name",
                 lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),

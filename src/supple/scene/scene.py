@@ -40,8 +40,8 @@ from supple.scene.viscosity import Viscosity
 class Scene(Loaded, WithObstacles, WithTies):
     """Solids and cloth with what holds, moves and loads them. SI units.
 
-    gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else backward Euler; dt [s] between frames;
-    frames: how many of them a simulation has, frame i at time i dt; substeps: backward Euler steps that lead
+    gravity (3,) [m/s²]; quasistatic: equilibria without inertia, else a motion; dt [s] between frames;
+    frames: how many of them a simulation has, frame i at time i dt; substeps: steps of the integrator
     from frame to frame; damping: the part of every velocity that is lost in each of these steps, from 0 to
     below 1: v = (1 - damping) Δx/Δt with Δt = dt/substeps; gravity_ramp: how gravity varies in time;
     integrator: the rule of these steps, "backward_euler", or of second order "bdf2" and "trapezoidal";

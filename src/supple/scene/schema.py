@@ -34,11 +34,11 @@ class SceneTable(Table):
         None,
         description="How gravity varies, e.g. { times = [0, 1], fractions = [0, 1] }; constant unless given.",
     )
-    quasistatic: StrictBool = Field(True, description="Equilibria without inertia; false: backward Euler.")
+    quasistatic: StrictBool = Field(True, description="Equilibria without inertia; false: a motion.")
     dt: Positive = Field(1 / 30, description="Time from frame to frame [s], positive, e.g. 0.01.")
     frames: Count = Field(1, description="How many frames, at least 1; frame i is at time i dt.")
     substeps: Count = Field(
-        1, description="Backward Euler steps from frame to frame, at least 1, each of dt / substeps."
+        1, description="Steps of the integrator from frame to frame, at least 1, each of dt / substeps."
     )
     integrator: Literal["backward_euler", "bdf2", "trapezoidal"] = Field(
         "backward_euler",

@@ -52,6 +52,18 @@ Factors = Annotated[
 ]
 
 
+def _pull(value: Any) -> Any:
+    numbers = value if isinstance(value, list) else [value] * 3
+    real = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+    if not real or len(numbers) != 3 or not all(abs(n) <= LARGEST for n in numbers):
+        raise ValueError(f"must be one number, or three for x, y, z; got {shown(value)}.")
+    return value
+
+
+NumberOrVector = Annotated[Vector | Number, BeforeValidator(_pull)]
+"""Three numbers, or one."""
+
+
 class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -58,13 +58,6 @@ class Solid(Body):
             return material
         return as_grown(material, self.swelling, self.rest_shape, mesh)
 
-    def options(self, mesh: meshes.TetMesh) -> dict[str, Any]:
-        """Further arguments of `Scene.add_solid`."""
-        return {
-            "regions": [region.make(mesh) for region in self.region],
-            "viscosity": [each.make() for each in self.viscosity],
-        }
-
 
 class Cloth(Body):
     mesh: Surface = Field(description="Where it starts, e.g. { sheet = { cells = 32, size = [1, 1] } }.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictStr
 
@@ -42,7 +42,9 @@ class Contact(Table):
     spacing: Length | None = Field(
         None, description="Edge of the cells of a grid [m]; the mean edge of tetrahedra unless given."
     )
-    cfl: Positive = Field(0.4, description="Part of a cell that anything may move in a step of a grid.")
+    cfl: Annotated[Positive, Field(le=1)] = Field(
+        0.4, description="Part of a cell that anything may move in a step of a grid, at most 1."
+    )
     push_apart: StrictBool = Field(
         False, description="Whether what intersects in the beginning is pushed apart, for a barrier."
     )

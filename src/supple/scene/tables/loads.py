@@ -7,7 +7,16 @@ from typing import Annotated, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from supple.scene.cavities import ATMOSPHERE
-from supple.scene.tables.base import Coordinate, NotNegative, Number, Point, Positive, Table, Vector
+from supple.scene.tables.base import (
+    Coordinate,
+    NotNegative,
+    Number,
+    NumberOrVector,
+    Point,
+    Positive,
+    Table,
+    Vector,
+)
 from supple.scene.tables.motions import Ramp
 from supple.scene.tables.naming import OfBody, OnBody
 
@@ -43,7 +52,7 @@ class BodyForce(OfBody):
 class Traction(Load):
     """A traction on the surface triangles whose vertices are all chosen."""
 
-    traction: Vector | Number = Field(
+    traction: NumberOrVector = Field(
         description="Force per area [Pa], of which a number is that along the outer normals."
     )
     following: StrictBool = Field(
