@@ -54,7 +54,7 @@ def stacked(**options):
 
 
 def test_bodies_that_touch_are_told_or_pushed_apart():
-    with pytest.raises(ValueError, match="'low' touches 'high'.*push_apart = true"):
+    with pytest.raises(ValueError, match=r"'low' touches 'high'.*push_apart = true"):
         supple.equilibrium(stacked(), tolerance=1e-4)
     result = supple.equilibrium(stacked(push_apart=True), tolerance=1e-4)
     assert result.report.ok, result.report
