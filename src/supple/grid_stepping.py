@@ -2,8 +2,8 @@
 
 A step begins with vertices where they are: nodes get their masses and velocities, the solver moves the nodes,
 and vertices go along [PXPBD section 5.5, Jiang et al. 2015]. The grid knows one velocity at every place, and
-so bodies do not pass each other, though surfaces may cross within a cell. No vertex should move by more than a part of a cell in a step (CFL), so that
-a frame has as many steps as it takes.
+so bodies do not pass each other, though surfaces may cross within a cell. No vertex should move by more than
+a part of a cell in a step (CFL), so that a frame has as many steps as it takes.
 """
 
 from __future__ import annotations
