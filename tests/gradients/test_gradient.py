@@ -338,6 +338,18 @@ def test_what_makes_no_sense_is_refused():
     assert "imbalance" in repr(found)
 
 
+@pytest.mark.parametrize("integrator", ["bdf2", "trapezoidal"])
+def test_the_start_of_a_step_of_second_order_is_refused(integrator):
+    scene = cantilever(material("corotated"), cells=1)
+    (frame,) = supple.simulate(
+        scene, quasistatic=False, frames=1, dt=0.01, integrator=integrator, tolerance=1e-8
+    )
+    found = supple.gradient(frame, np.ones((8, 3)))
+    assert np.isfinite(found.gravity).all()
+    with pytest.raises(ValueError, match="backward Euler"):
+        found.start_velocities  # noqa: B018
+
+
 def test_reports_are_plain():
     scene = cantilever(material("corotated"), cells=1)
     found = supple.gradient(supple.equilibrium(scene), np.ones((8, 3)))

@@ -140,6 +140,11 @@ def test_what_no_grid_carries_is_refused():
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 0.2), axes="y")
     with pytest.raises(supple.SceneError, match="pins along some directions"):
         list(supple.simulate(scene, frames=1))
+    slowed = supple.Scene(quasistatic=False, contact="grid")
+    kind = supple.Corotated(young=1e4, poisson=0.3)
+    slowed.add_solid(supple.block(1), kind, viscosity=[supple.Rayleigh(mass=2.0)])
+    with pytest.raises(supple.SceneError, match="damping in proportion to the mass"):
+        list(supple.simulate(slowed, frames=1))
     with pytest.raises(supple.SceneError, match="cfl of contact must be greater than 0"):
         supple.Contact("grid", cfl=0)
 

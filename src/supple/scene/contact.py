@@ -182,6 +182,7 @@ def _grid(contact: Contact, model: Model) -> Grid:
         f"{listed(beside)} beside solids": beside,
         f"{listed(evolves)}, which remembers what happened to it": evolves,
         "pins along some directions only": model.held is not None,
+        "damping in proportion to the mass": model.drag is not None,
         f"{listed(rigid)}, which has a mass": rigid,
         "friction between bodies, which stick to each other on it": contact.friction or contact.pairs,
     }
