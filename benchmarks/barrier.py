@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import ipctk
 import numpy as np
+from intersecting import intersects
 
 import supple
 from supple.io.machine import machine
@@ -21,14 +21,6 @@ from supple.problem.following import Following
 
 RESULTS = Path(__file__).parent / "results" / "barrier.json"
 RUBBER = supple.StableNeoHookean(young=1e5, poisson=0.3)
-
-
-def intersects(scene: supple.Scene, positions: np.ndarray) -> bool:
-    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
-    used, faces = np.unique(triangles, return_inverse=True)
-    faces = faces.reshape(-1, 3)
-    mesh = ipctk.CollisionMesh(positions[used], np.asarray(ipctk.edges(faces)), faces)
-    return bool(ipctk.has_intersections(mesh, positions[used]))
 
 
 def pressed(cells: int, contact: str = "barrier") -> dict[str, Any]:

@@ -20,8 +20,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import ipctk
 import numpy as np
+from intersecting import intersects
 
 import supple
 from supple.contact.crossing import crossings
@@ -146,14 +146,6 @@ def cases(full: bool) -> dict[str, Case]:
         "dropped_30": Case(lambda c, f: dropped(thirty, True, c, f), 150 if full else 40),
         "draped": Case(draped, 60 if full else 30, ("barrier", "weak")),
     }
-
-
-def intersects(scene: supple.Scene, positions: np.ndarray) -> bool:
-    triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
-    used, faces = np.unique(triangles, return_inverse=True)
-    faces = faces.reshape(-1, 3)
-    mesh = ipctk.CollisionMesh(positions[used], np.asarray(ipctk.edges(faces)), faces)
-    return bool(ipctk.has_intersections(mesh, positions[used]))
 
 
 def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import date
+from functools import partial
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -21,57 +22,17 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
+from supple.papers.cloths import sheet, skirt, stretch
 from supple.problem import Problem
 from supple.scene import build_model
 
 RESULTS = Path(__file__).parent / "results" / "mpbng.json"
-EDGES = [0, 1, 1, 2, 2, 0]
 
-
-def sheet(cells: int = 90) -> supple.Scene:
-    """That of 11.5."""
-    scene = supple.Scene(quasistatic=False, dt=0.005)
-    cloth = scene.add_cloth(
-        supple.sheet(cells, (1.0, 1.0), plane="xz"),
-        supple.Corotated(young=1000, poisson=0.3),
-        density=10.0,
-        thickness=1.0,
-    )
-    scene.pin(cloth.where(lambda X: (X[:, 2] <= 0) & ((X[:, 0] <= 0) | (X[:, 0] >= 1))))
-    return scene
-
-
-def dress(around: int = 150) -> supple.Scene:
-    """A skirt of a metre that widens downwards, and hangs from its upper rim."""
-    rows = 160
-    turn, down = np.meshgrid(np.arange(around) / around * 2 * np.pi, np.linspace(0, 1.0, rows))
-    radius = 0.15 + 0.35 * down
-    points = np.stack([radius * np.cos(turn), -down, radius * np.sin(turn)], axis=-1).reshape(-1, 3)
-    number = np.arange(rows * around).reshape(rows, around)
-    a, b, c, d = number[:-1], np.roll(number, -1, 1)[:-1], number[1:], np.roll(number, -1, 1)[1:]
-    triangles = np.concatenate([np.stack(t, -1).reshape(-1, 3) for t in ((a, b, c), (b, d, c))])
-    scene = supple.Scene(quasistatic=False, dt=0.012)
-    cloth = scene.add_cloth(
-        supple.TriMesh(points, triangles),
-        supple.Corotated(young=1000, poisson=0.3),
-        supple.HingeBending(0.01, weighted=False),
-        density=10.0,
-        thickness=1.0,
-    )
-    scene.pin(cloth.where(lambda X: X[:, 1] >= 0))
-    return scene
-
-
-CASES: dict[str, tuple[Any, int, int]] = {"sheet": (sheet, 13, 40), "dress": (dress, 24, 10)}
+CASES: dict[str, tuple[Any, int, int]] = {
+    "sheet": (partial(sheet, 90), 13, 40),
+    "dress": (partial(skirt, 150, 160), 24, 10),
+}
 """Scenes, the iterations of MPBNG, and how many steps are made."""
-
-
-def stretch(scene: supple.Scene, positions: np.ndarray) -> float:
-    """How much longer edges are than at rest, on average."""
-    mesh = scene.bodies[0].mesh
-    ends = np.unique(np.sort(mesh.cells[:, EDGES].reshape(-1, 2), axis=1), axis=0)
-    now, rest = (np.linalg.norm(np.diff(x[ends], axis=1)[:, 0], axis=1) for x in (positions, mesh.points))
-    return float((now / rest).mean() - 1)
 
 
 def seconds(scene: supple.Scene, solver: Any, count: int) -> float:

@@ -2,13 +2,15 @@
 
 import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 import supple
+from supple.live.settings import file_settings
+from supple.live.simulation import Simulation
 from supple.solvers import Solver
 
 BLOCK = """
@@ -101,3 +103,21 @@ class Waiting(Solver):
         logging.getLogger("supple").info("compiling %s (once on this machine, then cached)", "sweeps")
         self.advances.append(1)
         self.go_on.wait(10)
+
+
+def simulation(folder, text=BLOCK, **settings):
+    file = scene_file(folder, text)
+    made = Simulation(file, replace(file_settings(file), **settings))
+    made.prepare()
+    return made
+
+
+def settle(live, updates=400):
+    """Update until all forces balance."""
+    for _ in range(updates):
+        if live.stale:
+            live.prepare()
+        if live.rest():
+            return live.tracks[0].positions
+        live.update()
+    raise AssertionError(f"imbalance {live.tracks[0].balance.imbalance} after {updates} updates")

@@ -4,35 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from live_scenes import BLOCK, LOOSE, SWING, Exploding, scene_file
+from live_scenes import BLOCK, LOOSE, SWING, Exploding, settle, simulation
 from scipy.spatial.transform import Rotation
 
 import supple
 from supple.live.moments import spread
 from supple.live.pins import Placement
-from supple.live.settings import file_settings
-from supple.live.simulation import Simulation
 from supple.live.track import DivergedError
 
 EXACT = {"precision": "float64", "tolerance": 1e-9, "solvers": (supple.PBNG(acceleration="chebyshev"),)}
-
-
-def simulation(folder, text=BLOCK, **settings):
-    file = scene_file(folder, text)
-    made = Simulation(file, replace(file_settings(file), **settings))
-    made.prepare()
-    return made
-
-
-def settle(live, updates=400):
-    """Update until all forces balance."""
-    for _ in range(updates):
-        if live.stale:
-            live.prepare()
-        if live.rest():
-            return live.tracks[0].positions
-        live.update()
-    raise AssertionError(f"imbalance {live.tracks[0].balance.imbalance} after {updates} updates")
 
 
 def equilibrium(scene):
@@ -357,73 +337,3 @@ def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
     settle(live)
     with pytest.raises(ValueError, match="Pins of 'block' contradict each other: now the vertex"):
         save_scene(live, tmp_path)
-
-
-PRESSED = """
-gravity = [0, 0, 0]
-dt = 0.25
-
-[[solid]]
-mesh = { block = { cells = [2, 2, 2] } }
-material = { corotated = { young = 1e4, poisson = 0.0 } }
-
-[[pin]]
-where = { side = "y-" }
-
-[[obstacle]]
-name = "plate"
-shape = { plane = { normal = [0, -1, 0], point = [0, 1, 0] } }
-motion = [{ translate = { offset = [0, -0.1, 0] } }]
-"""
-
-
-def test_obstacles_move_as_their_motions_have_them_and_where_hands_put_them(tmp_path):
-    live = simulation(tmp_path, PRESSED, precision="float64", tolerance=1e-7, solvers=(supple.PBNG(),))
-    settle(live)
-    while live.time < 1.0:
-        live.update()
-    assert settle(live)[:, 1].max() == pytest.approx(0.9, abs=1e-6)
-    live.carry(0, np.array([0, -0.1, 0]))
-    assert not live.rest()
-    assert settle(live)[:, 1].max() == pytest.approx(0.8, abs=1e-6)
-    live.reset()
-    assert not live.carried.offsets.any()
-
-
-DROPPED = """
-quasistatic = false
-dt = 0.02
-frames = 20
-
-[[solid]]
-mesh = { block = { cells = [2, 1, 2], size = [1, 0.5, 1] } }
-material = { neo_hookean = { young = 1e4, poisson = 0.3 } }
-density = 100
-
-[[pin]]
-where = { side = "y-" }
-
-[[obstacle]]
-name = "ball"
-shape = { sphere = { radius = 0.3, centre = [0.5, 0.95, 0.5] } }
-mass = 20
-"""
-
-
-def test_a_rigid_body_falls_and_comes_to_rest_as_in_a_run(tmp_path):
-    live = simulation(tmp_path, DROPPED, precision="float64", solvers=(supple.PBNG(),), sweeps=60)
-    first = live.tracks[0]
-    for _ in range(10):
-        live.update()
-    live.stale = True
-    live.prepare()  # a solver that is built anew goes on from there
-    for _ in range(10):
-        live.update()
-    model = first.model_of(live.model)
-    *_, last = supple.simulate(live.file.scene, supple.PBNG(), tolerance=1e-6, precision="float64")
-    frames = [kind.obstacles.poses(live.time)[:, 9:] for kind in (model, last.model)]
-    assert frames[0][0, 1] < 0.9
-    np.testing.assert_allclose(*frames, atol=2e-3)
-    live.reset()
-    live.prepare()
-    assert first.model_of(live.model).obstacles.poses(0.0)[0, 10] == pytest.approx(0.95)

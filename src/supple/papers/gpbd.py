@@ -156,9 +156,8 @@ def recovered(record: Record, start: str, newton: int, options: dict[str, Any]) 
         x = np.random.default_rng(0).uniform(0, 1, model.rest.shape)
     first = int(np.sum(jacobians(model, x) <= 0))
     solver = GPBD(newton_steps=newton, **options)
-    for now, _ in march(scene, Problem(model, "float32"), solver, x, steps, 2):
-        last = now
-    J = jacobians(model, last)
+    *_, (reached, _) = march(scene, Problem(model, "float32"), solver, x, steps, 2)
+    J = jacobians(model, reached)
     return {"inverted": first, "inverted at the end": int(np.sum(~(J > 0))), "largest volume": J.max()}
 
 
