@@ -1,0 +1,178 @@
+"""Answers of pressing that are known: Hertz' law, uniform pressure across two meshes, a gap that closes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from contact_meshes import ROUND, growing, hold_sector, sector
+
+import supple
+from supple.weak_contact import met_force
+
+YOUNG, POISSON = 1e6, 0.3
+STAR = YOUNG / (1 - POISSON**2)
+
+
+def hertz(cells: int, depth: float = 0.0025, radius: float = 1.0, wide: float = 100.0) -> dict:
+    """A rigid ball pressed into a half-space by d: F = 4/3 E* √R d^{3/2}, a = √(R d). The radius of contact
+    is that of Hertz's pressure with the second moment of the forces, ⟨r²⟩ = 2/5 a². A sector of a cylinder,
+    `wide` times as large as a, whose bottom is held, which makes it stiffer by about 0.6/wide; so many cells
+    along 1.5 a."""
+    began, a = perf_counter(), float(np.sqrt(radius * depth))
+    size = wide * a
+    line = growing(1.5 * a, cells, 1 + 3 / cells, size)
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(sector(line, line), supple.LinearElastic(young=YOUNG, poisson=POISSON))
+    hold_sector(scene, body, size, -size)
+    ball = supple.Sphere(radius=radius, centre=(0, radius, 0))
+    scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
+    result = supple.equilibrium(scene, tolerance=1e-6, distance=None)
+    touches = result.evaluate().touches
+    normal = touches.force[:, 1]
+    places = result.positions[touches.vertices]
+    shares = normal / normal.sum()
+    found = float(np.sqrt(2.5 * (shares * (places[:, 0] ** 2 + places[:, 2] ** 2)).sum()))
+    expected = 4 / 3 * STAR * np.sqrt(radius) * depth**1.5
+    return {
+        "cells": cells,
+        "depth": depth,
+        "vertices": result.model.vertices,
+        "edge": 1.5 / cells,
+        "force": -ROUND * float(normal.sum()) / expected,
+        "radius": found / a,
+        "contacts": int((normal < 0).sum()),
+        "block": 1 + 0.6 / wide,
+        "outcome": result.report.outcome.name.lower(),
+        "iterations": result.report.iterations,
+        "wall": perf_counter() - began,
+    }
+
+
+def limit(rows: list[dict], name: str) -> float:
+    """What a figure tends to, without what falls as 1/cells, from the last two runs."""
+    coarse, fine = rows[-2:]
+    change = fine["cells"] * fine[name] - coarse["cells"] * coarse[name]
+    return change / (fine["cells"] - coarse["cells"])
+
+
+def hertz_all(cells: tuple[int, ...] = (12, 20, 30)) -> dict:
+    rows = []
+    for count in cells:
+        rows.append(hertz(count))
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    deeper = hertz(cells[-1], 0.005)
+    return {
+        "runs": rows,
+        "force": limit(rows, "force"),
+        "radius": limit(rows, "radius"),
+        "exponent": 1.5 + float(np.log(deeper["force"] / rows[-1]["force"]) / np.log(2)),
+    }
+
+
+def two_spheres(cells: int = 12, approach: float = 0.005, wide: float = 10.0) -> dict:
+    """Two equal balls pressed together by h, of meshes that do not match: a = √(R h/2) and F = 4/3 E* √R*
+    h^{3/2} with E* = E/(2 (1 - ν²)) and R* = R/2; and F = 4/3 E* a³/R*, which does not know how large the
+    bodies are (code_aster V6.04.222). Caps `wide` times as large as a."""
+    began, radius = perf_counter(), 1.0
+    a = float(np.sqrt(radius * approach / 2))
+    size = wide * a
+    thick = 0.02 * approach
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("weak", thickness=thick))
+    elastic = supple.LinearElastic(young=YOUNG, poisson=POISSON)
+
+    def cap(r: np.ndarray) -> np.ndarray:
+        return np.sqrt(radius**2 - r**2) - radius
+
+    for name, count in (("low", cells), ("high", cells + cells // 3)):
+        line = growing(1.5 * a, count, 1 + 3 / count, size)
+        mesh = sector(line, line, cap)
+        if name == "high":
+            points = mesh.points * (1, -1, 1) + (0, thick, 0)
+            mesh = supple.TetMesh(points, mesh.tets[:, [0, 2, 1, 3]])
+        body = scene.add_solid(mesh, elastic, name=name)
+        far = size + thick if name == "high" else -size
+        motion = supple.Translate((0, -approach, 0)) if name == "high" else None
+        hold_sector(scene, body, size, far, motion)
+    result = supple.equilibrium(scene, tolerance=1e-4, distance=None)
+    return _two_spheres(result, a, radius, approach, wide) | {"cells": cells, "wall": perf_counter() - began}
+
+
+def _two_spheres(result: Any, a: float, radius: float, approach: float, wide: float) -> dict:
+    """Force and radius of contact, from what acts on the vertices of the lower one."""
+    own = result.model.body_vertices[0][1]
+    term = result.model.terms[-1]
+    force = met_force(term, result.positions, result.model.rest)[own, 1]
+    x = result.positions[own]
+    found = float(np.sqrt(2.5 * (force / force.sum() * (x[:, 0] ** 2 + x[:, 2] ** 2)).sum()))
+    total, star = -ROUND * float(force.sum()), STAR / 2
+    return {
+        "force": total / (4 / 3 * star * np.sqrt(radius / 2) * approach**1.5),
+        "radius": found / a,
+        "force_of_radius": total / (4 / 3 * star * found**3 / (radius / 2)),
+        "block": 1 + 0.6 / wide,
+        "vertices": result.model.vertices,
+        "outcome": result.report.outcome.name.lower(),
+        "iterations": result.report.iterations,
+    }
+
+
+def patch(method: str = "weak") -> dict:
+    """Two blocks of different cells, pressed together without friction, ν = 0: the stress is E u/H
+    everywhere, and their surfaces meet half-way [El-Abbasi and Bathe 2001]."""
+    began = perf_counter()
+    scene = supple.Scene(gravity=(0, 0, 0), contact=method)
+    elastic = supple.LinearElastic(young=YOUNG, poisson=0.0)
+    low = scene.add_solid(supple.block(cells=(3, 3, 3), size=(1, 1, 1)), elastic, name="low")
+    gap = 0.01 / 3  # the thickness, 1 % of an edge or so
+    high = scene.add_solid(
+        supple.block(cells=(4, 4, 4), size=(1, 1, 1)).translated((0, 1 + gap, 0)), elastic, name="high"
+    )
+    push = 0.05
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -push, 0)), name="top")
+    result = supple.equilibrium(scene, tolerance=1e-6, distance=None)
+    found = result.evaluate()
+    stress = found.cauchy[:, 1, 1]
+    force = float(found.reactions["top"].force[1])
+    return {
+        "method": method,
+        "force": force / (-YOUNG * push / 2),
+        "stress": [float(stress.min() / stress.mean()), float(stress.max() / stress.mean())],
+        "outcome": result.report.outcome.name.lower(),
+        "iterations": result.report.iterations,
+        "wall": perf_counter() - began,
+    }
+
+
+def patches() -> list[dict]:
+    return [patch("weak"), patch("barrier")]
+
+
+def closing(nu: float = 0.3) -> list[dict]:
+    """A soft block that closes a gap of 6 % and is pressed on, weak contact: every solver arrives, and where
+    Newton does."""
+    rows, reference = [], None
+    for name in ("newton", "pbng", "descent"):
+        scene, soft = supple.Scene(gravity=(0, 0, 0), contact="weak"), supple.Corotated(young=1e5, poisson=nu)
+        low = scene.add_solid(supple.block(2), soft, name="low")
+        high = scene.add_solid(supple.block(3).translated((0, 1.06, 0)), soft, name="high")
+        scene.pin(low.where(lambda X: X[:, 1] <= 0))
+        scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.16, 0)))
+        began = perf_counter()
+        result = supple.equilibrium(scene, name, tolerance=1e-6, distance=None)
+        reference = result.positions if reference is None else reference
+        rows.append(
+            {
+                "solver": name,
+                "outcome": result.report.outcome.name.lower(),
+                "iterations": result.report.iterations,
+                "imbalance": result.report.imbalance,
+                "from_newton": float(np.abs(result.positions - reference).max()),
+                "wall": perf_counter() - began,
+            }
+        )
+    return rows
