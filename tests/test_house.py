@@ -193,3 +193,70 @@ def test_ruff_has_one_version():
     (pinned,) = re.findall(r"'ruff==([\d.]+)'", str(project["optional-dependencies"]["dev"]))
     hooks = (PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert set(re.findall(r"ruff==([\d.]+)", hooks)) == {pinned}
+
+
+def docstrings():
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+                yield f"{name}: {getattr(node, 'name', 'module')}", text
+
+
+def test_docstrings_stand_alone():
+    found = dict(docstrings())
+    assert len(found) > 2000
+    leaning = [where for where, text in found.items() if text.startswith(("The same", "Same as", "Ditto"))]
+    assert not leaning, f"docstrings that begin with what stands elsewhere: {leaning}"
+
+
+def is_number(node: ast.expr | None) -> bool:
+    parts = ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop
+    return node is not None and all(
+        isinstance(part, parts) and not isinstance(getattr(part, "value", 0), str | bool | bytes | None)
+        for part in ast.walk(node)
+    )
+
+
+def test_numbers_with_names_say_where_they_come_from():
+    """A constant of a module is followed by a text."""
+    silent, seen = [], 0
+    for name, tree in TREES.items():
+        for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
+            if (
+                isinstance(node, ast.Assign)
+                and ast.unparse(node.targets[0]).isupper()
+                and is_number(node.value)
+            ):
+                seen += 1
+                told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                if not told:
+                    silent.append(f"{name}:{node.lineno} {ast.unparse(node)}")
+    assert seen > 200
+    assert not silent, f"constants without a word: {silent}"
+
+
+FACES = ("papers", "datasets", "runs", "cli", "live", "view", "io", "scene", "gradients")
+"""Rooms without kernels, where nothing is a vertex's record but what comes from there."""
+
+OTHERS_RECORDS = {"record", "records", "LogRecord", "RecordBatch", "RecordBatchReader", "as_records"}
+"""Of logging, where a method gets one, of pyarrow, and of `linear`."""
+
+
+def test_words_have_one_meaning():
+    """A record is that of a vertex, in kernels; what something says of itself on disk is an account; a history
+    is that of a solve; what a state carries on is remembered."""
+    wrong = []
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            word = getattr(node, "name", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
+            if not isinstance(word, str):
+                continue
+            if name.startswith(FACES) and "record" in word.lower() and word not in OTHERS_RECORDS:
+                wrong.append(f"{name}: {word}")
+            if (
+                name.startswith(("problem/", "terms/", "state.py", "model.py", "grip.py"))
+                and "histor" in word
+            ):
+                wrong.append(f"{name}: {word}")
+    assert not wrong, f"words with a second meaning, see CONTRIBUTING: {wrong}"

@@ -27,7 +27,7 @@ EXACT: dict[Any, Any] = {TetRows: ExactTets}
 
 
 def exact_blocks(terms: tuple) -> tuple[Any, ...]:
-    """The same terms, tetrahedra with exact blocks; others keep their bounds."""
+    """Terms with exact blocks in place of bounds where they are tetrahedra; others keep their bounds."""
     return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from supple.algebra.matrix3 import add, dot, scale, select3, sub
+from supple.algebra.matrix3 import add, dot, scale, select3
 from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
 from supple.kernels import all_lanes, each, load, passage, physics, select, total, unrolled
@@ -32,9 +32,10 @@ from supple.solvers.gpbd import GPBD, GreenOptions
 from supple.solvers.green_minimum import BACKTRACKS, CONVERGED
 from supple.solvers.projection import Places, Projection, new_memory, project, projects
 from supple.terms import Term
+from supple.terms.constraint import relative
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.strains import seen
-from supple.terms.hylc.term import FabricRows, stiff_area
+from supple.terms.hylc.term import FabricRows, scales_of, shape_of, stiff_area
 
 ROUNDING = 1e-9
 """Part of the energy by which a step may raise q."""
@@ -52,36 +53,19 @@ class FabricProjection(Projection):
 @physics
 def _points(rows, row, x):
     """Where the vertices are, from the first."""
-    o, zero = rows.offsets, 0.0 * x[0][0]
-    return ((zero, zero, zero),) + _others(o, row, x)  # noqa: RUF005
-
-
-@physics
-def _other(o, row, k, x, first):
-    d = sub(x, first)
-    return load(o, row, 3 * k) + d[0], load(o, row, 3 * k + 1) + d[1], load(o, row, 3 * k + 2) + d[2]
-
-
-_others = each("o, row, x", "_other(o, row, i, x[i + 1], x[0])", _other, over="x", count=lambda x: len(x) - 1)
-
-
-@physics
-def _shape(rows, row):
-    """Shape gradients of the three corners, and which edges have a neighbour."""
-    r = rows.rest
-    g, h = (load(r, row, 0), load(r, row, 1)), (load(r, row, 2), load(r, row, 3))
-    return ((-(g[0] + h[0]), -(g[1] + h[1])), g, h), (load(r, row, 4), load(r, row, 5), load(r, row, 6))
+    zero = 0.0 * x[0][0]
+    return ((zero, zero, zero),) + relative(rows, row, x)  # noqa: RUF005
 
 
 @physics
 def _turned(x, G, exists):
-    """The same triangle with its second corner as the first."""
+    """A triangle with its second corner as the first."""
     return (x[1], x[2], x[0], x[4], x[5], x[3]), (G[1], G[2], G[0]), (exists[1], exists[2], exists[0])
 
 
 @physics
 def _strain(rows, row, x):
-    G, exists = _shape(rows, row)
+    G, exists = shape_of(rows, row)
     return seen(_points(rows, row, x), G, exists).strain
 
 
@@ -89,7 +73,7 @@ def _strain(rows, row, x):
 def _gradients(rows, row, x):
     """∂sᵢ/∂x of the six strains, each for the six vertices."""
     p = _points(rows, row, x)
-    G, exists = _shape(rows, row)
+    G, exists = shape_of(rows, row)
     a = seen(p, G, exists)
     p, G, exists = _turned(p, G, exists)
     b = seen(p, G, exists)
@@ -168,8 +152,7 @@ _free_all = each("N, S", "_free(N, S[i])", _free, over="S")
 @physics
 def _positive(fabric, H):
     """ψ'' with what Gershgorin's bound asks for."""
-    z = fabric.scale
-    scales = (z[0], z[1], z[2], z[3], max(z[3], z[4]), z[4])
+    scales = scales_of(fabric)
     b = slacks(scales, H)
     least = min(min(min(b[0], b[1]), min(b[2], b[3])), min(b[4], b[5]))
     return raised(scales, H, max(-least, 0.0 * least))

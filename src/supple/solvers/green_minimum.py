@@ -29,6 +29,10 @@ from supple.solvers.corners import free_corners, mobility, outer_sum, spread, we
 BACKTRACKS = 8
 """Halvings of a local Newton step before the element is left as it is."""
 
+LIFT = 1e-6
+"""Part of its trace that is added to the diagonal of the local Hessian, which is singular where corners are
+pinned; it bounds the step there and is felt nowhere else."""
+
 CONVERGED = 1e-12
 """The local Newton ends when a step promises less than this part of the element's energy."""
 
@@ -116,7 +120,7 @@ def _curvature(y, V, a, b, new):
     T = symmetric_part(matmul(transpose(y.F), change_by(y, cofactor(new))))
     t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
     H = sandwich_form(symmetric_part(y.C), symmetric_part(combine(1.0, y.G, V * a, matmul(y.G, y.G))))
-    return lifted6(add_outer6(H, V * b, t), 1e-6)
+    return lifted6(add_outer6(H, V * b, t), LIFT)
 
 
 @passage

@@ -133,7 +133,7 @@ def step_sum(places: Places, steps: np.ndarray) -> StepSum:
 
 
 def in_one_colour(places: Places) -> Places:
-    """The same elements, all at once."""
+    """Places of the elements all at once, in place of colour by colour."""
     batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
     return places._replace(colour_start=np.array([0, batches]))
 

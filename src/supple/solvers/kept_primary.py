@@ -15,23 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.kernels import load, physics, store
-from supple.materials import constraint_pair
+from supple.kernels import load, store
 from supple.problem import Problem
-from supple.solvers.corners import (
-    corners_of,
-    element,
-    gradients,
-    put_corners,
-    shifted,
-    times,
-    weighted_square,
-)
+from supple.solvers.corners import corners_of, put_corners, shifted, times, weighted_square
 from supple.solvers.elementwise import ElementRun
-from supple.solvers.projection import Places, new_memory, project
-from supple.solvers.xpbd import Pair
+from supple.solvers.projection import Places, new_memory
+from supple.solvers.xpbd import Pair, update
 from supple.terms import Term
-from supple.terms.elastic import measure
 
 if TYPE_CHECKING:
     from supple.solvers.xpbd import XPBD
@@ -43,8 +33,8 @@ class KeptPrimaryProjection(Pair):
     __slots__ = ()
 
 
-@physics
-def _solve(x, W, gradient, C, k, projection, row, slot):
+@update.of(KeptPrimaryProjection)
+def _update_kept(projection, x, W, shape, gradient, C, k, row, slot):
     """The corners after one update of a constraint; padding has k = 0 and W = 0."""
     (multipliers,), (primary,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
@@ -54,17 +44,6 @@ def _solve(x, W, gradient, C, k, projection, row, slot):
     store(multipliers, row, slot, lam + step)
     put_corners(projection.places, row, primary, times(0.0, g))
     return shifted(shifted(x, step, W, gradient), -1.0, W, g)
-
-
-@project.of(KeptPrimaryProjection)
-def _project_kept(projection, row, u):
-    places = projection.places
-    x, W, g, V, material = element(places, row, u)
-    C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    x = _solve(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0)
-    C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _solve(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1)
-    put_corners(places, row, u, x)
 
 
 def kept_projection(term: Term, places: Places) -> KeptPrimaryProjection:

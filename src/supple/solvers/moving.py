@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from supple.algebra.matrix3 import dot
+from supple.algebra.matrix3 import dot, select3
 from supple.kernels import all_lanes, leads, load, physics, scatter, select, store
 from supple.problem.balls import in_ball
 from supple.problem.held import put_back
@@ -12,18 +12,12 @@ FARTHEST = 1e30
 
 
 @physics
-def chosen(where, a, b):
-    """a where that is true, else b, both vectors."""
-    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
-
-
-@physics
 def move(vertices, batch, u, before, after, rejected):
     """Displacements of the vertices of a batch: after, as far as their balls allow, and before where that is
     not finite, which is counted in rejected (copies, batches, 1, lanes). Coordinates that are held stay."""
     after = in_ball(vertices.balls, vertices.own, batch, after)
     finite = dot(after, after) < FARTHEST
-    kept = chosen(finite, after, before)
+    kept = select3(finite, after, before)
     if leads(batch):
         scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
         if not all_lanes(finite):

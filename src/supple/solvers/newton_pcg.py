@@ -38,6 +38,7 @@ POOR = 0.1
 """A step below this part of the first one tried calls for rescue."""
 
 RESCUE_SWEEPS = 10
+"""Of PBNG: as many as it does between two looks."""
 
 CURVATURE_TURN = 1.0
 """How far the element that turns most does so [rad] in the first step tried along negative curvature."""

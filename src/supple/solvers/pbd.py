@@ -75,7 +75,7 @@ def _project_energy(projection, row, u):
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
-    """The same for an element that is one constraint; k = 0 where there is none."""
+    """One element of the box that is itself a constraint; k = 0 where there is none."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)

@@ -1,4 +1,4 @@
-"""The same step with everything that touches an obstacle held there: what Newton's method sees of contact."""
+"""A step with everything that touches an obstacle held there: what Newton's method sees of contact."""
 
 from __future__ import annotations
 

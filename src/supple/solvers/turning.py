@@ -43,6 +43,8 @@ COLLAPSED = 0.1
 """|F|² below which an element has hardly a direction left, and turns less."""
 
 DOUBLINGS = 5
+"""Of the angle: for a turn of π the series is left with |v| ≤ π/64, where its first missing term, s⁴/8!, is
+about the rounding of float64."""
 
 PARTS = 512
 """Parts of all elements, of each of which the largest turn is found."""

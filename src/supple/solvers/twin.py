@@ -1,4 +1,5 @@
-"""The same step of the same model in float64, for methods that need differences of energies."""
+"""A problem again in float64, at the same step of the same model: for methods that need differences of
+energies."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
 from supple.checks import flag, one_of
-from supple.kernels import load, physics, select, store
+from supple.kernels import generic, load, physics, select, store
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
 from supple.solvers.corners import (
@@ -43,12 +43,21 @@ LEAST = 1e-3
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
+NOTHING = 1e-3
+"""Of constraints that are of the size of strains: below it they vanish."""
+
 FEW = 3
 """Sweeps per step beyond which a pair that does not vanish at rest is remarked on."""
 
 
-class Pair(Projection):
-    """Two constraints of each element."""
+class TwoConstraints(Projection):
+    """Elements of two constraints, visited one after the other: `update` says what is done to each."""
+
+    __slots__ = ()
+
+
+class Pair(TwoConstraints):
+    """The two constraints of XPBD."""
 
     __slots__ = ()
 
@@ -92,7 +101,7 @@ class CompliantProjection(Projection):
 def vanishes_at_rest(kind: Any) -> bool:
     """Whether both constraints of a kind of material are 0 where it is not deformed."""
     C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
-    return abs(C) < 1e-3 and abs(C2) < 1e-3
+    return abs(C) < NOTHING and abs(C2) < NOTHING
 
 
 @physics
@@ -125,17 +134,26 @@ def root_constraint(material, F):
     return C, scaled(1.0 / C, stress(material, F))
 
 
-@project.of(PairProjection)
-def _project_pair(projection, row, u):
+@generic
+def update(projection, x, W, g, gradient, C, k, row, slot):
+    """The corners after an update of a constraint, whose multiplier is in that slot; g: shape gradients."""
+
+
+@project.of(TwoConstraints)
+def _project_two(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    reach = weighted_square(W, g, g)
-    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0, reach)
+    x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 0)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1, reach)
+    x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 1)
     put_corners(places, row, u, x)
+
+
+@update.of(PairProjection)
+def _update_pair(projection, x, W, g, gradient, C, k, row, slot):
+    return _solve_constraint(x, W, gradient, C, k, projection, row, slot, weighted_square(W, g, g))
 
 
 @project.of(RootProjection)

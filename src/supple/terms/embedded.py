@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
 from supple.kernels import counters_for, gather, pack_like, physics, run, select, stream
 from supple.materials import psi, step_limit
-from supple.terms.elastic import Elastic, deformation_at, material_at, response, rest_volume
+from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
 from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
 from supple.terms.placing import place_elements
@@ -109,13 +109,8 @@ def _vertex_force(rows, row, u, ui):
 @confined_force.of(EmbeddedRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
-    F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A, q = response(material_at(rows, row), F, own_gradient(rows, row))
-    return (
-        (-V * f[0], -V * f[1], -V * f[2]),
-        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
-        q,
-    )
+    F = deformation_at(rows, row, u, ui)
+    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, own_gradient(rows, row)))
 
 
 @energy.of(EmbeddedRows)

@@ -51,14 +51,14 @@ class TriangleElasticity(Elastic):
         return cls(np.asarray(triangles, np.int32), gradients, area * np.asarray(thickness, float), material)
 
     def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
-        """The same sheet of other triangles (t, 3) of points (n, 3) [m], where these are at zero
+        """This sheet of other triangles (t, 3) of points (n, 3) [m], where these are at zero
         displacement; origin (t,): the triangle here in which each lies."""
         thickness = self.volume / self._areas
         made_of = of_elements(self.material, origin)
         return TriangleElasticity.from_mesh(points, triangles, made_of, thickness[origin])
 
     def thinner(self, share: float) -> Self:
-        """The same sheet with a share of its thickness."""
+        """This sheet with a share of its thickness."""
         return replace(self, volume=share * self.volume)
 
     @property

@@ -19,7 +19,7 @@ Figures = dict[str, Any]
 Say = Callable[[str], None]
 
 
-class Record:
+class Account:
     """The measurements of one row in a folder. full: at the paper's sizes; say: told of every part that is
     done; device: where rows of times are measured that know how, "cpu" or "cuda"."""
 
@@ -31,14 +31,14 @@ class Record:
         say: Say = lambda text: None,
         device: str = "cpu",
     ) -> None:
-        self.path, self.key, self.full, self._say = record_path(folder, key, device), key, full, say
+        self.path, self.key, self.full, self._say = account_path(folder, key, device), key, full, say
         self.device = device
         self.values: Figures = self._known()
 
     def _known(self) -> Figures:
         """What an earlier run has measured with the same sizes and version."""
         fresh: Figures = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
-        found = read_record(self.path)
+        found = read_account(self.path)
         if found is None or any(found.get(name) != fresh[name] for name in ("full", "version")):
             return fresh
         return found
@@ -98,7 +98,7 @@ class Record:
 
 
 def gpu_name() -> str:
-    """Of the GPU in use; records made without one say so little."""
+    """Of the GPU in use; accounts made without one say so little."""
     from supple.kernels.device import DeviceError
 
     try:
@@ -109,12 +109,12 @@ def gpu_name() -> str:
         return "a GPU"
 
 
-def record_path(folder: Path, key: str, device: str = "cpu") -> Path:
+def account_path(folder: Path, key: str, device: str = "cpu") -> Path:
     """pbng-fig7.json, or pbng-fig7-cuda.json of what was measured on a GPU."""
     return folder / (f"{key}.json" if device == "cpu" else f"{key}-{device}.json")
 
 
-def read_record(path: Path) -> Figures | None:
+def read_account(path: Path) -> Figures | None:
     """What is written there; None where nothing is, or nothing that can be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -146,11 +146,11 @@ def brief(value: Any) -> str:
     return "not finite" if value is None else str(value)
 
 
-def run_row(record: Record) -> str:
+def run_row(account: Account) -> str:
     """Measure what is missing of a row, and its verdict."""
     from supple.papers.registry import experiment
 
     began = perf_counter()
-    if not record.done:
-        record.close(experiment(record.key)(record), began)
-    return record.values["verdict"]
+    if not account.done:
+        account.close(experiment(account.key)(account), began)
+    return account.values["verdict"]

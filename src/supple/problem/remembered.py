@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.checks import floats, shown
-from supple.grip import CONTACTS, as_history, check_contacts, from_history, rows_from, rubbing_terms
+from supple.grip import (
+    CONTACTS,
+    check_contacts,
+    contacts_from_state,
+    contacts_to_state,
+    rows_from,
+    rubbing_terms,
+)
 from supple.materials import evolving
 from supple.model import Model
 
@@ -27,7 +34,7 @@ MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
 """How many numbers of each vertex these are."""
 
 
-def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
+def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
     """For every parameter that evolves: its name in a `State`, with the number of its term where several
     terms have one so called; the term, its material among those of all terms, and the parameter."""
     made_of = [(k, term) for k, term in enumerate(model.terms) if term.material is not None]
@@ -39,11 +46,11 @@ def histories_of(model: Model) -> Iterator[tuple[str, int, int, str]]:
         yield (name if names.count(name) == 1 else f"{name} {k}"), k, number, name
 
 
-def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """A history that suits a model; what it lacks is as it was given."""
-    known = {name: (k, parameter) for name, k, _, parameter in histories_of(model)}
+def checked_remembered(model: Model, remembered: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What a state remembers, if that suits a model; what it lacks is as the scene has it."""
+    known = {name: (k, parameter) for name, k, _, parameter in evolving_parameters(model)}
     rubs = bool(rubbing_terms(model))
-    for name, values in history.items():
+    for name, values in remembered.items():
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
@@ -55,7 +62,7 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
             continue
         if name not in known:
             there = ", ".join(known) or "none"
-            raise ValueError(f"the state has a history {name!r} of elements; this scene has {there}")
+            raise ValueError(f"the state remembers {name!r} of elements; this scene has {there}")
         k, parameter = known[name]
         shape = np.shape(getattr(model.terms[k].material, parameter))
         found = floats(values)
@@ -63,7 +70,7 @@ def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.nd
             raise ValueError(
                 f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}"
             )
-    return {name: floats(values) for name, values in history.items()}
+    return {name: floats(values) for name, values in remembered.items()}
 
 
 def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
@@ -72,13 +79,13 @@ def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
         raise ValueError(f"{name!r} of the state must be finite and of shape {shape}, got {shown(values)}")
 
 
-class Histories:
-    """Of every copy of a problem's state. Values are the problem's materials, of which kernels have rounded
-    copies."""
+class Remembered:
+    """What every copy of a problem's state remembers. Values are the problem's materials, of which kernels
+    have rounded copies."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._known = list(histories_of(problem.model))
+        self._known = list(evolving_parameters(problem.model))
         self._rubs = rubbing_terms(problem.model)
         self._motions: list[dict[str, np.ndarray]] = []
 
@@ -92,7 +99,7 @@ class Histories:
         """For each copy, by name."""
         terms: Any = self._problem.model.terms
         x, given = self._problem.positions, self._problem.following.given
-        rubs = [as_history(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
+        rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
@@ -116,19 +123,19 @@ class Histories:
         time had passed."""
         self.move_on([{k: v for k, v in motion.items() if k == name} for motion in self.motions()])
 
-    def put(self, histories: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Go on from histories, one for each copy; what they lack is as the scene has it."""
-        self.move_on([{name: h[name] for name in MOTION if name in h} for h in histories])
-        if self._problem.contacts.rigid and RIGID in histories[0]:
-            self._problem.contacts.moved_by_bodies = histories[0][RIGID]
+    def put(self, copies: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Go on from what each copy remembers; what it lacks is as the scene has it."""
+        self.move_on([{name: known[name] for name in MOTION if name in known} for known in copies])
+        if self._problem.contacts.rigid and RIGID in copies[0]:
+            self._problem.contacts.moved_by_bodies = copies[0][RIGID]
         for k in self._rubs:
             if self._problem.model.terms[k].confines:
-                self._problem.following.given[k] = rows_from(histories[0])
+                self._problem.following.given[k] = rows_from(copies[0])
             else:
-                self._problem.refresh(k, from_history(histories[0]))
+                self._problem.refresh(k, contacts_from_state(copies[0]))
         if self._known:
             begun = self._problem.layout.begun
-            self._use([self._with(begun, history) for history in histories])
+            self._use([self._with(begun, known) for known in copies])
 
     def evolve(self, dt: float) -> None:
         """Let elements change as a time dt [s] where the vertices are changes them."""
@@ -151,11 +158,11 @@ class Histories:
             changed[number] = changed[number]._replace(**new) if new else changed[number]
         return tuple(changed)
 
-    def _with(self, materials: tuple, history: Mapping[str, np.ndarray]) -> tuple:
+    def _with(self, materials: tuple, known: Mapping[str, np.ndarray]) -> tuple:
         changed = list(materials)
         for name, _, number, parameter in self._known:
-            if name in history:
-                changed[number] = changed[number]._replace(**{parameter: history[name]})
+            if name in known:
+                changed[number] = changed[number]._replace(**{parameter: known[name]})
         return tuple(changed)
 
     def _use(self, materials: list[tuple]) -> None:
