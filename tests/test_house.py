@@ -244,7 +244,7 @@ OTHERS_RECORDS = {"record", "records", "LogRecord", "RecordBatch", "RecordBatchR
 
 
 def test_words_have_one_meaning():
-    """A record is that of a vertex, in kernels; what something says of itself on disk is an account; a history
+    """A record is that of a vertex, in kernels; what something says of itself on disk is an account; history
     is that of a solve; what a state carries on is remembered."""
     wrong = []
     for name, tree in TREES.items():
