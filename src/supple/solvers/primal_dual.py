@@ -13,13 +13,13 @@ import numpy as np
 from supple.algebra.matrix3 import add
 from supple.kernels import each, gather, generic, load, physics, scatter, select, store
 from supple.materials import constraint_pair
+from supple.solvers.block_xpbd import BlockProjection
 from supple.solvers.corners import corners_of, element, gradients, load_vector, one_constraint, plus, times
 from supple.solvers.kept_primary import KeptPrimaryProjection
 from supple.solvers.projection import PutBack, project
 from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
 from supple.solvers.weak_projection import CompliantWeak
 from supple.solvers.xpbd import (
-    BlockProjection,
     CompliantProjection,
     PairProjection,
     RootProjection,

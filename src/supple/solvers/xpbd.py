@@ -1,10 +1,16 @@
-"""XPBD with continuum constraints: decoupled pairs, the square root of the energy, and coupled blocks.
+"""XPBD with continuum constraints, decoupled pairs or the square root of the energy [BNH Algorithms 1 and 2]:
+
+    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
+    for each iteration, for each element, colour by colour  elementwise.py, element_sweeps.py
+        for each constraint C of it                         `_project_two`, `_project_root`
+            Δλ ← -(V k C + λ)/(V k ∇C W ∇Cᵀ + 1)            `multiplier_step`
+            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
+    v ← (x - xₙ)/Δt                                         stepping.py
 
 ψ is written as Σ k/2 C², and each constraint keeps a multiplier λ, the force it exerts along its gradient;
 at rest λ = -V k C. One visit solves C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇C Δλ and ∇C frozen, which leaves
 out that the gradients of all other constraints turn as well: the reason why XPBD's residual stagnates.
-In the papers' words V k = 1/α, W = Δt²/m and λ is theirs over Δt². x̃ and the loop over elements are in
-elementwise.py and element_sweeps.py.
+In the papers' words V k = 1/α, W = Δt²/m and λ is theirs over Δt².
 
 Where C does not vanish at rest, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only as long
 as both gradients are what they were), the frozen gradients cost a part of the whole elastic force: iterated
@@ -81,12 +87,6 @@ class PairProjection(Pair):
 
 class RootProjection(Projection):
     """memory: λ of C = √(2 ψ). options: as above."""
-
-    __slots__ = ()
-
-
-class BlockProjection(Pair):
-    """memory: λ of the two constraints of each element, solved together."""
 
     __slots__ = ()
 
@@ -168,26 +168,6 @@ def _project_root(projection, row, u):
     put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
 
 
-@project.of(BlockProjection)
-def _project_block(projection, row, u):
-    """Both constraints at once: a 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]."""
-    places, (multipliers,) = projection.places, projection.memory
-    x, W, g, V, material = element(places, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
-    k, k2 = k * V, k2 * V
-    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
-    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
-    aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
-    # Each row of the system is multiplied by its stiffness, so that padding (k = 0) gives 0 and not 0/0.
-    r, r2 = -(k * C + lam), -(k2 * C2 + lam2)
-    m11, m12, m21, m22 = k * aa + 1.0, k * ab, k2 * ab, k2 * bb + 1.0
-    s = 1.0 / (m11 * m22 - m12 * m21)
-    step, step2 = s * (m22 * r - m12 * r2), s * (m11 * r2 - m21 * r)
-    store(multipliers, row, 0, lam + step)
-    store(multipliers, row, 1, lam2 + step2)
-    put_corners(places, row, u, shifted(shifted(x, step, W, a), step2, W, b))
-
-
 @project.of(CompliantProjection)
 def _project_compliant(projection, row, u):
     """An element that is one constraint [PBNG eq. 26]."""
@@ -238,14 +218,6 @@ class XPBD(ElementOptions):
         return self.compliant
 
 
-@dataclass(frozen=True)
-class BlockXPBD(ElementOptions):
-    """XPBD that solves both constraints of an element together [BNH section 5]."""
-
-    name: ClassVar[str] = "block_xpbd"
-    remembers: ClassVar[int] = 2
-
-
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if method.primary == "kept":
@@ -265,17 +237,9 @@ def _elastic(method: XPBD, term: Term, places: Places) -> list:
     return [PairProjection(places, new_memory(places, 2), (float(method.compliant),))]
 
 
-@projects(BlockXPBD, ElasticRows)
-def _coupled(method: BlockXPBD, term: Term, places: Places) -> list:
-    require_pair(method.name, term.material)
-    return [BlockProjection(places, new_memory(places, 2))]
-
-
 @projects(XPBD, ConstraintRows)
-@projects(BlockXPBD, ConstraintRows)
-def _single(method: ElementOptions, term: Term, places: Places) -> list:
-    compliant = float(getattr(method, "compliant", True))
-    return [CompliantProjection(places, new_memory(places, 1), (compliant,))]
+def _single(method: XPBD, term: Term, places: Places) -> list:
+    return [CompliantProjection(places, new_memory(places, 1), (float(method.compliant),))]
 
 
 def require_pair(method: str, material: Any) -> None:
