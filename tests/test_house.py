@@ -248,3 +248,10 @@ def test_words_have_one_meaning():
             ):
                 wrong.append(f"{name}: {word}")
     assert not wrong, f"words with a second meaning, see CONTRIBUTING: {wrong}"
+
+
+def test_contributors_are_told_of_every_folder():
+    told = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert len(folders) > 15
+    assert not [name for name in sorted(folders) if f"`{name}/`" not in told]
