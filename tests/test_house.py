@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import supple
+from supple.solvers import SOLVERS
 
 ROOT = Path(supple.__file__).parent
 PROJECT = Path(__file__).parents[1]
@@ -150,6 +151,24 @@ def test_nobody_asks_what_class_a_term_has():
             if not name.startswith("terms/") and classes & kinds:
                 asked.append(f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}")
     assert seen > 100
+    assert not asked, "; ".join(asked)
+
+
+def test_nobody_asks_what_class_a_solver_has():
+    """A solver says itself what it can do, see `solvers.Solver`."""
+    kinds = {kind.__name__ for solver in SOLVERS.values() for kind in solver.__mro__} - {
+        "Solver",
+        "ABC",
+        "object",
+    }
+    asked = [
+        f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}"
+        for name, tree in TREES.items()
+        if not name.startswith("solvers/")
+        for line, classes in questions(tree)
+        if classes & kinds
+    ]
+    assert {"PBNG", "Newton", "ElementOptions"} <= kinds
     assert not asked, "; ".join(asked)
 
 

@@ -59,7 +59,7 @@ def one_step(account: Account, solver: Solver, iterations: int) -> Figures:
         start=frame.state,
         history=True,
         max_iterations=iterations,
-        tolerance=1e-12 if isinstance(solver, Newton) else None,
+        tolerance=1e-12 if solver.solves_systems else None,
     )
     history = after.report.history
     assert history is not None

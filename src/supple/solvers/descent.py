@@ -10,7 +10,7 @@ curvature, too. Long waves, which sweeps hardly move, are what the multilevel so
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -76,6 +76,9 @@ class Descent(Solver):
         if problem.copies == 1:
             return DescentRun(self, problem)
         return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER)
+
+    def phases(self) -> tuple[Solver, ...]:
+        return self, replace(self, ahead=0)
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)

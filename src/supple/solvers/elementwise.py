@@ -78,8 +78,6 @@ class ElementOptions(Solver):
         "pseudo_damping": ("pseudo_time", "dynamics"),
     }
     batches: ClassVar[bool] = True
-    recovers: ClassVar[bool] = False
-    """Whether inverted elements of materials with a barrier are unfolded, where forces are infinite."""
     resumes: ClassVar[bool] = False
     """Whether a step of pseudo-time takes over the forces of the last one: possible where they are linear in
     what the method remembers."""
