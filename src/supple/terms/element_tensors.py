@@ -20,15 +20,19 @@ from supple.kernels import (
 )
 from supple.materials import hessian_bound, stress_differential
 from supple.terms.elastic import deformation_at, material_at
+from supple.terms.tensors import project_tensors
 from supple.terms.term import Elements
 
 
-def tensors_of(elements: Elements, u: np.ndarray, bound: bool, threads: int) -> np.ndarray:
-    """(rows, 81, lanes) ∂²ψ/∂F∂F of every element at displacements u, or its positive definite bound."""
+def tensors_of(elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+    """(rows, 81, lanes) ∂²ψ/∂F∂F of every element at displacements u: exact, projected, which is its positive
+    semi-definite part, or its positive definite bound."""
     tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
-    kind = BoundTensors if bound else ExactTensors
-    work = kind(elements.rows, elements.own, u, unit_matrices(), tensors)
+    made = BoundTensors if kind == "bound" else ExactTensors
+    work = made(elements.rows, elements.own, u, unit_matrices(), tensors)
     run(_at_all_rows, threads, work, counters_for(1))
+    if kind == "projected":
+        run(project_tensors, threads, tensors, counters_for(1))
     return tensors
 
 

@@ -13,13 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
-from supple.kernels import counters_for, gather, pack_like, physics, run, select, stream
+from supple.kernels import gather, pack_like, physics, select, stream
 from supple.materials import psi, step_limit
 from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
 from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
 from supple.terms.placing import place_elements
-from supple.terms.tensors import project_tensors
 from supple.terms.term import (
     Elements,
     Visits,
@@ -64,9 +63,7 @@ class EmbeddedElasticity(Elastic):
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ Gᵃⱼ Gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
-        if kind == "projected":
-            run(project_tensors, threads, tensors, counters_for(1))
+        tensors = tensors_of(elements, u, kind, threads)
         m, k = self.vertices.shape
         C = np.swapaxes(tensors, 1, 2).reshape(-1, 3, 3, 3, 3)[:m]
         right = np.matmul(C.reshape(m, 27, 3), self.volume[:, None, None] * np.swapaxes(self.gradients, 1, 2))

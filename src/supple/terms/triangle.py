@@ -69,7 +69,7 @@ class TriangleElasticity(Elastic):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ, with ∂n included; its positive semi-definite part;
         or with the bound of C and without ∂n."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
+        tensors = tensors_of(elements, u, "bound" if kind == "bound" else "exact", threads)
         m = len(self.volume)
         C = tensors.transpose(0, 2, 1).reshape(-1, 3, 3, 3, 3)[:m]
         change = np.einsum("ebl,km->eklbm", self.gradients, np.eye(3))  # ∂F_kl/∂xᵇ_m
