@@ -274,3 +274,13 @@ def test_contributors_are_told_of_every_folder():
     folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert len(folders) > 15
     assert not [name for name in sorted(folders) if f"`{name}/`" not in told]
+
+
+NO_METHODS = {"__init__", "solver", "options", "iterating"}
+"""What all methods share; what some of them are made of has rooms of its own beside them."""
+
+
+def test_solvers_are_methods():
+    methods = {solver.__module__.rpartition(".")[2] for solver in SOLVERS.values()}
+    files = {path.stem for path in (ROOT / "solvers").glob("*.py")}
+    assert files == methods | NO_METHODS

@@ -9,7 +9,7 @@ from typing import Any
 from supple.apart_report import ApartReport
 from supple.problem import Balance
 from supple.problem.touched import ContactReport
-from supple.solvers.certificate import Certificate
+from supple.solvers.newton_steps.certificate import Certificate
 from supple.weak_contact import MetReport
 from supple.words import counted
 

@@ -21,8 +21,8 @@ from supple.scene.cavities import Gas
 from supple.scene.turning import Turning
 from supple.simulate import Result
 from supple.solvers import default_solver
-from supple.solvers.moves import line
-from supple.solvers.touching_twin import touching_twin
+from supple.solvers.newton_steps.moves import line
+from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solving import on_device, solve
 from supple.stop import Stop
 

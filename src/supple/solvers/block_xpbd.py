@@ -16,9 +16,9 @@ from typing import ClassVar
 
 from supple.kernels import load, store
 from supple.materials import constraint_pair
-from supple.solvers.corners import element, gradients, put_corners, shifted, weighted_square
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Places, new_memory, project, projects
+from supple.solvers.elements.corners import element, gradients, put_corners, shifted, weighted_square
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.projection import Places, new_memory, project, projects
 from supple.solvers.xpbd import CompliantProjection, Pair, require_pair
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows

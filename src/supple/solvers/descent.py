@@ -19,14 +19,14 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
-from supple.solvers.beside_obstacles import BesideObstacles
-from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
+from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
+from supple.solvers.newton_steps.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.righting import ROUGHLY, Righting
+from supple.solvers.newton_steps.together import SweptTogether
+from supple.solvers.newton_steps.twin import bring_back, exact_twin
 from supple.solvers.pbng import PBNG
-from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.solver import Run, Solver
-from supple.solvers.together import SweptTogether
-from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
 BESIDE_OBSTACLES = 10

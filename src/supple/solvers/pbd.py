@@ -30,7 +30,7 @@ from typing import ClassVar, Literal
 from supple.checks import one_number, one_of
 from supple.kernels import physics, select
 from supple.materials.clamping import clamped_energy
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     gradients,
@@ -39,10 +39,10 @@ from supple.solvers.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.geometric import DistanceProjection, ShapeProjection
-from supple.solvers.projection import Places, Projection, project, projects
-from supple.solvers.weak_projection import HardWeak
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.geometric import DistanceProjection, ShapeProjection
+from supple.solvers.elements.projection import Places, Projection, project, projects
+from supple.solvers.elements.weak_projection import HardWeak
 from supple.terms import Term
 from supple.terms.cable import TensionRows
 from supple.terms.constraint import ConstraintRows

@@ -39,11 +39,11 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
-from supple.solvers.exact_blocks import exact_blocks
 from supple.solvers.iterating import iterate, iterations
-from supple.solvers.links import no_links, rows_of_links, sweep_links
-from supple.solvers.moving import move
 from supple.solvers.solver import Run, Solver
+from supple.solvers.vertices.exact_blocks import exact_blocks
+from supple.solvers.vertices.links import no_links, rows_of_links, sweep_links
+from supple.solvers.vertices.moving import move
 from supple.terms import limit_step
 
 ANDERSON = Anderson()

@@ -44,7 +44,7 @@ from supple.algebra.matrix3 import (
 from supple.checks import one_number, whole_number
 from supple.kernels import copy_of, load, passage, physics, store
 from supple.materials import bound_coefficients, shear_modulus, stress
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     gradients,
@@ -58,8 +58,16 @@ from supple.solvers.corners import (
     times,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Places, Projection, exert, new_memory, project, projects, require
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.projection import (
+    Places,
+    Projection,
+    exert,
+    new_memory,
+    project,
+    projects,
+    require,
+)
 from supple.solvers.xpbd import (
     TwoConstraints,
     check_constraints,

@@ -29,7 +29,7 @@ from supple.checks import flag, one_of
 from supple.kernels import generic, load, physics, select, store
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     gradients,
@@ -38,8 +38,8 @@ from supple.solvers.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions, ElementRun
-from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
+from supple.solvers.elements.elementwise import ElementOptions, ElementRun
+from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
@@ -209,7 +209,7 @@ class XPBD(ElementOptions):
     def begin(self, problem: Problem) -> ElementRun:
         if self.primary == "omitted":
             return super().begin(problem)
-        from supple.solvers.kept_primary import KeptPrimaryRun
+        from supple.solvers.elements.kept_primary import KeptPrimaryRun
 
         return KeptPrimaryRun(self, problem)
 
@@ -221,7 +221,7 @@ class XPBD(ElementOptions):
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if method.primary == "kept":
-        from supple.solvers.kept_primary import kept_projection
+        from supple.solvers.elements.kept_primary import kept_projection
 
         require_pair(method.name, term.material)
         return [kept_projection(term, places)]

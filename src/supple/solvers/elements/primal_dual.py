@@ -14,11 +14,19 @@ from supple.algebra.matrix3 import add
 from supple.kernels import each, gather, generic, load, physics, scatter, select, store
 from supple.materials import constraint_pair
 from supple.solvers.block_xpbd import BlockProjection
-from supple.solvers.corners import corners_of, element, gradients, load_vector, one_constraint, plus, times
-from supple.solvers.kept_primary import KeptPrimaryProjection
-from supple.solvers.projection import PutBack, project
+from supple.solvers.elements.corners import (
+    corners_of,
+    element,
+    gradients,
+    load_vector,
+    one_constraint,
+    plus,
+    times,
+)
+from supple.solvers.elements.kept_primary import KeptPrimaryProjection
+from supple.solvers.elements.projection import PutBack, project
+from supple.solvers.elements.weak_projection import CompliantWeak
 from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
-from supple.solvers.weak_projection import CompliantWeak
 from supple.solvers.xpbd import (
     CompliantProjection,
     PairProjection,
@@ -28,7 +36,7 @@ from supple.solvers.xpbd import (
 from supple.terms.elastic import measure
 
 if TYPE_CHECKING:
-    from supple.solvers.elementwise import ElementRun
+    from supple.solvers.elements.elementwise import ElementRun
 
 
 class Owed(NamedTuple):

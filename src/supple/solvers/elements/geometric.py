@@ -12,8 +12,8 @@ import math
 from supple.algebra.matrix3 import add, cofactor, det, dot, matvec, minus9, scale, sub
 from supple.algebra.rotation import rotation
 from supple.kernels import physics, select
-from supple.solvers.corners import element, put_corners
-from supple.solvers.projection import Projection, project
+from supple.solvers.elements.corners import element, put_corners
+from supple.solvers.elements.projection import Projection, project
 from supple.terms.elastic import measure
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from supple.kernels import load, store
 from supple.problem import Problem
-from supple.solvers.corners import corners_of, put_corners, shifted, times, weighted_square
-from supple.solvers.elementwise import ElementRun
-from supple.solvers.projection import Places, new_memory
+from supple.solvers.elements.corners import corners_of, put_corners, shifted, times, weighted_square
+from supple.solvers.elements.elementwise import ElementRun
+from supple.solvers.elements.projection import Places, new_memory
 from supple.solvers.xpbd import Pair, update
 from supple.terms import Term
 
@@ -80,7 +80,7 @@ class KeptPrimaryRun(ElementRun):
         return projection
 
     def _gather(self) -> None:
-        from supple.solvers.primal_dual import residual_vectors  # which knows all projections
+        from supple.solvers.elements.primal_dual import residual_vectors  # which knows all projections
 
         found = residual_vectors(self)
         if found is None:

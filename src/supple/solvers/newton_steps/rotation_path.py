@@ -22,9 +22,15 @@ from supple.linear.filling import host_elements
 from supple.ordering import sort_corners
 from supple.problem import Problem
 from supple.problem.records import Follow
-from supple.solvers.laplace import Laplace
-from supple.solvers.moves import present
-from supple.solvers.turning import PARTS, gather_pulls, measure_pulls, measure_spins, measure_turns
+from supple.solvers.newton_steps.laplace import Laplace
+from supple.solvers.newton_steps.moves import present
+from supple.solvers.newton_steps.turning import (
+    PARTS,
+    gather_pulls,
+    measure_pulls,
+    measure_spins,
+    measure_turns,
+)
 from supple.terms.elastic import Elastic
 from supple.terms.term import Elements, Term
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import det
 from supple.kernels import chosen_by_type, each, lane_range, load, number, number_at, physics, select
-from supple.solvers.projection import (
+from supple.solvers.elements.projection import (
     VERTICES_PER_ROW,
     Places,
     new_memory,

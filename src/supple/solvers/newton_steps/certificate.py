@@ -14,9 +14,9 @@ import numpy as np
 
 from supple.model import Model
 from supple.problem import Problem
-from supple.solvers.linearisation import Direction, Linearisation
-from supple.solvers.touching_twin import touching_twin
-from supple.solvers.twin import exact_twin
+from supple.solvers.newton_steps.linearisation import Direction, Linearisation
+from supple.solvers.newton_steps.touching_twin import touching_twin
+from supple.solvers.newton_steps.twin import exact_twin
 
 ACCURACY = 1e-2
 """Of d, in the norm of the energy."""

@@ -9,9 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from supple.problem import Balance, Problem
-from supple.solvers.certificate import ACCURACY, Certificate, certify, distances
-from supple.solvers.gathered import gather, room_for
-from supple.solvers.linearisation import Linearisation
+from supple.solvers.newton_steps.certificate import ACCURACY, Certificate, certify, distances
+from supple.solvers.newton_steps.gathered import gather, room_for
+from supple.solvers.newton_steps.linearisation import Linearisation
 
 
 def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, Certificate]:

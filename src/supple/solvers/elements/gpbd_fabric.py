@@ -18,7 +18,7 @@ from supple.algebra.matrix3 import add, dot, scale, select3
 from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
 from supple.kernels import all_lanes, each, load, passage, physics, select, total, unrolled
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     free_corners,
     held_corners,
@@ -28,9 +28,9 @@ from supple.solvers.corners import (
     store_corners,
     weighted_square,
 )
+from supple.solvers.elements.green_minimum import BACKTRACKS, CONVERGED
+from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects
 from supple.solvers.gpbd import GPBD, GreenOptions
-from supple.solvers.green_minimum import BACKTRACKS, CONVERGED
-from supple.solvers.projection import Places, Projection, new_memory, project, projects
 from supple.terms import Term
 from supple.terms.constraint import relative
 from supple.terms.hylc.energy import density

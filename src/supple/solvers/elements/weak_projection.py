@@ -7,9 +7,9 @@ import math
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.kernels import gather, load, physics, scatter, select, store
-from supple.solvers.corners import free_corner, load_vector
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Places, Projection, exert, new_memory, project, projects
+from supple.solvers.elements.corners import free_corner, load_vector
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.projection import Places, Projection, exert, new_memory, project, projects
 from supple.terms import Term
 from supple.terms.rubbing import FRICTION, STIFFNESS, TINY, RubbingRows, separation
 from supple.terms.weak import WeakRows, constraint_gap

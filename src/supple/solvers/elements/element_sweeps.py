@@ -8,8 +8,8 @@ from numba import types
 
 from supple.kernels import chosen_by_type, do, number, row_at
 from supple.ordering import colour_bounds, each_colour
+from supple.solvers.elements.projection import project
 from supple.solvers.iterating import iterate
-from supple.solvers.projection import project
 
 
 def rows_of(start: Any, batch: int) -> tuple[int, int]:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from supple.problem import Problem
-from supple.solvers.moves import present
+from supple.solvers.newton_steps.moves import present
+from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solvers.pbng import PBNG
-from supple.solvers.touching_twin import touching_twin
 from supple.words import counted
 
 SWEEPS = 10

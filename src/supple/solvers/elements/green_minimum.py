@@ -24,7 +24,7 @@ from supple.algebra.symmetric import (
 )
 from supple.kernels import all_lanes, chosen_by_type, passage, physics, rounding, select
 from supple.materials import bound_coefficients, psi, stress
-from supple.solvers.corners import free_corners, mobility, outer_sum, spread, weighted
+from supple.solvers.elements.corners import free_corners, mobility, outer_sum, spread, weighted
 
 BACKTRACKS = 8
 """Halvings of a local Newton step before the element is left as it is."""

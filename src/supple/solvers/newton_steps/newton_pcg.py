@@ -17,11 +17,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from supple.problem import Balance, Problem
-from supple.solvers.line_search import Move, Reached, Start, backtrack, expand, falls, first_lower
-from supple.solvers.linearisation import PROBED, Direction, Linearisation
-from supple.solvers.moves import line, present
+from supple.solvers.newton_steps.line_search import (
+    Move,
+    Reached,
+    Start,
+    backtrack,
+    expand,
+    falls,
+    first_lower,
+)
+from supple.solvers.newton_steps.linearisation import PROBED, Direction, Linearisation
+from supple.solvers.newton_steps.moves import line, present
+from supple.solvers.newton_steps.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG
-from supple.solvers.rotation_path import RotationPath
 from supple.words import counted
 
 if TYPE_CHECKING:

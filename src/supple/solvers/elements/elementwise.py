@@ -18,9 +18,8 @@ from supple.ordering import ElementBatches, changes
 from supple.problem import Problem
 from supple.problem.held import corner_normals
 from supple.problem.records import Displace
-from supple.solvers.element_sweeps import ElementSweep
-from supple.solvers.iterating import iterations
-from supple.solvers.projection import (
+from supple.solvers.elements.element_sweeps import ElementSweep
+from supple.solvers.elements.projection import (
     Exerted,
     Places,
     Projection,
@@ -29,10 +28,11 @@ from supple.solvers.projection import (
     remarks,
     vertex_places,
 )
-from supple.solvers.pseudo_time import Rest, gliding
+from supple.solvers.elements.pseudo_time import Rest, gliding
+from supple.solvers.elements.touching import touching
+from supple.solvers.elements.workplace import Workplace, drift_of, weights_of
+from supple.solvers.iterating import iterations
 from supple.solvers.solver import Run, Solver
-from supple.solvers.touching import touching
-from supple.solvers.workplace import Workplace, drift_of, weights_of
 
 REST, WEIGHTS = 10, 4
 """Numbers that a visit of a tetrahedron reads: shape gradients and volume, and W of the corners."""
@@ -195,7 +195,9 @@ class ElementRun(Run):
         self._sweeps_in_step = 0
 
     def residuals(self) -> tuple[float, float] | None:
-        from supple.solvers.primal_dual import residuals  # which knows the projections of all methods
+        from supple.solvers.elements.primal_dual import (
+            residuals,  # which knows the projections of all methods
+        )
 
         return residuals(self)
 

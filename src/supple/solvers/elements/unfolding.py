@@ -7,7 +7,7 @@ from typing import Any
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scaled, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, chosen_by_type, each, physics, select
-from supple.solvers.corners import free_corners, mobility, shifted, spread
+from supple.solvers.elements.corners import free_corners, mobility, shifted, spread
 from supple.terms.elastic import measure
 
 SMALLEST_STRETCH = 0.05

@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, combine, contract, matmul, matvec, minus9, plus9, scale, scaled, sub
 from supple.kernels import gather, load, physics, scatter, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus
-from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
+from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
 from supple.solvers.pxpbd import BPXPBD, FPXPBD, safe_zeta, stress_step
 from supple.solvers.xpbd import XPBD, Pair, multiplier_step, root_constraint, use_root
 from supple.terms import Term

@@ -10,7 +10,7 @@ from supple.kernels import lane_range, number
 from supple.problem import Problem
 from supple.problem.contact_records import Exert, Press
 from supple.problem.records import act
-from supple.solvers.projection import VERTICES_PER_ROW, VertexPlaces, exert, project, vertex_places
+from supple.solvers.elements.projection import VERTICES_PER_ROW, VertexPlaces, exert, project, vertex_places
 
 
 class Touching(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from supple.materials import StableNeoHookean, material_name
 from supple.problem import Problem
 from supple.problem.materials import materials_of, with_materials
-from supple.solvers.twin import follow
+from supple.solvers.newton_steps.twin import follow
 from supple.words import counted
 
 RESISTANCES = 0.4, 0.49, 0.4995

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from supple.problem import Balance, Problem
-from supple.solvers.forecast import Forecast
+from supple.solvers.newton_steps.forecast import Forecast
 from supple.solvers.pbng import PBNG, PBNGRun
 
 

@@ -10,7 +10,7 @@ from supple.algebra.holding import free_part
 from supple.algebra.matrix3 import add, dot, matvec, scale
 from supple.kernels import chosen_by_type, each, gather, load, physics, scatter, store, total, unrolled
 from supple.problem.held import six
-from supple.solvers.projection import Places
+from supple.solvers.elements.projection import Places
 from supple.terms.constraint import constraint_of_corners
 from supple.terms.elastic import (
     corner_count,

@@ -17,9 +17,9 @@ from supple.problem.loads import Loads, padded
 from supple.problem.records import act, on_records
 from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.iterating import iterations
-from supple.solvers.layers import Layers, is_sheet
-from supple.solvers.links import no_links
 from supple.solvers.pbng import Sweep, Visit
+from supple.solvers.vertices.layers import Layers, is_sheet
+from supple.solvers.vertices.links import no_links
 from supple.terms import Term
 
 
