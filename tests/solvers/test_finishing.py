@@ -11,9 +11,9 @@ from supple.equilibria import problem_under
 from supple.scene import build_model
 from supple.scene.variations import conditions
 from supple.solvers import Descent
-from supple.solvers.certificate import certify
-from supple.solvers.certificates import certify_copies
-from supple.solvers.gathered import room_for
+from supple.solvers.newton_steps.certificate import certify
+from supple.solvers.newton_steps.certificates import certify_copies
+from supple.solvers.newton_steps.gathered import room_for
 from supple.solving import solve_copies
 
 pytestmark = pytest.mark.usefixtures("fake_device")
