@@ -86,12 +86,12 @@ def _trampoline(account: Account) -> Figures:
         y = float(frame.positions[:, 1].min())
         if y < lowest:
             lowest, after = y, y
-            lowest = frame
+            lowest_frame = frame
         after = max(after, y)
         sunk = -lowest
         assert frame.state is not None
         heights.append(float(frame.state.remembered[RIGID][0, 1]))
-    account.picture(lowest, "at its lowest", camera=(20, 20))
+    account.picture(lowest_frame, "at its lowest", camera=(20, 20))
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
         "sinks [m]": sunk,
