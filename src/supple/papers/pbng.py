@@ -5,7 +5,7 @@ from __future__ import annotations
 from supple.papers import cloths, dropping, muscles, pbng_budgets, pbng_rest
 from supple.papers.falling import falling
 from supple.papers.measuring import PLAIN
-from supple.papers.record import Record
+from supple.papers.record import Claim, Record
 from supple.papers.registry import shows
 from supple.public import XPBD
 
@@ -17,5 +17,8 @@ PARTS = pbng_budgets, pbng_rest, muscles, dropping, cloths
 def residuals(record: Record) -> str:
     pbng = record.part("pbng", lambda: falling(record, PLAIN))["200"]
     xpbd = record.part("xpbd", lambda: falling(record, XPBD()))["200"]
-    word = "agrees" if pbng < 1e-3 * xpbd and xpbd > 0.01 else "differs"
-    return f"{word}: after 200 iterations PBNG has left {pbng:.1e} of the residual, XPBD {xpbd:.2g}."
+    return record.judge(
+        f"after 200 iterations PBNG has left {pbng:.1e} of the residual, XPBD {xpbd:.2g}.",
+        Claim("PBNG leaves less than a thousandth of what XPBD leaves", pbng < 1e-3 * xpbd),
+        Claim("XPBD is left with more than a hundredth of the residual", xpbd > 0.01),
+    )

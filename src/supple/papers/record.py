@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -19,9 +20,23 @@ Figures = dict[str, Any]
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, as a condition on figures. why: the reason, where it is known not to hold."""
+
+    says: str
+    holds: bool
+    why: str = ""
+
+
+class NotMeasured(Exception):
+    """A figure is asked for that nobody has measured."""
+
+
 class Record:
     """The measurements of one row in a folder. full: at the paper's sizes; say: told of every part that is
-    done; device: where rows of times are measured that know how, "cpu" or "cuda"."""
+    done; device: where rows of times are measured that know how, "cpu" or "cuda"; measures: False where
+    verdicts are asked for of what is known only."""
 
     def __init__(
         self,
@@ -30,9 +45,10 @@ class Record:
         full: bool = False,
         say: Say = lambda text: None,
         device: str = "cpu",
+        measures: bool = True,
     ) -> None:
         self.path, self.key, self.full, self._say = record_path(folder, key, device), key, full, say
-        self.device = device
+        self.device, self._measures = device, measures
         self.values: Figures = self._known()
 
     def _known(self) -> Figures:
@@ -51,6 +67,8 @@ class Record:
         """A measurement by name: done now and kept, or known from before."""
         parts = self.values["parts"]
         if name not in parts:
+            if not self._measures:
+                raise NotMeasured(name)
             parts[name] = plain(measure())
             self._write()
         self._say(f"{self.key}, {name}: {brief(parts[name])}")
@@ -80,6 +98,16 @@ class Record:
     def pictures(self) -> list[list[str]]:
         """Names and captions of those that there are."""
         return self.values.get("pictures", [])
+
+    def judge(self, said: str, *claims: Claim) -> str:
+        """The verdict: agrees where every claim holds, differs where none does, partly where some do."""
+        held = [bool(claim.holds) for claim in claims]
+        word = "agrees" if all(held) else "partly agrees" if any(held) else "differs"
+        self.values["claims"] = [
+            {"says": claim.says, "holds": holds} | ({} if holds else {"why": claim.why})
+            for claim, holds in zip(claims, held, strict=True)
+        ]
+        return f"{word}: {said}"
 
     def close(self, verdict: str, began: float) -> None:
         """All parts are there, and this is what they say."""
@@ -154,3 +182,22 @@ def run_row(record: Record) -> str:
     if not record.done:
         record.close(experiment(record.key)(record), began)
     return record.values["verdict"]
+
+
+def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
+    """Bring the verdict of a record up to the criteria of today, from what it has measured. False, and as it
+    was, where these ask for more."""
+    from supple.papers.registry import experiment
+
+    known = read_record(record_path(folder, key, device))
+    if known is None or "verdict" not in known:
+        return True
+    record = Record(folder, key, known["full"], device=device, measures=False)
+    try:
+        verdict = experiment(key)(record)
+    except (NotMeasured, KeyError):
+        return False
+    if record.values != known | {"verdict": verdict}:
+        record.values["verdict"] = verdict
+        record._write()
+    return True
