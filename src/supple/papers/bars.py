@@ -1,7 +1,7 @@
 """PXPBD's scenes of contact: bars twisted around each other, and bodies that fall on each other.
 
-Bars are kept apart by barriers, since grids do not come to balance; bodies that fall are carried by a grid, as in
-the paper.
+Bars are kept apart by barriers, since grids do not come to balance; bodies that fall are carried by a grid,
+as in the paper.
 """
 
 from __future__ import annotations
@@ -62,5 +62,3 @@ def nearest_to_axis(scene: supple.Scene, frame: Any) -> float:
         along = (x[middle, 1] * y + x[middle, 2] * z) / np.sqrt(2)
         reach.append(-float(along.min()))
     return max(reach)
-
-

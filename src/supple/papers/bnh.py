@@ -10,11 +10,14 @@ import numpy as np
 from supple import public as supple
 from supple.inspection import bytes_needed
 from supple.io.machine import machine
-from supple.ordering.elements import colour_groups, element_groups
+from supple.papers import bnh_partitions
 from supple.papers.measuring import clamped, elastic_energy, jacobians
 from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, BlockXPBD
+
+PARTS = (bnh_partitions,)
+"""Which register theirs when they are imported."""
 
 DECOUPLED, COUPLED = XPBD(iterations=1), BlockXPBD(iterations=1)
 CLUSTERED = BlockXPBD(iterations=1, ordering="clusters")
@@ -24,51 +27,6 @@ def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
     """3,750 tetrahedra of 1e7 Pa, as in BNH section 6.3."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
     return clamped(supple.bar(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
-
-
-@shows("bnh-fig4")
-def partitions(record: Record) -> str:
-    meshes = {"block of 10³ cells": supple.block(10), "ball": supple.ball(resolution=6)}
-    found = {name: record.part(name, partial(coloured, mesh)) for name, mesh in meshes.items()}
-    block = found["block of 10³ cells"]
-    part = block["clusters of 5"] / block["single elements"]
-    return record.judge(
-        f"clusters need {part:.0%} of the colours of single elements (paper: 24 to 43 %); the "
-        f"cells of a block need {block['cells']}. Smallest degree last on vertices, section 6.2, has "
-        f"{block['single elements, smallest last']} and {block['clusters of 5, smallest last']} colours of a "
-        f"block, of a ball {found['ball']['single elements, smallest last']} and "
-        f"{found['ball']['clusters of 5, smallest last']}.",
-        Claim("clusters need less than half of the colours of single elements, on both", fewer(found)),
-        Claim("the cells of a block need 8, section 4.1", block["cells"] == 8),
-        Claim("no single elements need more colours with the smallest degree last", not_more(found)),
-    )
-
-
-def fewer(found: dict[str, Figures]) -> bool:
-    return all(row["clusters of 5"] < 0.5 * row["single elements"] for row in found.values())
-
-
-def not_more(found: dict[str, Figures]) -> bool:
-    name = "single elements"
-    return all(row[f"{name}, smallest last"] <= row[name] for row in found.values())
-
-
-def coloured(mesh: supple.TetMesh) -> Figures:
-    tets, n = np.asarray(mesh.tets), len(mesh.points)
-
-    def colours(size: int, **how: bool) -> int:
-        return int(colour_groups(element_groups(tets, n, size, **how), tets, n).max()) + 1
-
-    found = {
-        "single elements": colours(1),
-        "clusters of 5": colours(5),
-        "single elements, smallest last": colours(1, smallest_last=True),
-        "clusters of 5, smallest last": colours(5, smallest_last=True),
-    }
-    try:
-        return found | {"cells": colours(1, cells=True)}
-    except ValueError:
-        return found
 
 
 @cache
@@ -164,11 +122,13 @@ def frame_rate(record: Record) -> str:
         f"{found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
         f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
         f"clusters on {'a GPU' if record.device == 'cuda' else 'the cores of this machine'}, "
-        f"{pace_here / 1e6:.2g} million in a second; the paper has 15 on its GPU, {pace_there / 1e6:.2g} million.",
+        f"{pace_here / 1e6:.2g} million in a second; the paper has 15 on its GPU, "
+        f"{pace_there / 1e6:.2g} million.",
         Claim(
             "as many tetrahedra in a second as in the paper",
             pace_here >= pace_there,
-            f"these are {machine()['cores']} cores of a CPU, the paper's are of a GPU; `--device cuda` has ours.",
+            f"these are {machine()['cores']} cores of a CPU, the paper's are of a GPU; `--device "
+            "cuda` has ours.",
         ),
     )
 
@@ -268,7 +228,10 @@ def speedups(record: Record) -> str:
     return record.judge(
         f"times that C, B and B + C are faster than the baseline: {'; '.join(said)}. Blocks pay because they "
         "need fewer substeps.",
-        Claim("B is three times as fast as the baseline, on both bodies", all(B > 3 for _, B, _ in speed.values())),
+        Claim(
+            "B is three times as fast as the baseline, on both bodies",
+            all(B > 3 for _, B, _ in speed.values()),
+        ),
         Claim(
             "C is 1.2 times as fast as the baseline, on both",
             all(C > 1.2 for C, _, _ in speed.values()),
@@ -298,13 +261,15 @@ def memory(record: Record) -> str:
     found = record.part("bytes per tetrahedron of the beam", per_element)
     whole, own = found["in all"], found["of the solver"]
     return record.judge(
-        f"block XPBD in float32 keeps {own:.0f} bytes per tetrahedron of its own, and {whole:.0f} with states and "
+        f"block XPBD in float32 keeps {own:.0f} bytes per tetrahedron of its own, and {whole:.0f} "
+        "with states and "
         "what residuals need, which `supple inspect` counts; the paper has 209 on its GPU.",
         Claim("no more than 209 bytes of its own", own <= 209),
         Claim(
             "no more than 209 in all",
             whole <= 209,
-            "residuals, reports and forces visit elements by vertices, for which every element is kept once for "
+            "residuals, reports and forces visit elements by vertices, for which every element is "
+            "kept once for "
             "each corner; the paper has sweeps only.",
         ),
     )

@@ -113,7 +113,8 @@ def verdict(record: Record, found: dict[str, float], what: str) -> str:
         Claim(
             "MPBNG as printed is nearer than PBNG",
             away["mpbng, as printed"] < away["pbng"],
-            "divided stiffness and mass leave the fine layer with a part of both until the last sweeps, which "
+            "divided stiffness and mass leave the fine layer with a part of both until the last "
+            "sweeps, which "
             "are too few to make up for it; docs/design/mpbng.md has the limit.",
         ),
         Claim(

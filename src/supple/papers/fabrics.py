@@ -42,7 +42,8 @@ def hung(record: Record) -> str:
     return record.judge(
         f"five fabrics of 0.3 m swing by their corners to {sags} m ({', '.join(NAMES)}); GPBD with "
         f"20 iterations in steps of 1 ms is at most {max(off.values()):.2g} of the way from where Newton is, "
-        "which solves these steps to 1e-4. The pictures of Sperl et al. cannot be measured; their energies are, in "
+        "which solves these steps to 1e-4. The pictures of Sperl et al. cannot be measured; their "
+        "energies are, in "
         "tests/terms/test_hylc.py.",
         *(Claim(f"{name} is within 5 % of Newton's motion", away < 0.05, SLOW) for name, away in off.items()),
     )
@@ -80,8 +81,10 @@ def wrinkled(record: Record) -> str:
     found = record.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, record, cells))
     return record.judge(
         f"satin, pushed together by a tenth, leaves its plane by "
-        f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds in GPBD. Curvatures are scaled by "
-        "the data's own scales, where the paper multiplies them by the square of an edge; 128 x 128 cells are "
+        f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds in GPBD. Curvatures are "
+        "scaled by "
+        "the data's own scales, where the paper multiplies them by the square of an edge; 128 x 128 "
+        "cells are "
         "`--full`.",
         Claim("positions stay finite", found["finite"]),
         Claim("it leaves its plane by more than a mm", found["roughness [m]"] > 1e-3),
@@ -154,7 +157,9 @@ def draped(record: Record) -> str:
         f"({', '.join(NAMES)}); their vertices pass into it by at most {deepest * 1e3:.2g} mm.",
         Claim("positions stay finite", all(row["finite"] for row in found.values())),
         Claim("no vertex passes into the sphere by more than 1 mm", deepest < 1e-3),
-        Claim("corners hang 2 cm below the top at least", min(row["hangs [m]"] for row in found.values()) > 0.02),
+        Claim(
+            "corners hang 2 cm below the top at least", min(row["hangs [m]"] for row in found.values()) > 0.02
+        ),
     )
 
 
@@ -212,7 +217,10 @@ def scaling(record: Record) -> str:
         f"{', '.join(map(str, sizes))} cells along an edge, implicit Newton to 1e-3 "
         f"{', '.join(f'{t:.3g}' for t in newton)} ms; on this CPU, where the paper has GPUs (cuDSS for the "
         "implicit one).",
-        Claim("GPBD takes less time than Newton at each size", all(a < b for a, b in zip(gpbd, newton, strict=True))),
+        Claim(
+            "GPBD takes less time than Newton at each size",
+            all(a < b for a, b in zip(gpbd, newton, strict=True)),
+        ),
         Claim("Newton's time grows faster with the size", newton[-1] / newton[0] > gpbd[-1] / gpbd[0]),
     )
 
@@ -236,19 +244,23 @@ def _paces(cells: int) -> Figures:
 def times(record: Record) -> str:
     sizes = (64, 128) if record.full else (12, 24)
     ms = {
-        (name, n): record.part(f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, record, name, n))
+        (name, n): record.part(
+            f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, record, name, n)
+        )
         for n in sizes
         for name in NAMES
     }
     small, large = ([ms[name, n] for name in NAMES] for n in sizes)
-    said = "; ".join(
-        f"{n} x {n} cells {', '.join(f'{ms[name, n]:.2g}' for name in NAMES)}" for n in sizes
-    )
+    said = "; ".join(f"{n} x {n} cells {', '.join(f'{ms[name, n]:.2g}' for name in NAMES)}" for n in sizes)
     each = 1e3 * min(large) / (2 * sizes[1] ** 2)
     return record.judge(
-        f"three iterations of one local Newton step take, in ms, {said} ({', '.join(NAMES)}), {each:.2g} µs for a "
-        "triangle; the paper's take 17 to 19 and 61 to 72 on 64 x 64 and 128 x 128 cells, 1.9 µs, on an RTX 4080.",
-        Claim("fabrics take equally long with equal iterations, within a half", max(large) < 1.5 * min(large)),
+        f"three iterations of one local Newton step take, in ms, {said} ({', '.join(NAMES)}), "
+        f"{each:.2g} µs for a "
+        "triangle; the paper's take 17 to 19 and 61 to 72 on 64 x 64 and 128 x 128 cells, 1.9 µs, on "
+        "an RTX 4080.",
+        Claim(
+            "fabrics take equally long with equal iterations, within a half", max(large) < 1.5 * min(large)
+        ),
         Claim(
             "four times as many triangles take three to five times as long",
             all(3 < b / a < 5 for a, b in zip(small, large, strict=True)),

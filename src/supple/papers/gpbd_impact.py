@@ -116,17 +116,26 @@ def paces(record: Record) -> str:
     solid, fabric = 1e3 * cube / (6 * cells**3), 1e3 * satin / (2 * cloth**2)
     why = "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours."
     return record.judge(
-        f"a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells (paper: 1.3 ms of 25³) and "
+        f"a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells (paper: 1.3 ms "
+        "of 25³) and "
         f"{satin:.3g} ms on satin of {cloth} x {cloth} cells (paper: 71 ms of 64 x 64): {solid:.2g} µs for a "
-        f"tetrahedron (paper: 0.014) and {fabric:.2g} µs for a triangle (paper: 8.6). The vest is not at hand.",
-        Claim("a triangle of fabric costs more than 20 times as much as a tetrahedron", fabric > 20 * solid, RATIO),
-        Claim("a step of the cube takes no longer for each tetrahedron than in the paper", solid <= 0.0143, why),
+        f"tetrahedron (paper: 0.014) and {fabric:.2g} µs for a triangle (paper: 8.6). The vest is not "
+        "at hand.",
+        Claim(
+            "a triangle of fabric costs more than 20 times as much as a tetrahedron",
+            fabric > 20 * solid,
+            RATIO,
+        ),
+        Claim(
+            "a step of the cube takes no longer for each tetrahedron than in the paper", solid <= 0.0143, why
+        ),
         Claim("a step of satin takes no longer for each triangle than in the paper", fabric <= 8.64, why),
     )
 
 
 RATIO = (
-    "the paper's fabrics are spline tables evaluated by generated code, some 600 times as dear as its solid; ours "
+    "the paper's fabrics are spline tables evaluated by generated code, some 600 times as dear as "
+    "its solid; ours "
     "share what they have in common, and solids take four local Newton steps' worth of arithmetic."
 )
 
@@ -164,7 +173,8 @@ def parts_of_a_sweep(record: Record) -> str:
         Claim(
             "forces and energies make up more than half of a sweep",
             share > 0.5,
-            "timers within a sweep would change what they measure, so that these are kernels of their own, which "
+            "timers within a sweep would change what they measure, so that these are kernels of "
+            "their own, which "
             "do not have the derivatives of forces; a sweep also waits for colours and solves 6 x 6 systems.",
         ),
     )

@@ -22,10 +22,11 @@ goes on where it was interrupted, `--full` takes the paper's sizes in place of s
 measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
 [options](options.md) says how to ask for everything that the papers compare with.
 
-What a row of a paper claims is written down as conditions on figures before they are measured, and these decide
-the verdict: *agrees* where all of them hold, *differs* where none does, *partly* where some do. Every one that does
-not hold is in the list below, with the reason. *impossible*: it needs what nobody can have. *illustration*: a
-drawing, or a list. [Item by item](audit.md) is what the papers describe, and where it is.
+What a row of a paper claims is written down as conditions on figures before they are measured, and these
+decide the verdict: *agrees* where all of them hold, *differs* where none does, *partly* where some do.
+Every one that does not hold is in the list below, with the reason. *impossible*: it needs what nobody can
+have. *illustration*: a drawing, or a list. [Item by item](audit.md) is what the papers describe, and where
+it is.
 """
 
 

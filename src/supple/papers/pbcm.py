@@ -33,7 +33,9 @@ def stresses(record: Record) -> str:
         "back by a finite force.",
         Claim("StVK's stress is the same at 0.5 and 0.2, to 1 %", abs(stvk["0.2"] / stvk["0.5"] - 1) < 0.01),
         Claim("neo-Hookean's is more than twice as large at 0.2 as at 0.5", log["0.2"] > 2 * log["0.5"]),
-        Claim("and that of inverted elements is finite", log["-0.5"] is not None and log["-0.5"] == log["0.1"]),
+        Claim(
+            "and that of inverted elements is finite", log["-0.5"] is not None and log["-0.5"] == log["0.1"]
+        ),
     )
 
 
@@ -64,7 +66,8 @@ def strains(record: Record) -> str:
         Claim(
             "right: the strain falls with Young's modulus, by a hundredth at least",
             by[moduli[-1]] < 0.99 * by[moduli[0]],
-            "in the paper's eq. 3 E cancels, since energy and squared gradient are both proportional to it, so "
+            "in the paper's eq. 3 E cancels, since energy and squared gradient are both proportional "
+            "to it, so "
             "that the right half cannot come from eq. 3.",
         ),
     )
@@ -127,7 +130,8 @@ def contraction(record: Record) -> str:
         Claim(
             "with the paper's settings no vertex is further from the finite element answer than 0.4 mm",
             worst < 4e-4,
-            "C = E moves along the gradient of the whole energy, which is not where a minimum of it lies; with "
+            "C = E moves along the gradient of the whole energy, which is not where a minimum of it "
+            "lies; with "
             "a tenth of each correction it comes nearer, not there.",
         ),
     )
@@ -166,7 +170,8 @@ def orthotropic(record: Record) -> str:
     ratio = found["warp"] / found["weft"]
     return record.judge(
         f"a weave five times as stiff along the weft, pulled by equal forces, is strained by "
-        f"{found['weft']:.4f} and {found['warp']:.4f}, {ratio:.2f} times as much; (1/E_warp - ν/E_weft)/(1/E_weft - "
+        f"{found['weft']:.4f} and {found['warp']:.4f}, {ratio:.2f} times as much; (1/E_warp - "
+        "ν/E_weft)/(1/E_weft - "
         f"ν/E_weft) is {WOVEN_RATIO:.2f}.",
         Claim("within 3 % of what linear elasticity has", abs(ratio / WOVEN_RATIO - 1) < 0.03),
     )

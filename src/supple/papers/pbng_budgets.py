@@ -80,7 +80,9 @@ def equal_budgets(record: Record) -> str:
         for name, (solver, count) in BUDGETS[which].items()
     }
     away = {name: row["distance"] for name, row in film.items()}
-    lost = {name: record.part(f"{name}, squeezed", partial(squeezed, record, *NEWTONS[name])) for name in NEWTONS}
+    lost = {
+        name: record.part(f"{name}, squeezed", partial(squeezed, record, *NEWTONS[name])) for name in NEWTONS
+    }
     growth = {name: row["energy over the converged one's"] for name, row in lost.items()}
     far = ", ".join(f"{value:.2g} ({name})" for name, value in away.items())
     grown = ", ".join(f"{_said(value)} ({name})" for name, value in growth.items())
@@ -93,7 +95,10 @@ def equal_budgets(record: Record) -> str:
         f"have converged, {grown}.",
         Claim("in the time that Newton takes PBNG has the least imbalance, with both budgets", all(ahead)),
         Claim("with the low budget PBNG ends nearer than XPBD and PBD", low[0] < min(low[2:])),
-        Claim("with the low budget Newton with the exact Hessian is lost", _lost(growth["newton, exact, 2 x 7 CG"])),
+        Claim(
+            "with the low budget Newton with the exact Hessian is lost",
+            _lost(growth["newton, exact, 2 x 7 CG"]),
+        ),
         Claim(
             "with the low budget Newton with a positive definite Hessian is lost",
             _lost(growth["newton, projected, 2 x 7 CG"]),

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.ordering import colour_elements, colour_vertices
 from supple.papers.measuring import (
     PLAIN,
     SOFT,
     at_rest,
     cells_of,
     face,
-    ms_per_sweep,
     reductions,
     sunken,
     twisted,
@@ -51,7 +49,10 @@ def hessians(record: Record) -> str:
     left = "; ".join(f"{name} {_said(row['imbalance'])}" for name, row in found.items())
     return record.judge(
         f"imbalances: {left}.",
-        Claim("Newton with the exact Hessian is left above 0.1 by all three linear solvers", set(exact) <= set(bad)),
+        Claim(
+            "Newton with the exact Hessian is left above 0.1 by all three linear solvers",
+            set(exact) <= set(bad),
+        ),
         Claim("PBNG with its bounds is not", "pbng" not in bad),
         Claim("Newton with the positive part of the Hessian is not", "newton, projected, qr" not in bad),
     )
@@ -141,9 +142,7 @@ def hanging(record: Record) -> str:
             "springs of 1e8 N/m hold back every vertex that moves alone, by 1e5 times the stiffness of the "
             "elements around it; see docs/design/links.md.",
         ),
-        Claim(
-            "XPBD stays above 1e-2 in both orders", min(xpbd["imbalance"], flipped["imbalance"]) > 1e-2
-        ),
+        Claim("XPBD stays above 1e-2 in both orders", min(xpbd["imbalance"], flipped["imbalance"]) > 1e-2),
         Claim(
             "the order of constraints changes XPBD's answer by a factor of two",
             not 0.5 < flipped["imbalance"] / xpbd["imbalance"] < 2,
@@ -192,9 +191,13 @@ def gravity(record: Record) -> str:
         f"dynamics come to rest), and hard "
         f"constraints sag by {hard[0]:.2g} m with 1 and {hard[-1]:.2g} m with {counts[-1]}, where the "
         f"equilibrium has {truth:.3g} m.",
-        Claim("everything came to rest", all(row["at rest"] for rows in sags.values() for row in rows.values())),
+        Claim(
+            "everything came to rest", all(row["at rest"] for rows in sags.values() for row in rows.values())
+        ),
         Claim("XPBD is nearer with 10 sweeps per step than with 1", ten < one),
-        Claim("hard constraints sag less than half as much with 50 sweeps as with 1", hard[-1] < 0.5 * hard[0]),
+        Claim(
+            "hard constraints sag less than half as much with 50 sweeps as with 1", hard[-1] < 0.5 * hard[0]
+        ),
     )
 
 
@@ -228,70 +231,3 @@ def sag_at_rest(record: Record, solver: XPBD) -> Figures:
         run.advance(100 * solver.sweeps_per_step)
         steps += 100
     return {"sag [m]": sag(problem), "steps": steps, "at rest": run.rest.at_rest()}
-
-
-@shows("pbng-table1")
-def colours(record: Record) -> str:
-    rows = {
-        f"block of {n}³ cells": partial(coloured, record, n) for n in ((31, 63) if record.full else (15, 31))
-    }
-    found = [record.part(name, row) for name, row in rows.items()]
-    last = found[-1]
-    ratio = last["xpbd [ms]"] / last["pbng [ms]"]
-    return record.judge(
-        f"{last['node colours']} and {last['constraint colours']} colours (paper: 5 and 39); a "
-        f"sweep of PBNG takes {last['pbng [ms]']:.3g} ms and one of XPBD {last['xpbd [ms]']:.3g} ms, "
-        f"{ratio:.1f} times as long (paper: 0.96 times, on 32K vertices).",
-        Claim(
-            "as many colours, within two",
-            last["node colours"] == 5 and abs(last["constraint colours"] - 39) <= 2,
-        ),
-        Claim(
-            "a sweep of PBNG takes as long as one of PBD, within a fifth",
-            abs(ratio - 0.96) < 0.2,
-            "XPBD's sweep waits for 38 colours where PBNG's waits for 5, and writes each vertex once for "
-            "every element; PBNG's cost is arithmetic, which packs and warps make cheap.",
-        ),
-    )
-
-
-def coloured(record: Record, cells: int) -> Figures:
-    mesh = supple.block(cells)
-    tets, n = np.asarray(mesh.tets), len(mesh.points)
-    problem = at_rest(twisted(cells, SOFT), "float32", record)
-    return {
-        "vertices": n,
-        "node colours": int(colour_vertices([tets], np.arange(n), n).max()) + 1,
-        "constraint colours": int(colour_elements(tets, n).max()) + 1,
-        "pbng [ms]": ms_per_sweep(problem, PLAIN),
-        "xpbd [ms]": ms_per_sweep(problem, XPBD()),
-    }
-
-
-@shows("pbng-table3")
-def performance(record: Record) -> str:
-    kinds = {
-        "corotated": supple.Corotated,
-        "neo-Hookean": supple.NeoHookean,
-        "stable": supple.StableNeoHookean,
-    }
-    found = {
-        name: record.part(f"{name}, ms per sweep", partial(pace, record, kind))
-        for name, kind in kinds.items()
-    }
-    vertices = (cells_of(record) + 1) ** 3
-    corotated, neo, stable = found.values()
-    pace_here, pace_there = (1e3 * corotated / vertices, 1e3 * 1300 / 40 / 32**3)
-    return record.judge(
-        f"40 sweeps take {40 * corotated:.3g} ms (corotated), {40 * neo:.3g} ms (neo-Hookean) and "
-        f"{40 * stable:.3g} ms (stable) on {vertices:,} vertices, {pace_here:.2g} µs per vertex and sweep; the "
-        f"paper has 1300, 825 and 1300 ms on 32³ and another machine, {pace_there:.2g} µs. The other scenes are "
-        "rows of their own.",
-        Claim("a sweep takes no longer per vertex than in the paper", pace_here <= pace_there),
-        Claim("neo-Hookean is the cheapest, within a tenth", neo <= 1.1 * min(found.values())),
-    )
-
-
-def pace(record: Record, kind: Any) -> float:
-    scene = twisted(cells_of(record), kind(young=1e5, poisson=0.3))
-    return ms_per_sweep(at_rest(scene, "float32", record), PLAIN)

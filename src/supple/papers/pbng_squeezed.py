@@ -1,5 +1,5 @@
-"""PBNG Fig. 7 as the paper has it: a block that is stretched, squeezed and twisted, and Newton with few conjugate
-gradients, of both Hessians."""
+"""PBNG Fig. 7 as the paper has it: a block that is stretched, squeezed and twisted, and Newton with few
+conjugate gradients, of both Hessians."""
 
 from __future__ import annotations
 

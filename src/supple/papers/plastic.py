@@ -30,7 +30,10 @@ def energies(record: Record) -> str:
         f"{local[-1] / start:.1e} after {len(local) - 1}, Newton-Raphson on all constraints C = E "
         f"{newton / start:.1e} and {whole[-1] / start:.1e}; where C = E has a double root, Newton, too, "
         "only halves the strain each time. The paper's dragon is not public: a twisted bar.",
-        Claim("after five iterations PBD has at most 1.5 times the energy of Newton-Raphson", five < 1.5 * newton),
+        Claim(
+            "after five iterations PBD has at most 1.5 times the energy of Newton-Raphson",
+            five < 1.5 * newton,
+        ),
         Claim("after 20 at most four times", local[-1] < 4 * whole[-1]),
     )
 

@@ -84,7 +84,8 @@ def equal_budget(record: Record) -> str:
         Claim(
             "Newton with the projected Hessian is",
             not stable["newton, projected"],
-            "the paper does not say which Hessian it has; a few conjugate gradients of a positive definite one "
+            "the paper does not say which Hessian it has; a few conjugate gradients of a positive "
+            "definite one "
             "make a step that is short and goes downhill, and lags rather than explodes.",
         ),
     )
@@ -214,6 +215,7 @@ def squeeze(record: Record) -> str:
 def times(record: Record) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd": BPXPBD(), "fpxpbd": FPXPBD()}
     scene = twisted(cells_of(record), SOFT)
+
     def pace(solver: Any) -> float:
         return ms_per_sweep(at_rest(scene, "float32", record), solver)
 

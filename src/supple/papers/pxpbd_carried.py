@@ -1,4 +1,5 @@
-"""PXPBD's scenes of contact on a grid: bodies that fall into a box, and muscles [PXPBD section 5.5, Fig. 11, 12].
+"""PXPBD's scenes of contact on a grid: bodies that fall into a box, and muscles [PXPBD section 5.5, Fig.
+11, 12].
 
 The paper's dragons and musculature are not public: boxes, balls and tori, and two muscles, stand for them.
 """
@@ -28,8 +29,10 @@ def dropped(record: Record) -> str:
     found = record.part("objects in a box, on a grid", partial(_dropped, record))
     deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
     return record.judge(
-        f"{found['bodies']} objects (paper: dragons, and 30 objects in Fig. 1) fall into a box on a grid with cells "
-        f"of {found['cell [m]'] * 1e3:.0f} mm; vertices pass into other objects by {deepest * 1e3:.1f} mm and "
+        f"{found['bodies']} objects (paper: dragons, and 30 objects in Fig. 1) fall into a box on a "
+        "grid with cells "
+        f"of {found['cell [m]'] * 1e3:.0f} mm; vertices pass into other objects by "
+        f"{deepest * 1e3:.1f} mm and "
         f"below the floor by {below * 1e3:.2g} mm at most, {found['ms per frame']:.0f} ms per frame of "
         f"{found['vertices']:,} vertices.",
         Claim("positions stay finite", found["finite"]),
@@ -72,8 +75,10 @@ def muscles(record: Record) -> str:
     grid = record.part("two muscles, on a grid", partial(_bent, record, "grid"))
     deep, through = grid["deepest overlap [m]"], free["deepest overlap [m]"]
     return record.judge(
-        f"two activated muscles whose ends are drawn together as a knee bends (the paper's musculature is not "
-        f"public) pass into each other by {through * 1e3:.1f} mm without contact and by {deep * 1e3:.2g} mm on a "
+        "two activated muscles whose ends are drawn together as a knee bends (the paper's "
+        "musculature is not "
+        f"public) pass into each other by {through * 1e3:.1f} mm without contact and by "
+        f"{deep * 1e3:.2g} mm on a "
         "grid.",
         Claim("positions stay finite, and no element is inverted", grid["finite"] and grid["inverted"] == 0),
         Claim("without contact the muscles meet", through > MEETING),
@@ -95,8 +100,7 @@ def _bent(record: Record, contact: Any) -> Figures:
         scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=together)
         scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + together)
     left, right = scene.bodies
-    for frame in supple.simulate(scene, SOLVER, frames=frames):
-        pass
+    *_, frame = supple.simulate(scene, SOLVER, frames=frames)
     how = "without contact" if contact == "none" else "on a grid"
     record.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
     return {

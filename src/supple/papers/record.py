@@ -29,7 +29,7 @@ class Claim:
     why: str = ""
 
 
-class NotMeasured(Exception):
+class NotMeasuredError(Exception):
     """A figure is asked for that nobody has measured."""
 
 
@@ -68,7 +68,7 @@ class Record:
         parts = self.values["parts"]
         if name not in parts:
             if not self._measures:
-                raise NotMeasured(name)
+                raise NotMeasuredError(name)
             parts[name] = plain(measure())
             self._write()
         self._say(f"{self.key}, {name}: {brief(parts[name])}")
@@ -195,7 +195,7 @@ def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
     record = Record(folder, key, known["full"], device=device, measures=False)
     try:
         verdict = experiment(key)(record)
-    except (NotMeasured, KeyError):
+    except (NotMeasuredError, KeyError):
         return False
     if record.values != known | {"verdict": verdict}:
         record.values["verdict"] = verdict
