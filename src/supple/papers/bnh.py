@@ -9,7 +9,6 @@ import numpy as np
 
 from supple import public as supple
 from supple.inspection import bytes_needed
-from supple.io.machine import machine
 from supple.papers import bnh_partitions
 from supple.papers.measuring import clamped, elastic_energy, jacobians
 from supple.papers.record import Claim, Figures, Record

@@ -78,21 +78,25 @@ class Record:
         """Keep what a result looks like; small, since there are many."""
         from supple.showing import picture
 
-        name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        picture(result, self.path.parent / name, **{"size": (640, 420), "title": ""} | view)
-        self.values["pictures"] = [*self.pictures, [name, caption]]
+        path = self._new_picture(caption)
+        picture(result, path, **{"size": (640, 420), "title": ""} | view)
         self._write()
 
     def curves(self, lines: dict[str, tuple[Any, Any]], caption: str, x: str, y: str, **axes: bool) -> None:
         """Keep a plot of named lines (x, y); axes: log_x, log_y."""
         from supple.papers.curves import save_curves
 
+        save_curves(self._new_picture(caption), lines, x, y, **axes)
+        self._write()
+
+    def _new_picture(self, caption: str) -> Path:
+        """Where the next picture is to be; it counts from now on."""
+        if not self._measures:
+            raise NotMeasuredError(caption)
         name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        save_curves(self.path.parent / name, lines, x, y, **axes)
         self.values["pictures"] = [*self.pictures, [name, caption]]
-        self._write()
+        return self.path.parent / name
 
     @property
     def pictures(self) -> list[list[str]]:
