@@ -74,10 +74,8 @@ def draw(record: Record, mesh: supple.TetMesh, size: int, caption: str) -> None:
     of_group[groups[member]] = np.nonzero(member)[0]
     corners = points[tets]
     weight = np.bincount(of_group, minlength=len(groups))
-    middle = np.stack(
-        [np.bincount(of_group, corners.mean(axis=1)[:, k], len(groups)) for k in range(3)], axis=1
-    )
-    middle /= weight[:, None]
+    centres = corners.mean(axis=1)
+    middle = np.stack([np.bincount(of_group, centres[:, k], len(groups)) / weight for k in range(3)], axis=1)
     apart = middle[of_group][:, None] + SHRUNK * (corners - middle[of_group][:, None])
     scene = supple.Scene()
     material = supple.NeoHookean(young=1.0, poisson=0.3)
