@@ -120,10 +120,6 @@ def frame_rate(account: Account) -> str:
     return account.judge(
         f"{found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
         f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
-<<<<<<< 0f51b44965feab23a893d986de0fb1470d4e5e9e
-        f"clusters on {'a GPU' if account.device == 'cuda' else 'the cores of this machine'}; the paper has "
-        "15 on its GPU."
-=======
         f"clusters on {'a GPU' if account.device == 'cuda' else 'the cores of this machine'}, "
         f"{pace_here / 1e6:.2g} million in a second; the paper has 15 on its GPU, "
         f"{pace_there / 1e6:.2g} million.",
@@ -132,7 +128,6 @@ def frame_rate(account: Account) -> str:
             pace_here >= pace_there,
             "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours.",
         ),
->>>>>>> d573eafd06c766891bbc8afb409f289ef89c1461
     )
 
 
