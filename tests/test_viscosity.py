@@ -141,7 +141,7 @@ def test_turning_costs_nothing():
     )
     turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
     work = Problem(supple.build_model(scene), "float64")
-    work.histories.evolve(0.1)
+    work.remembered.evolve(0.1)
     work.positions = body.points @ turn.T
     assert abs(work.energy()) < 1e-8
 

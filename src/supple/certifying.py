@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from supple.problem import Balance, Problem
 from supple.report import Outcome
 from supple.solvers import Run
-from supple.solvers.certificate import Certificate, certify, prepare
-from supple.solvers.certificates import certify_copies
-from supple.solvers.gathered import room_for
+from supple.solvers.newton_steps.certificate import Certificate, certify, prepare
+from supple.solvers.newton_steps.certificates import certify_copies
+from supple.solvers.newton_steps.gathered import room_for
 from supple.stop import Stop
 
 CLOSER = 2.0, 10.0

@@ -153,7 +153,7 @@ class _Solving:
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
 
     def _look(self) -> None:
-        """Record and show where the first copy is."""
+        """Keep and show where the first copy is."""
         balance = self.latest[0]
         if self.history is not None:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
@@ -161,7 +161,7 @@ class _Solving:
             self.watch(self.iteration, balance.imbalance, self.clock)
 
     def _look_inside(self) -> None:
-        """Record what the method knows beside the positions."""
+        """Keep what the method knows beside the positions."""
         if self.history is not None:
             self.history.add_multipliers(self.method.residuals())
 

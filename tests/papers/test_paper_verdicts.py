@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import supple
+from supple.papers.account import Account
 from supple.papers.gpbd_impact import rebound
-from supple.papers.record import Record
 from supple.papers.registry import experiment
 
 TIMES = {"Newton overhead": 10.0, "linear sweep": 1.3, "PBNG sweep": 1.0}
@@ -47,9 +47,9 @@ CASES = [
 
 @pytest.mark.parametrize(("key", "parts", "word"), CASES)
 def test_a_verdict_follows_from_figures(tmp_path, key, parts, word):
-    record = Record(tmp_path, key)
-    record.values["parts"] = dict(parts)
-    assert experiment(key)(record).startswith(word)
+    account = Account(tmp_path, key)
+    account.values["parts"] = dict(parts)
+    assert experiment(key)(account).startswith(word)
 
 
 @pytest.mark.parametrize("key", sorted({key for key, _, _ in CASES}))
@@ -58,9 +58,9 @@ def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, key):
     if not shipped.is_file():
         pytest.skip("no sources here")
     values = json.loads(shipped.read_text(encoding="utf-8"))
-    record = Record(tmp_path, key)
-    record.values["parts"] = values["parts"]
-    assert experiment(key)(record) == values["verdict"]
+    account = Account(tmp_path, key)
+    account.values["parts"] = values["parts"]
+    assert experiment(key)(account) == values["verdict"]
 
 
 def test_a_ball_is_thrown_back_from_where_it_was_lowest():

@@ -11,9 +11,9 @@ from supple.equilibria import problem_under
 from supple.scene import build_model
 from supple.scene.variations import conditions
 from supple.solvers import Descent
-from supple.solvers.certificate import certify
-from supple.solvers.certificates import certify_copies
-from supple.solvers.gathered import room_for
+from supple.solvers.newton_steps.certificate import certify
+from supple.solvers.newton_steps.certificates import certify_copies
+from supple.solvers.newton_steps.gathered import room_for
 from supple.solving import solve_copies
 
 pytestmark = pytest.mark.usefixtures("fake_device")
@@ -123,7 +123,7 @@ def test_certificates_change_no_forces():
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_few_copies_have_a_smaller_problem(count, monkeypatch):
     """What is repeated in the room that is left, and other numbers of copies, change nothing."""
-    monkeypatch.setattr("supple.solvers.gathered.FEW", 3)
+    monkeypatch.setattr("supple.solvers.newton_steps.gathered.FEW", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
     solve_copies(problem, supple.PBNG(), Stop(max_iterations=30))
@@ -216,7 +216,7 @@ def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
         alone.append(copy)
         return certify(problem, copy)
 
-    monkeypatch.setattr("supple.solvers.certificates.certify", counted)
+    monkeypatch.setattr("supple.solvers.newton_steps.certificates.certify", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_copies(problem, supple.PBNG(), Stop(max_iterations=60))
     found = certify_copies(problem, problem.measures.balances())

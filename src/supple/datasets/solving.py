@@ -22,7 +22,7 @@ from supple.report import Report
 from supple.scene.errors import SceneError
 from supple.simulate import equilibrium
 from supple.solvers import Descent, Solver
-from supple.solvers.certificate import prepare
+from supple.solvers.newton_steps.certificate import prepare
 from supple.solving import make_problem, solve
 
 

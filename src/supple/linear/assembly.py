@@ -143,8 +143,8 @@ class Assembly:
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
     def matrix(self, kind: str, apart: bool = False) -> Threes:
-        """The same where kernels see it; it is overwritten when the next one is asked for, unless that shall
-        be apart from it."""
+        """∂²E/∂u² as `hessian`, where kernels see it; it is overwritten when the next one is asked for,
+        unless that shall be apart from it."""
         p, H = self.problem, self._memory() if apart else self._matrix
         if self._inertia_of is not p.loads.inertia:
             self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia

@@ -54,7 +54,7 @@ def pcg(
 def solve(
     H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
 ) -> tuple[Solution, float]:
-    """The same where kernels see H and the records b (f, 4); and b·x."""
+    """Solve H x = b as `pcg` does, where kernels see H and the records b (f, 4); also gives b·x."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
     for _ in range(WIDENINGS):

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Figures
 from supple.papers.dropping import box_row
 from supple.papers.measuring import face
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.public import BPXPBD
 
 
 @shows("pxpbd-fig10")
-def twisted_bars(record: Record) -> str:
-    found = record.part("four bars, barrier", partial(_twisted, record, "barrier"))
-    free = record.part("without contact", partial(_twisted, record, "none"))
+def twisted_bars(account: Account) -> str:
+    found = account.part("four bars, barrier", partial(_twisted, account, "barrier"))
+    free = account.part("without contact", partial(_twisted, account, "none"))
     word = "agrees" if found["converged"] and found["overlap"] <= 0 < free["overlap"] else "partly agrees"
     return (
         f"{word}: four bars whose ends are turned by {found['angle [rad]']:.1f} rad wind around each other "
@@ -30,8 +30,8 @@ def twisted_bars(record: Record) -> str:
     )
 
 
-def _twisted(record: Record, contact: Any) -> Figures:
-    cells, frames, angle = ((24, 3, 3), 20, 2.2) if record.full else ((10, 2, 2), 8, 1.2)
+def _twisted(account: Account, contact: Any) -> Figures:
+    cells, frames, angle = ((24, 3, 3), 20, 2.2) if account.full else ((10, 2, 2), 8, 1.2)
     scene = supple.Scene(gravity=(0, 0, 0), dt=1 / frames, frames=frames, contact=contact)
     material = supple.StableNeoHookean(young=1e4, poisson=0.35)
     for y, z in ((0.05, 0.05), (-0.3, 0.05), (0.05, -0.3), (-0.3, -0.3)):
@@ -42,7 +42,7 @@ def _twisted(record: Record, contact: Any) -> Figures:
     found = list(supple.simulate(scene, tolerance=1e-3, distance=None))
     last = found[-1]
     if contact != "none":
-        record.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
+        account.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
     return {
         "angle [rad]": angle,
         "frames": frames,
@@ -64,7 +64,7 @@ def nearest_to_axis(scene: supple.Scene, frame: Any) -> float:
 
 
 @shows("pxpbd-fig12")
-def dropped(record: Record) -> str:
+def dropped(account: Account) -> str:
     return box_row(
-        record, BPXPBD(iterations=20), "paper: dragons, on a grid; and pxpbd-fig1, left: 30 objects"
+        account, BPXPBD(iterations=20), "paper: dragons, on a grid; and pxpbd-fig1, left: 30 objects"
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from supple import public as supple
 from supple.ordering.elements import colour_groups, element_groups
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import clamped, elastic_energy, jacobians
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, BlockXPBD
 
@@ -25,9 +25,9 @@ def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
 
 
 @shows("bnh-fig4")
-def partitions(record: Record) -> str:
+def partitions(account: Account) -> str:
     meshes = {"block of 10³ cells": supple.block(10), "ball": supple.ball(resolution=6)}
-    found = {name: record.part(name, partial(coloured, mesh)) for name, mesh in meshes.items()}
+    found = {name: account.part(name, partial(coloured, mesh)) for name, mesh in meshes.items()}
     block = found["block of 10³ cells"]
     part = block["clusters of 5"] / block["single elements"]
     word = "agrees" if 0.2 < part < 0.5 else "differs"
@@ -67,9 +67,9 @@ def highest() -> tuple[np.ndarray, np.ndarray]:
 
 
 @shows("bnh-fig5")
-def convergence(record: Record) -> str:
+def convergence(account: Account) -> str:
     cases = {"decoupled": DECOUPLED, "coupled": COUPLED, "coupled, clusters": CLUSTERED}
-    found = {name: record.part(name, partial(substeps, solver)) for name, solver in cases.items()}
+    found = {name: account.part(name, partial(substeps, solver)) for name, solver in cases.items()}
     one, ten = (found["coupled"][k] / found["decoupled"][k] for k in ("1", "10"))
     alike = abs(found["coupled, clusters"]["10"] / found["coupled"]["10"] - 1) < 0.2
     word = "agrees" if ten < 0.5 and alike else "partly agrees" if ten < 0.9 else "differs"
@@ -90,9 +90,9 @@ def substeps(solver: Any) -> Figures:
 
 
 @shows("bnh-fig6")
-def wrinkles(record: Record) -> str:
+def wrinkles(account: Account) -> str:
     found = {
-        name: record.part(name, partial(roughness, solver))
+        name: account.part(name, partial(roughness, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
     word = "agrees" if found["decoupled"] > 1.5 * max(found["coupled"], 0.01) else "differs"
@@ -115,15 +115,15 @@ def roughness(solver: Any) -> float:
 
 
 @shows("bnh-fig8")
-def scramble(record: Record) -> str:
-    found = record.part("inverted elements", partial(scrambled, record))
+def scramble(account: Account) -> str:
+    found = account.part("inverted elements", partial(scrambled, account))
     last = list(found.values())[-1]
     word = "agrees" if last == 0 else "differs"
     return f"{word}: of {found['frame 0']} inverted elements {last} are left after {list(found)[-1]}."
 
 
-def scrambled(record: Record) -> Figures:
-    cells, frames = ((30, 5, 5), 200) if record.full else ((12, 3, 3), 100)
+def scrambled(account: Account) -> Figures:
+    cells, frames = ((30, 5, 5), 200) if account.full else ((12, 3, 3), 100)
     scene = beam(1 / 60, cells)
     model = supple.build_model(scene)
     x = np.where(model.free[:, None], np.random.default_rng(0).permutation(model.rest), model.rest)
@@ -135,30 +135,30 @@ def scrambled(record: Record) -> Figures:
 
 
 @shows("bnh-fig1")
-def frame_rate(record: Record) -> str:
-    cells = 32 if record.full else 12
-    found = record.part(f"block of {cells}³ cells, 50 substeps", partial(large, record, cells))
+def frame_rate(account: Account) -> str:
+    cells = 32 if account.full else 12
+    found = account.part(f"block of {cells}³ cells, 50 substeps", partial(large, account, cells))
     rate = 1e3 / found["ms per frame"]
-    word = "agrees" if record.full and rate >= 15 else "partly agrees"
+    word = "agrees" if account.full and rate >= 15 else "partly agrees"
     return (
         f"{word}: {found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
         f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
-        f"clusters on "
-        f"{'a GPU' if record.device == 'cuda' else 'the cores of this machine'}; the paper has 15 on its GPU."
+        f"clusters on {'a GPU' if account.device == 'cuda' else 'the cores of this machine'}; the paper has "
+        "15 on its GPU."
     )
 
 
-def large(record: Record, cells: int) -> Figures:
+def large(account: Account, cells: int) -> Figures:
     mesh = supple.block(cells)
-    ms = pace(record, partial(hung_body, mesh), CLUSTERED, 50, 3)
+    ms = pace(account, partial(hung_body, mesh), CLUSTERED, 50, 3)
     return {"tetrahedra": len(mesh.tets), "ms per frame": ms}
 
 
 @shows("bnh-fig7")
-def armadillo(record: Record) -> str:
+def armadillo(account: Account) -> str:
     mesh, what = small_body()
     found = {
-        name: record.part(name, partial(survives, mesh, solver))
+        name: account.part(name, partial(survives, mesh, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
     rough, smooth = (row["energy over that of good steps"] for row in found.values())
@@ -209,7 +209,7 @@ for the ball, which has as many tetrahedra with `--full`."""
 
 
 @shows("bnh-table2")
-def speedups(record: Record) -> str:
+def speedups(account: Account) -> str:
     said, words = [], []
     for name, (many, few, paper) in TABLE_2.items():
         cases = {
@@ -220,11 +220,11 @@ def speedups(record: Record) -> str:
         }
         if name == "beam":
             cases["B in cells"] = (BlockXPBD(iterations=1, ordering="cells"), few)
-        scene = partial(body_of, name, record.full)
+        scene = partial(body_of, name, account.full)
         ms = {
-            case: record.part(
+            case: account.part(
                 f"{name}, {case}, {count} substeps [ms per frame]",
-                partial(pace, record, scene, solver, count),
+                partial(pace, account, scene, solver, count),
             )
             for case, (solver, count) in cases.items()
         }
@@ -246,16 +246,16 @@ def body_of(name: str, full: bool, dt: float) -> supple.Scene:
     return beam(dt) if name == "beam" else hung_body(supple.ball(1.0, 14 if full else 7), dt)
 
 
-def pace(record: Record, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
+def pace(account: Account, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
     """Milliseconds per frame of 0.01 s."""
-    options: Any = {"precision": "float32", "device": record.device}
+    options: Any = {"precision": "float32", "device": account.device}
     found = supple.simulate(scene(0.01), solver, frames=frames, substeps=substeps, **options)
     return 1e3 * min(frame.report.seconds for frame in found)
 
 
 @shows("bnh-table3")
-def memory(record: Record) -> str:
-    found = record.part("bytes per tetrahedron", per_element)
+def memory(account: Account) -> str:
+    found = account.part("bytes per tetrahedron", per_element)
     word = "partly agrees" if found < 418 else "differs"
     return (
         f"{word}: block XPBD in float32 keeps {found:.0f} bytes per tetrahedron of its own, beside "

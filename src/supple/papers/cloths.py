@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers.record import Figures, Record
+from supple.papers.account import Account, Figures
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import MPBNG, PBNG
@@ -79,7 +79,7 @@ def final_stretch(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -
     return stretch(scene, last.positions)
 
 
-def stretches(record: Record, scene: supple.Scene, iterations: int, steps: int) -> dict[str, float]:
+def stretches(account: Account, scene: supple.Scene, iterations: int, steps: int) -> dict[str, float]:
     """The stretch after so many steps: converged, MPBNG with the paper's iterations, and PBNG in its time."""
 
     def counts() -> Figures:
@@ -87,7 +87,7 @@ def stretches(record: Record, scene: supple.Scene, iterations: int, steps: int) 
         each = seconds(scene, PBNG(acceleration=None), 50) / 50
         return {"MPBNG [ms per step]": 1e3 * budget, "sweeps of PBNG": max(1, round(budget / each))}
 
-    sweeps = record.part("equal time", counts)["sweeps of PBNG"]
+    sweeps = account.part("equal time", counts)["sweeps of PBNG"]
     cases: dict[str, tuple[Any, dict[str, Any]]] = {
         "converged": (PBNG(), {"tolerance": 1e-5, "precision": "float64"}),
         "mpbng": (MPBNG(), {"max_iterations": iterations}),
@@ -96,7 +96,7 @@ def stretches(record: Record, scene: supple.Scene, iterations: int, steps: int) 
         "pbng with Anderson": (PBNG(), {"max_iterations": sweeps}),
     }
     return {
-        name: record.part(f"{name}: stretch", partial(final_stretch, scene, solver, steps, **limits))
+        name: account.part(f"{name}: stretch", partial(final_stretch, scene, solver, steps, **limits))
         for name, (solver, limits) in cases.items()
     }
 
@@ -119,12 +119,12 @@ def verdict(found: dict[str, float], what: str) -> str:
 
 
 @shows("pbng-fig19")
-def hung(record: Record) -> str:
-    scene = sheet(90 if record.full else 40)
-    return verdict(stretches(record, scene, 13, 30), "a square of cloth")
+def hung(account: Account) -> str:
+    scene = sheet(90 if account.full else 40)
+    return verdict(stretches(account, scene, 13, 30), "a square of cloth")
 
 
 @shows("pbng-fig20")
-def dressed(record: Record) -> str:
-    scene = skirt(*((150, 160) if record.full else (48, 50)))
-    return verdict(stretches(record, scene, 24, 10), "a skirt, which stands for the dress,")
+def dressed(account: Account) -> str:
+    scene = skirt(*((150, 160) if account.full else (48, 50)))
+    return verdict(stretches(account, scene, 24, 10), "a skirt, which stands for the dress,")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers.record import Figures, Record
+from supple.papers.account import Account, Figures
 from supple.papers.registry import shows
 from supple.public import PBD, PBNG
 
@@ -32,7 +32,7 @@ def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
     return made
 
 
-def fallen(record: Record, scene: supple.Scene, solver: Any, frames: int, caption: str) -> Figures:
+def fallen(account: Account, scene: supple.Scene, solver: Any, frames: int, caption: str) -> Figures:
     """What is left of a fall: how deep bodies went into each other and beyond the floor at y = 0."""
     deepest, below, inverted, seconds = 0.0, 0.0, 0, 0.0
     for frame in supple.simulate(scene, solver, frames=frames):
@@ -41,7 +41,7 @@ def fallen(record: Record, scene: supple.Scene, solver: Any, frames: int, captio
         below = max(below, -float(frame.positions[:, 1].min()))
         inverted = max(inverted, frame.report.inverted)
         seconds += frame.report.seconds
-    record.picture(frame, caption, field="body")
+    account.picture(frame, caption, field="body")
     return {
         "bodies": len(scene.bodies),
         "vertices": frame.model.vertices,
@@ -65,12 +65,12 @@ def boxed(count: int, **options: Any) -> supple.Scene:
     return scene
 
 
-def box_row(record: Record, solver: Any, paper: str) -> str:
-    count = 40 if record.full else 6
+def box_row(account: Account, solver: Any, paper: str) -> str:
+    count = 40 if account.full else 6
     scene = boxed(count)
-    found = record.part(
+    found = account.part(
         f"{count} bodies in a box",
-        partial(fallen, record, scene, solver, 60, f"{count} bodies in a box, after 0.6 s"),
+        partial(fallen, account, scene, solver, 60, f"{count} bodies in a box, after 0.6 s"),
     )
     sound = found["finite"] and found["deepest below the floor [m]"] < 0.01
     shallow = found["deepest overlap [m]"] < 0.02
@@ -84,13 +84,13 @@ def box_row(record: Record, solver: Any, paper: str) -> str:
 
 
 @shows("pbng-fig14")
-def into_a_box(record: Record) -> str:
-    return box_row(record, PBNG(iterations=20), "paper: 40")
+def into_a_box(account: Account) -> str:
+    return box_row(account, PBNG(iterations=20), "paper: 40")
 
 
 @shows("pbng-fig16")
-def on_a_cloth(record: Record) -> str:
-    found = record.part("on the cloth, then without two of its corners", partial(let_go, record))
+def on_a_cloth(account: Account) -> str:
+    found = account.part("on the cloth, then without two of its corners", partial(let_go, account))
     held = found["lowest body while held [m]"] > -0.35
     falls = found["lowest body afterwards [m]"] < found["lowest body while held [m]"] - 0.1
     word = "agrees" if held and falls and found["finite"] else "differs"
@@ -119,15 +119,15 @@ def cloth_scene(corners: int, count: int, cells: int) -> supple.Scene:
     return scene
 
 
-def let_go(record: Record) -> Figures:
-    count, cells, frames = (20, 40, 100) if record.full else (2, 10, 40)
+def let_go(account: Account) -> Figures:
+    count, cells, frames = (20, 40, 100) if account.full else (2, 10, 40)
     held, free = (cloth_scene(corners, count, cells) for corners in (4, 2))
     *_, before = supple.simulate(held, PBNG(iterations=20), frames=frames)
     *_, after = supple.simulate(
         free, PBNG(iterations=20), frames=frames, start=before.positions, velocities=before.velocities
     )
-    record.picture(before, "caught", field="body", camera=(20, 12))
-    record.picture(after, "after two corners were let go", field="body", camera=(20, 12))
+    account.picture(before, "caught", field="body", camera=(20, 12))
+    account.picture(after, "after two corners were let go", field="body", camera=(20, 12))
     lowest = [
         min(frame.of(body)[:, 1].mean() for body in scene.bodies[1:])
         for frame, scene in ((before, held), (after, free))
@@ -159,10 +159,10 @@ def funnel(top: float = 0.5, neck: float = 0.14, height: float = 0.6, around: in
 
 
 @shows("pbcm-fig1")
-def funnel_and_cloth(record: Record) -> str:
-    count = 20 if record.full else 4
-    fell = record.part(f"{count} bodies in a funnel", partial(through_funnel, record, count))
-    cloth = record.part("a heavy ball on woven cloth", partial(ball_on_cloth, record))
+def funnel_and_cloth(account: Account) -> str:
+    count = 20 if account.full else 4
+    fell = account.part(f"{count} bodies in a funnel", partial(through_funnel, account, count))
+    cloth = account.part("a heavy ball on woven cloth", partial(ball_on_cloth, account))
     sound = fell["finite"] and fell["most inverted elements"] == 0
     word = "agrees" if sound and cloth["finite"] else "partly agrees" if fell["finite"] else "differs"
     return (
@@ -173,7 +173,7 @@ def funnel_and_cloth(record: Record) -> str:
     )
 
 
-def through_funnel(record: Record, count: int) -> Figures:
+def through_funnel(account: Account, count: int) -> Figures:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.005, contact="weak")
     ball = supple.ball(0.12, 2)
     rng = np.random.default_rng(1)
@@ -186,7 +186,7 @@ def through_funnel(record: Record, count: int) -> Figures:
     inverted = 0
     for frame in supple.simulate(scene, PBD(iterations=5, damping=0.002), frames=160):
         inverted = max(inverted, frame.report.inverted)
-    record.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
+    account.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
     heights = [float(frame.of(body)[:, 1].mean()) for body in scene.bodies]
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -196,8 +196,8 @@ def through_funnel(record: Record, count: int) -> Figures:
     }
 
 
-def ball_on_cloth(record: Record) -> Figures:
-    n = 40 if record.full else 12
+def ball_on_cloth(account: Account) -> Figures:
+    n = 40 if account.full else 12
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.02)
     weave = supple.WovenStVK(weft=1e6, warp=2e5, shear=1e5, poisson_weft=0.25, poisson_warp=0.05)
     cloth = scene.add_cloth(supple.sheet(n, (1, 1), plane="xz"), weave, density=0.3, thickness=1e-3)
@@ -205,7 +205,7 @@ def ball_on_cloth(record: Record) -> Figures:
     scene.pin(cloth.where(lambda X: (np.abs(X[:, 0] - 0.5) > 0.499) | (np.abs(X[:, 2] - 0.5) > 0.499)))
     scene.add_obstacle(supple.Sphere(0.15, (0.5, 0.2, 0.5)), mass=6.0)
     *_, last = supple.simulate(scene, PBD(iterations=5, damping=0.01), frames=150)
-    record.picture(last, "a ball of 6 kg on a weave, PBD", field="weft_strain", camera=(24, 24))
+    account.picture(last, "a ball of 6 kg on a weave, PBD", field="weft_strain", camera=(24, 24))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
         "depth [m]": float(X[:, 1].max() - last.positions[:, 1].min()),

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import ms_per_sweep, place
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import GPBD, Newton
@@ -21,8 +21,8 @@ from supple.public import GPBD, Newton
 NAMES = ("basket1", "honey1", "rib1", "satin1", "stock1")
 
 
-def cells_of(record: Record) -> int:
-    return 32 if record.full else 6
+def cells_of(account: Account) -> int:
+    return 32 if account.full else 6
 
 
 def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[supple.Scene, supple.Body]:
@@ -31,13 +31,13 @@ def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[su
     return scene, scene.add_cloth(mesh, supple.load_fabric(name), rest="uv")
 
 
-def over_all(record: Record, what: str, measure: Any) -> dict[str, Any]:
-    return {name: record.part(f"{name}: {what}", partial(measure, record, name)) for name in NAMES}
+def over_all(account: Account, what: str, measure: Any) -> dict[str, Any]:
+    return {name: account.part(f"{name}: {what}", partial(measure, account, name)) for name in NAMES}
 
 
 @shows("gpbd-fig2")
-def hung(record: Record) -> str:
-    found = over_all(record, "hung at two corners", _hung)
+def hung(account: Account) -> str:
+    found = over_all(account, "hung at two corners", _hung)
     off = max(row["distance from Newton"] for row in found.values())
     word = "agrees" if off < 0.05 else "partly agrees" if off < 0.2 else "differs"
     sags = ", ".join(f"{row['sag [m]']:.3f}" for row in found.values())
@@ -48,19 +48,19 @@ def hung(record: Record) -> str:
     )
 
 
-def _swing(record: Record, name: str, solver: Any, frames: int, **limits: Any) -> Any:
-    scene, cloth = square(name, cells_of(record))
+def _swing(account: Account, name: str, solver: Any, frames: int, **limits: Any) -> Any:
+    scene, cloth = square(name, cells_of(account))
     low = cloth.points[:, 2].min()
     scene.pin(cloth.where(lambda X: (X[:, 2] <= low + 1e-9) & (np.abs(X[:, 0]) > 0.149)))
     *_, last = supple.simulate(scene, solver, frames=frames, **limits)
     return last
 
 
-def _hung(record: Record, name: str) -> Figures:
-    frames = 40 if record.full else 24
-    last = _swing(record, name, GPBD(newton_steps=2, iterations=20), frames)
-    truth = _swing(record, name, Newton(), frames, tolerance=1e-4)
-    record.picture(last, name, camera=(20, 10), size=(300, 240))
+def _hung(account: Account, name: str) -> Figures:
+    frames = 40 if account.full else 24
+    last = _swing(account, name, GPBD(newton_steps=2, iterations=20), frames)
+    truth = _swing(account, name, Newton(), frames, tolerance=1e-4)
+    account.picture(last, name, camera=(20, 10), size=(300, 240))
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
     return {
         "sag [m]": -float(last.positions[:, 1].min()),
@@ -69,9 +69,9 @@ def _hung(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig3")
-def wrinkled(record: Record) -> str:
-    cells = 128 if record.full else 10
-    found = record.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, record, cells))
+def wrinkled(account: Account) -> str:
+    cells = 128 if account.full else 10
+    found = account.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, account, cells))
     word = "agrees" if found["finite"] and found["roughness [m]"] > 1e-4 else "differs"
     return (
         f"{word}: satin, pushed together by a tenth, leaves its plane by "
@@ -82,7 +82,7 @@ def wrinkled(record: Record) -> str:
     )
 
 
-def _wrinkled(record: Record, cells: int) -> Figures:
+def _wrinkled(account: Account, cells: int) -> Figures:
     scene, cloth = square("satin1", cells, gravity=(0, 0, 0))
     for side, way in ((-0.15, 0.015), (0.15, -0.015)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
@@ -91,7 +91,7 @@ def _wrinkled(record: Record, cells: int) -> Figures:
     held = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
     start = cloth.points + np.where(held[:, None], 0.0, rough)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40, start=start)
-    record.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
+    account.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
     y = last.positions[:, 1].reshape(cells + 1, cells + 1)
     middle = y[:, cells // 2] if np.ptp(y[:, cells // 2]) > np.ptp(y[cells // 2]) else y[cells // 2]
     turns = int(np.sum(np.diff(np.sign(np.diff(middle))) != 0))
@@ -99,8 +99,8 @@ def _wrinkled(record: Record, cells: int) -> Figures:
 
 
 @shows("gpbd-fig5")
-def stretched(record: Record) -> str:
-    found = over_all(record, "stretched by a fifth", _stretched)
+def stretched(account: Account) -> str:
+    found = over_all(account, "stretched by a fifth", _stretched)
     off = max(row["distance from Newton"] for row in found.values())
     widths = [row["narrower by"] for row in found.values()]
     word = "agrees" if off < 0.05 and max(widths) > 1.3 * max(min(widths), 1e-4) else "partly agrees"
@@ -111,19 +111,19 @@ def stretched(record: Record) -> str:
     )
 
 
-def _pulled(record: Record, name: str) -> tuple[supple.Scene, supple.Body]:
-    scene, cloth = square(name, cells_of(record), gravity=(0, 0, 0), damping=0.03)
+def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
+    scene, cloth = square(name, cells_of(account), gravity=(0, 0, 0), damping=0.03)
     for side, way in ((-0.15, -0.03), (0.15, 0.03)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
         scene.pin(end, motion=supple.Translate((way, 0, 0), duration=0.2))
     return scene, cloth
 
 
-def _stretched(record: Record, name: str) -> Figures:
-    scene, cloth = _pulled(record, name)
+def _stretched(account: Account, name: str) -> Figures:
+    scene, cloth = _pulled(account, name)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
     truth = supple.equilibrium(scene, tolerance=1e-5, distance=None, start=last.positions)
-    record.picture(last, name, camera=(20, 60), size=(300, 240))
+    account.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
     width = np.ptp(last.positions[middle, 2]) / 0.3
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
@@ -132,8 +132,8 @@ def _stretched(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig6")
-def draped(record: Record) -> str:
-    found = over_all(record, "draped on a sphere", _draped)
+def draped(account: Account) -> str:
+    found = over_all(account, "draped on a sphere", _draped)
     sound = all(row["finite"] and row["into the sphere [m]"] < 2e-3 for row in found.values())
     word = "agrees" if sound else "partly agrees"
     drops = ", ".join(f"{row['hangs [m]']:.3f}" for row in found.values())
@@ -144,11 +144,11 @@ def draped(record: Record) -> str:
     )
 
 
-def _draped(record: Record, name: str) -> Figures:
-    scene, _ = square(name, cells_of(record))
+def _draped(account: Account, name: str) -> Figures:
+    scene, _ = square(name, cells_of(account))
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if record.full else 24)
-    record.picture(last, name, camera=(20, 20), size=(300, 240))
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if account.full else 24)
+    account.picture(last, name, camera=(20, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
         "finite": bool(np.isfinite(last.positions).all()),
@@ -158,8 +158,8 @@ def _draped(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig10")
-def flags(record: Record) -> str:
-    found = over_all(record, "in the wind", _flag)
+def flags(account: Account) -> str:
+    found = over_all(account, "in the wind", _flag)
     sound = all(row["finite"] for row in found.values())
     word = "agrees" if sound and min(row["lifted [m]"] for row in found.values()) > 0.01 else "partly agrees"
     swings = ", ".join(f"{row['lifted [m]'] * 1e3:.0f}" for row in found.values())
@@ -169,14 +169,14 @@ def flags(record: Record) -> str:
     )
 
 
-def _flag(record: Record, name: str) -> Figures:
+def _flag(account: Account, name: str) -> Figures:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.002)
-    cells = cells_of(record)
+    cells = cells_of(account)
     cloth = scene.add_cloth(supple.sheet(cells, (0.3, 0.2), plane="xy"), supple.load_fabric(name))
     scene.pin(cloth.where(lambda X: X[:, 0] <= 1e-9))
     scene.add_wind((6, 0, 2), drag=1.2, lift=0.6)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40)
-    record.picture(last, name, camera=(10, 10), size=(300, 240))
+    account.picture(last, name, camera=(10, 10), size=(300, 240))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
         "lifted [m]": float(np.abs(last.positions[:, 2]).max()),
@@ -184,13 +184,13 @@ def _flag(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig4")
-def scaling(record: Record) -> str:
-    sizes = (16, 32, 64, 128) if record.full else (8, 16, 32)
-    found = {n: record.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
+def scaling(account: Account) -> str:
+    sizes = (16, 32, 64, 128) if account.full else (8, 16, 32)
+    found = {n: account.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
     gpbd, newton = ([row[name] for row in found.values()] for name in ("gpbd", "newton"))
-    if not record.pictures:
+    if not account.pictures:
         lines = {name: (sizes, [row[name] for row in found.values()]) for name in next(iter(found.values()))}
-        record.curves(lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True)
+        account.curves(lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True)
     word = "agrees" if all(a < b for a, b in zip(gpbd, newton, strict=True)) else "partly agrees"
     return (
         f"{word}: a frame of GPBD (two steps of ten iterations) takes "
@@ -217,10 +217,10 @@ def _paces(cells: int) -> Figures:
 
 
 @shows("gpbd-table1")
-def times(record: Record) -> str:
-    found = over_all(record, "ms per sweep", _time)
+def times(account: Account) -> str:
+    found = over_all(account, "ms per sweep", _time)
     ms = ", ".join(f"{value:.2g}" for value in found.values())
-    cells = 64 if record.full else 24
+    cells = 64 if account.full else 24
     return (
         f"partly agrees: a sweep of GPBD with two local Newton steps over {2 * cells * cells:,} triangles "
         f"takes "
@@ -229,8 +229,8 @@ def times(record: Record) -> str:
     )
 
 
-def _time(record: Record, name: str) -> float:
-    scene, _ = square(name, 64 if record.full else 24)
+def _time(account: Account, name: str) -> float:
+    scene, _ = square(name, 64 if account.full else 24)
     problem = Problem(supple.build_model(scene), "float64")
     place(problem, 0.005, problem.model.rest, 0.0, 0.0)
     return ms_per_sweep(problem, GPBD(newton_steps=2))

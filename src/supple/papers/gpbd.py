@@ -10,6 +10,7 @@ import numpy as np
 from supple import public as supple
 from supple.materials import MATERIALS
 from supple.papers import fabrics, gpbd_impact
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import (
     cube_of_six,
     elastic_energy,
@@ -21,7 +22,6 @@ from supple.papers.measuring import (
     placed,
     problem_on,
 )
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import GPBD, PBNG
@@ -78,12 +78,12 @@ def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Sce
 
 
 def stress_test(
-    record: Record, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
+    account: Account, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
 ) -> Figures:
     """One row of Table 5, by both criteria."""
     scene = cube(material, motion, cells, 0.001)
     model = supple.build_model(scene)
-    problem, elastic = problem_on(record, scene), elastic_energy(model)
+    problem, elastic = problem_on(account, scene), elastic_energy(model)
     whole = []
     for step, (x, v) in enumerate(march(scene, problem, solver, model.rest, steps, sweeps), 1):
         if not np.isfinite(x).all():
@@ -104,29 +104,29 @@ def stress_test(
     }
 
 
-def rows_of_table_5(record: Record) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
+def rows_of_table_5(account: Account) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
     """All 29 rows at the paper's size; otherwise those of the least and the largest ratio on small cubes."""
     found = {}
     for motion, (cells, ratios) in TABLE_5.items():
         for nu, counts in ratios.items():
             for name, count in zip(("neo_hookean", "log_neo_hookean"), counts, strict=True):
-                if count is not None and (record.full or nu in (0.45, 0.495, 0.4995)):
+                if count is not None and (account.full or nu in (0.45, 0.495, 0.4995)):
                     material = MATERIALS[name](young=1e5, poisson=nu)
-                    found[f"{motion}, {name}, {nu:g}"] = motion, cells if record.full else 5, material, count
+                    found[f"{motion}, {name}, {nu:g}"] = motion, cells if account.full else 5, material, count
     return found
 
 
 @shows("gpbd-table5")
-def table_5(record: Record) -> str:
-    record.part("criteria", lambda: CRITERIA)
-    steps = 2000 if record.full else 700
+def table_5(account: Account) -> str:
+    account.part("criteria", lambda: CRITERIA)
+    steps = 2000 if account.full else 700
     counts = {form: [0, 0] for form in FORMS}
-    rows = rows_of_table_5(record)
+    rows = rows_of_table_5(account)
     for label, (motion, cells, material, (sweeps, newton)) in rows.items():
         for form, options in FORMS.items():
             solver = GPBD(newton_steps=newton, **options)
-            test = partial(stress_test, record, motion, cells, material, solver, sweeps, steps)
-            row = record.part(f"{label}, {form}", test)
+            test = partial(stress_test, account, motion, cells, material, solver, sweeps, steps)
+            row = account.part(f"{label}, {form}", test)
             counts[form][0] += row["dissipating"]
             counts[form][1] += row["strict"]
     said = "; ".join(f"{form} {loose} and {strict}" for form, (loose, strict) in counts.items())
@@ -136,9 +136,11 @@ def table_5(record: Record) -> str:
 
 
 @shows("gpbd-fig7")
-def recovery(record: Record) -> str:
+def recovery(account: Account) -> str:
     cases = {
-        (start, form): record.part(f"{start}, {form}", partial(recovered, record, start, newton, FORMS[form]))
+        (start, form): account.part(
+            f"{start}, {form}", partial(recovered, account, start, newton, FORMS[form])
+        )
         for start, newton in (("flattened", 6), ("randomised", 8))
         for form in ("gauss_seidel", "jacobi, mass")
     }
@@ -147,8 +149,8 @@ def recovery(record: Record) -> str:
     return f"{word}: {sum(sound)} of {len(sound)} cubes, with the barrier and nu = 0.4995, end uninverted."
 
 
-def recovered(record: Record, start: str, newton: int, options: dict[str, Any]) -> Figures:
-    cells, steps = (20, 2000) if record.full else (5, 400)
+def recovered(account: Account, start: str, newton: int, options: dict[str, Any]) -> Figures:
+    cells, steps = (20, 2000) if account.full else (5, 400)
     scene = cube(supple.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
     model = supple.build_model(scene)
     x = model.rest * [1, 0, 1]
@@ -162,9 +164,9 @@ def recovered(record: Record, start: str, newton: int, options: dict[str, Any]) 
 
 
 @shows("gpbd-fig8")
-def vertex_block_descent(record: Record) -> str:
+def vertex_block_descent(account: Account) -> str:
     found = {
-        (name, nu): record.part(f"nu = {nu:g}, {name}", partial(off, record, nu, solver))
+        (name, nu): account.part(f"nu = {nu:g}, {name}", partial(off, account, nu, solver))
         for nu in (0.45, 0.4995)
         for name, solver in {
             "vbd": PBNG(acceleration=None, links=False, blocks="exact"),
@@ -190,10 +192,10 @@ def _said(value: float | None) -> str:
     return "infinitely far" if value is None else f"{value:.2g}"
 
 
-def off(record: Record, poisson: float, solver: Any) -> Figures:
+def off(account: Account, poisson: float, solver: Any) -> Figures:
     """How far 64 iterations of a step of 0.01 s end from the exact step of a cube whose ends were pulled
     apart, over how far it goes."""
-    cells = 15 if record.full else 5
+    cells = 15 if account.full else 5
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=poisson), "stretch", cells, 0.01)
     model = supple.build_model(scene)
     x = model.rest.copy()
@@ -209,10 +211,10 @@ def off(record: Record, poisson: float, solver: Any) -> Figures:
 
 
 @shows("gpbd-table4")
-def paces(record: Record) -> str:
-    cells = 25 if record.full else 10
+def paces(account: Account) -> str:
+    cells = 25 if account.full else 10
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=0.3), None, cells, 0.01)
-    problem = problem_on(record, scene)
+    problem = problem_on(account, scene)
     place(problem, 0.01, problem.model.rest, 0.0, 0.0)
     cases: dict[str, Any] = {
         "vbd": PBNG(acceleration=None, blocks="exact"),
@@ -221,7 +223,7 @@ def paces(record: Record) -> str:
         "gpbd jacobi": GPBD(sweep="jacobi"),
     }
     ms = {
-        name: record.part(f"{name}, ms per sweep", partial(ms_per_sweep, problem, s))
+        name: account.part(f"{name}, ms per sweep", partial(ms_per_sweep, problem, s))
         for name, s in cases.items()
     }
     ratio = ms["gpbd gauss_seidel"] / ms["vbd"]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Figures
 from supple.papers.fabrics import square
 from supple.papers.measuring import cube_of_six, jacobians, ms_per_sweep, place, problem_on
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
-from supple.problem.history import RIGID
+from supple.problem.remembered import RIGID
 from supple.public import GPBD
 
 
@@ -30,8 +30,8 @@ def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
 
 
 @shows("gpbd-fig1")
-def impact(record: Record) -> str:
-    found = record.part("cube at impact", partial(_impact, record))
+def impact(account: Account) -> str:
+    found = account.part("cube at impact", partial(_impact, account))
     sound = found["finite"] and found["inverted at the end"] == 0
     word = "agrees" if sound else "partly agrees" if found["finite"] else "differs"
     return (
@@ -43,13 +43,13 @@ def impact(record: Record) -> str:
     )
 
 
-def _impact(record: Record) -> Figures:
-    scene = falling_cube(25 if record.full else 5)
+def _impact(account: Account) -> Figures:
+    scene = falling_cube(25 if account.full else 5)
     least = 1.0
     for frame in supple.simulate(scene, GPBD(newton_steps=3, iterations=3), frames=300, precision="float32"):
         least = min(least, float(jacobians(frame.model, frame.positions).min()))
         if frame.index == 60:
-            record.picture(frame, "60 ms after the start", field="volume_ratio")
+            account.picture(frame, "60 ms after the start", field="volume_ratio")
     J = jacobians(frame.model, frame.positions)
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -60,8 +60,8 @@ def _impact(record: Record) -> Figures:
 
 
 @shows("gpbd-fig9")
-def trampoline(record: Record) -> str:
-    found = record.part("ball of 0.2 kg on satin", partial(_trampoline, record))
+def trampoline(account: Account) -> str:
+    found = account.part("ball of 0.2 kg on satin", partial(_trampoline, account))
     pressed = f"the ball presses the cloth {found['sinks [m]'] * 1e3:.0f} mm down"
     back = found.get("ball rises again [m]")
     if not found["finite"] or found["sinks [m]"] <= 0.005:
@@ -75,8 +75,8 @@ def trampoline(record: Record) -> str:
     return f"{word}: {pressed} and is thrown back by {back * 1e3:.0f} mm, in GPBD with its fabric."
 
 
-def _trampoline(record: Record) -> Figures:
-    scene, cloth = square("satin1", 32 if record.full else 8, damping=0.0)
+def _trampoline(account: Account) -> Figures:
+    scene, cloth = square("satin1", 32 if account.full else 8, damping=0.0)
     edge = np.abs(cloth.points[:, [0, 2]]).max(axis=1) > 0.149
     scene.pin(cloth.where(np.flatnonzero(edge)))
     scene.add_obstacle(supple.Sphere(0.05, (0.0, 0.08, 0.0)), mass=0.2)
@@ -86,12 +86,12 @@ def _trampoline(record: Record) -> Figures:
         y = float(frame.positions[:, 1].min())
         if y < lowest:
             lowest, after = y, y
-            record_frame = frame
+            lowest = frame
         after = max(after, y)
         sunk = -lowest
         assert frame.state is not None
-        heights.append(float(frame.state.history[RIGID][0, 1]))
-    record.picture(record_frame, "at its lowest", camera=(20, 20))
+        heights.append(float(frame.state.remembered[RIGID][0, 1]))
+    account.picture(lowest, "at its lowest", camera=(20, 20))
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
         "sinks [m]": sunk,
@@ -107,11 +107,13 @@ def rebound(heights: list[float]) -> float:
 
 
 @shows("gpbd-table2")
-def paces(record: Record) -> str:
-    cells = 25 if record.full else 10
-    cube = record.part(f"cube of {cells}³ cells, 3 x 3 [ms per step]", partial(_cube_pace, record, cells))
-    cloth = 64 if record.full else 16
-    satin = record.part(f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_pace, record, cloth))
+def paces(account: Account) -> str:
+    cells = 25 if account.full else 10
+    cube = account.part(f"cube of {cells}³ cells, 3 x 3 [ms per step]", partial(_cube_pace, account, cells))
+    cloth = 64 if account.full else 16
+    satin = account.part(
+        f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_pace, account, cloth)
+    )
     return (
         f"partly agrees: a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells "
         f"(paper: 1.3 "
@@ -120,10 +122,10 @@ def paces(record: Record) -> str:
     )
 
 
-def _cube_pace(record: Record, cells: int) -> float:
+def _cube_pace(account: Account, cells: int) -> float:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     scene.add_solid(cube_of_six(cells), supple.NeoHookean(young=1e5, poisson=0.45), density=1000)
-    problem = problem_on(record, scene)
+    problem = problem_on(account, scene)
     place(problem, 0.001, problem.model.rest, 0.0, 0.0)
     return 3 * ms_per_sweep(problem, GPBD(newton_steps=3))
 
@@ -135,13 +137,13 @@ def _satin(cells: int) -> Problem:
     return problem
 
 
-def _satin_pace(record: Record, cells: int) -> float:
+def _satin_pace(account: Account, cells: int) -> float:
     return 3 * ms_per_sweep(_satin(cells), GPBD(newton_steps=1))
 
 
 @shows("gpbd-table3")
-def parts_of_a_sweep(record: Record) -> str:
-    found = record.part("ms over satin of 16 x 16 cells", _parts)
+def parts_of_a_sweep(account: Account) -> str:
+    found = account.part("ms over satin of 16 x 16 cells", _parts)
     whole, forces, energies = found["sweep"], found["forces of all triangles"], found["energies"]
     share = (forces + energies) / whole
     word = "agrees" if share > 0.5 else "partly agrees"

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import PLAIN, face
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 
 FRAMES = 6
+"""In which the knee bends: a sixth of its angle at a time, which every method survives."""
+
 MEETING = 1e-3
 """Overlap without contact [m] from which on contact has something to do."""
 
@@ -24,7 +26,7 @@ SWEEPS = 130
 """Iterations per frame, as in PBNG Fig. 2."""
 
 
-def knee(record: Record | Sized, contact: Any = "none") -> supple.Scene:
+def knee(account: Account | Sized, contact: Any = "none") -> supple.Scene:
     """Two muscles between thigh and shin, side by side, bound where they are near each other."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=FRAMES, contact=contact)
     bone = supple.Corotated(young=1e7, poisson=0.3)
@@ -33,7 +35,7 @@ def knee(record: Record | Sized, contact: Any = "none") -> supple.Scene:
     scene.pin(thigh)
     turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0, 0), angle=-0.7, duration=0.1 * FRAMES)
     scene.pin(shin, motion=turn)
-    shape = supple.ball(resolution=8 if record.full else 4)
+    shape = supple.ball(resolution=8 if account.full else 4)
     muscles = []
     for z in (-0.15, 0.15):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, z)
@@ -55,19 +57,19 @@ def exact(full: bool) -> np.ndarray:
 
 
 class Sized:
-    """What a scene asks of a record: how large to be."""
+    """What a scene asks of an account: how large to be."""
 
     def __init__(self, full: bool) -> None:
         self.full = full
 
 
-def bent(record: Record, solver: Any, **limits: Any) -> Figures:
+def bent(account: Account, solver: Any, **limits: Any) -> Figures:
     """How far from the equilibrium muscles are after the last frame, over how far they were moved, and the
     time per frame."""
-    scene = knee(record)
+    scene = knee(account)
     limits = limits or {"max_iterations": SWEEPS}
     frames = list(supple.simulate(scene, solver, **limits))
-    last, truth = frames[-1], exact(record.full)
+    last, truth = frames[-1], exact(account.full)
     moved = np.linalg.norm(truth - last.model.rest, axis=1).max()
     away = np.linalg.norm(last.positions - truth, axis=1).max() / moved
     return {
@@ -78,7 +80,7 @@ def bent(record: Record, solver: Any, **limits: Any) -> Figures:
 
 
 @shows("pbng-fig1")
-def like_newton(record: Record) -> str:
+def like_newton(account: Account) -> str:
     cases: dict[str, tuple[Any, dict[str, Any]]] = {
         "newton to 1e-4": (Newton(), {"tolerance": 1e-4}),
         "pbng to 1e-4": (PBNG(), {"tolerance": 1e-4}),
@@ -86,16 +88,16 @@ def like_newton(record: Record) -> str:
         f"pbd (hard constraints), {SWEEPS} sweeps": (XPBD(compliant=False), {}),
     }
     found = {
-        name: record.part(name, partial(bent, record, solver, **limits))
+        name: account.part(name, partial(bent, account, solver, **limits))
         for name, (solver, limits) in cases.items()
     }
     newton, pbng, plain, hard = found.values()
     ratio = newton["ms per frame"] / pbng["ms per frame"]
     wrong = hard["distance"] is None or hard["distance"] > 10 * max(pbng["distance"], 1e-4)
     word = "agrees" if pbng["distance"] < 0.02 and wrong and ratio > 2 else "partly agrees"
-    if not record.pictures:
-        *_, last = supple.simulate(knee(record), PBNG(), tolerance=1e-4)
-        record.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
+    if not account.pictures:
+        *_, last = supple.simulate(knee(account), PBNG(), tolerance=1e-4)
+        account.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
     return (
         f"{word}: PBNG with links and Anderson acceleration is {pbng['distance']:.1e} of the motion from the "
         f"equilibrium, hard constraints are {_said(hard['distance'])} off; as printed, PBNG is "
@@ -111,10 +113,10 @@ def _said(value: float | None) -> str:
 
 
 @shows("pbng-fig2")
-def order_of_constraints(record: Record) -> str:
+def order_of_constraints(account: Account) -> str:
     cases = {"pbng": PBNG(), "xpbd": XPBD(), "xpbd, flipped": XPBD(weak_first=True)}
     found = {
-        name: record.part(f"{name}, {SWEEPS} sweeps", partial(bent, record, s)) for name, s in cases.items()
+        name: account.part(f"{name}, {SWEEPS} sweeps", partial(bent, account, s)) for name, s in cases.items()
     }
     pbng, xpbd, flipped = (row["distance"] for row in found.values())
     order = abs(xpbd - flipped) > 0.1 * max(xpbd, flipped)
@@ -130,9 +132,9 @@ def order_of_constraints(record: Record) -> str:
 
 
 @shows("pbng-fig15")
-def with_contact(record: Record) -> str:
-    free = record.part("without contact: overlap [m]", partial(overlap, record, "none"))
-    weak = record.part("contact = weak: overlap [m]", partial(overlap, record, "weak"))
+def with_contact(account: Account) -> str:
+    free = account.part("without contact: overlap [m]", partial(overlap, account, "none"))
+    weak = account.part("contact = weak: overlap [m]", partial(overlap, account, "weak"))
     word = "agrees" if weak <= max(0.25 * free, 1e-3) else "differs"
     if free < MEETING:
         return (
@@ -146,9 +148,9 @@ def with_contact(record: Record) -> str:
     )
 
 
-def overlap(record: Record, contact: Any) -> float:
+def overlap(account: Account, contact: Any) -> float:
     """How far two muscles that are pressed together, without tissue between them, pass the plane between."""
-    scene = pressed(record, contact)
+    scene = pressed(account, contact)
     worst = 0.0
     for frame in supple.simulate(scene, PBNG(), max_iterations=60):
         left, right = (frame.of(body) for body in scene.bodies[2:])
@@ -156,9 +158,9 @@ def overlap(record: Record, contact: Any) -> float:
     return max(worst, 0.0)
 
 
-def pressed(record: Record, contact: Any) -> supple.Scene:
+def pressed(account: Account, contact: Any) -> supple.Scene:
     """The knee with nothing between the muscles, whose tendons draw them together."""
-    scene = knee(record, contact)
+    scene = knee(account, contact)
     scene.attachments.pop()
     left, right = scene.bodies[2:]
     for muscle, way in ((left, 0.12), (right, -0.12)):
@@ -168,8 +170,8 @@ def pressed(record: Record, contact: Any) -> supple.Scene:
 
 
 @shows("pxpbd-fig4")
-def activated(record: Record) -> str:
-    found = record.part("height of the middle [m]", partial(lifted, record))
+def activated(account: Account) -> str:
+    found = account.part("height of the middle [m]", partial(lifted, account))
     before, after = found["passive"], found["active"]
     word = "agrees" if after > before + 0.2 * abs(before) else "differs"
     return (
@@ -178,9 +180,9 @@ def activated(record: Record) -> str:
     )
 
 
-def lifted(record: Record) -> Figures:
+def lifted(account: Account) -> Figures:
     """How high the middle of a bar of muscle is at rest, passive and active."""
-    cells = (25, 5, 5) if record.full else (12, 3, 3)
+    cells = (25, 5, 5) if account.full else (12, 3, 3)
     heights = {}
     for name, activation in (("passive", 0.0), ("active", 1.0)):
         scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -191,5 +193,5 @@ def lifted(record: Record) -> Figures:
         found = supple.equilibrium(scene, tolerance=1e-5)
         middle = np.abs(body.points[:, 0] - 0.2) < 0.21 / cells[0]
         heights[name] = float((found.positions - body.points)[middle, 1].mean())
-        record.picture(found, f"{name}", field="stretch", camera=(15, 12))
+        account.picture(found, f"{name}", field="stretch", camera=(15, 12))
     return heights

@@ -10,8 +10,8 @@ import numpy as np
 from supple import public as supple
 from supple.materials.clamping import clamped_energy
 from supple.papers import dropping, plastic
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import jacobians, ms_per_sweep
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import PBD, PBNG
@@ -24,8 +24,8 @@ KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.LogNeoHookean}
 
 
 @shows("pbcm-fig2")
-def stresses(record: Record) -> str:
-    found = {name: record.part(name, partial(stress_over_stretch, kind)) for name, kind in KINDS.items()}
+def stresses(account: Account) -> str:
+    found = {name: account.part(name, partial(stress_over_stretch, kind)) for name, kind in KINDS.items()}
     stvk, log = found.values()
     word = (
         "agrees" if abs(stvk["0.2"] / stvk["0.5"] - 1) < 0.01 and log["0.2"] > 2 * log["0.5"] else "differs"
@@ -48,14 +48,14 @@ def stress_over_stretch(kind: Any) -> Figures:
 
 
 @shows("pbcm-fig5")
-def strains(record: Record) -> str:
+def strains(account: Account) -> str:
     over = {
-        k: record.part(f"{k} iterations: strain", partial(pulled, record, k, 1000.0))
+        k: account.part(f"{k} iterations: strain", partial(pulled, account, k, 1000.0))
         for k in (1, 2, 5, 10, 20)
     }
     moduli = (1e2, 1e3, 1e5)
     by = {
-        E: record.part(f"E = {E:g} Pa, 5 iterations: strain", partial(pulled, record, 5, E)) for E in moduli
+        E: account.part(f"E = {E:g} Pa, 5 iterations: strain", partial(pulled, account, 5, E)) for E in moduli
     }
     left = over[20] < over[5] < over[1]
     right = max(by.values()) - min(by.values()) > 0.01 * max(by.values())
@@ -68,9 +68,9 @@ def strains(record: Record) -> str:
     )
 
 
-def pulled(record: Record, iterations: int, young: float) -> float:
+def pulled(account: Account, iterations: int, young: float) -> float:
     """Strain of a beam that is pulled by 100 N, at rest."""
-    n = 4 if record.full else 2
+    n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     body = scene.add_solid(
         supple.bar((4 * n, n, n), (4, 1, 1)), supple.StVK(young=young, poisson=0.3), density=100
@@ -83,10 +83,10 @@ def pulled(record: Record, iterations: int, young: float) -> float:
 
 
 @shows("pbcm-fig6")
-def recovery(record: Record) -> str:
+def recovery(account: Account) -> str:
     starts = {"flattened": [1, 0, 1], "mirrored": [1, -1, 1]}
     found = {
-        f"{start}, {name}": record.part(
+        f"{start}, {name}": account.part(
             f"{start}, {name}: least and largest volume", partial(recovered, kind, way)
         )
         for start, way in starts.items()
@@ -108,10 +108,10 @@ def recovered(kind: Any, way: list[int]) -> list[float]:
 
 
 @shows("pbcm-fig7")
-def contraction(record: Record) -> str:
+def contraction(account: Account) -> str:
     cases = [(nu, s) for nu in (0.1, 0.3, 0.499) for s in (1.0, 0.1)]
     found = {
-        case: record.part("nu = {:g}, stiffness {:g}".format(*case), partial(contracted, record, *case))
+        case: account.part("nu = {:g}, stiffness {:g}".format(*case), partial(contracted, account, *case))
         for case in cases
     }
     ratios = [found[nu, 1.0]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
@@ -126,10 +126,10 @@ def contraction(record: Record) -> str:
     )
 
 
-def contracted(record: Record, poisson: float, stiffness: float) -> Figures:
+def contracted(account: Account, poisson: float, stiffness: float) -> Figures:
     """How much narrower the middle of a square becomes that is stretched by 20 %, over the finite element
     answer."""
-    n = 24 if record.full else 12
+    n = 24 if account.full else 12
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
     membrane = supple.PlaneStressStVK(young=1e4, poisson=poisson)
     cloth = scene.add_cloth(supple.sheet(n, size=(1, 1)), membrane, density=0.5, thickness=1e-3)
@@ -154,8 +154,8 @@ def _width(rest: np.ndarray, x: np.ndarray) -> float:
 
 
 @shows("pbcm-fig10")
-def orthotropic(record: Record) -> str:
-    found = record.part("strains", partial(woven, record))
+def orthotropic(account: Account) -> str:
+    found = account.part("strains", partial(woven, account))
     ratio = found["warp"] / found["weft"]
     word = "agrees" if ratio > 2 else "differs"
     return (
@@ -164,8 +164,8 @@ def orthotropic(record: Record) -> str:
     )
 
 
-def woven(record: Record) -> Figures:
-    n = 24 if record.full else 8
+def woven(account: Account) -> Figures:
+    n = 24 if account.full else 8
     scene = supple.Scene(gravity=(0, 0, 0))
     ratios = {"poisson_weft": 0.25, "poisson_warp": 0.05}
     kind = supple.WovenStVK(weft=1e5, warp=2e4, shear=1e4, **ratios)
@@ -188,9 +188,9 @@ def woven(record: Record) -> Figures:
 
 
 @shows("pbcm-fig11")
-def pressed(record: Record) -> str:
+def pressed(account: Account) -> str:
     found = {
-        name: record.part(f"{name}: force [N]", partial(resistance, record, kind))
+        name: account.part(f"{name}: force [N]", partial(resistance, account, kind))
         for name, kind in KINDS.items()
     }
     stvk, log = found.values()
@@ -202,15 +202,15 @@ def pressed(record: Record) -> str:
     )
 
 
-def resistance(record: Record, kind: Any) -> float:
+def resistance(account: Account, kind: Any) -> float:
     """What a cube pressed to a quarter of its height resists with, by the stress that PBD sees [N]."""
     s = 0.25
     return -clamped_energy(kind(young=1e4, poisson=0.3), (1.0, 0.0, 0.0, 0.0, s, 0.0, 0.0, 0.0, 1.0))[1][4]
 
 
 @shows("pbcm-table1")
-def times(record: Record) -> str:
-    ms = record.part("7,290 tetrahedra, ms per sweep", pace)
+def times(account: Account) -> str:
+    ms = account.part("7,290 tetrahedra, ms per sweep", pace)
     return (
         f"agrees: five sweeps over 7,290 tetrahedra take {5 * ms:.2g} ms on this machine (paper: 2.33 ms "
         "for 7,278 on twelve cores of 2010). The other two scenes are not built."

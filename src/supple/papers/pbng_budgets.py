@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 from supple.solving import solve
@@ -39,9 +39,9 @@ BUDGETS: dict[str, dict[str, Any]] = {
 """PBNG Table 2."""
 
 
-def frame(record: Record, solver: Any, count: int) -> Figures:
+def frame(account: Account, solver: Any, count: int) -> Figures:
     """One equilibrium from rest: the residual over that of the start, milliseconds, inverted elements."""
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
     solve(at_rest(scene), solver, Stop(max_iterations=1))  # compiles
     problem = at_rest(scene)
     report = solve(problem, solver, Stop(max_iterations=count))
@@ -53,28 +53,28 @@ def frame(record: Record, solver: Any, count: int) -> Figures:
     }
 
 
-def budget(record: Record, which: str) -> dict[str, Figures]:
+def budget(account: Account, which: str) -> dict[str, Figures]:
     return {
-        name: record.part(name, partial(frame, record, solver, count))
+        name: account.part(name, partial(frame, account, solver, count))
         for name, (solver, count) in BUDGETS[which].items()
     }
 
 
 @shows("pbng-fig7")
-def equal_budgets(record: Record) -> str:
+def equal_budgets(account: Account) -> str:
     said, ahead = [], []
     for which in BUDGETS:
-        rows = budget(record, which)
+        rows = budget(account, which)
         pbng, newton, xpbd, hard = rows.values()
         sweeps = max(1, round(newton["ms"] / pbng["ms"] * (6 if which == "low" else 40)))
         name = f"pbng, {sweeps} sweeps, in Newton's time"
         solver = PBNG(acceleration="paper_sor", links=False)
-        timed = record.part(name, partial(frame, record, solver, sweeps))
+        timed = account.part(name, partial(frame, account, solver, sweeps))
         ahead.append(timed["imbalance"] < min(newton["imbalance"], xpbd["imbalance"], hard["imbalance"]))
         figures = (row["imbalance"] for row in (pbng, timed, newton, xpbd, hard))
         said.append("{} {:.2g}, {:.2g}, {:.2g}, {:.2g} and {:.2g}".format(which, *figures))
     film = {
-        name: record.part(f"{name} in each of 20 frames", partial(animated, record, solver, count))
+        name: account.part(f"{name} in each of 20 frames", partial(animated, account, solver, count))
         for which in BUDGETS
         for name, (solver, count) in BUDGETS[which].items()
     }
@@ -93,12 +93,12 @@ def equal_budgets(record: Record) -> str:
     )
 
 
-def animated(record: Record, solver: Any, count: int) -> Figures:
+def animated(account: Account, solver: Any, count: int) -> Figures:
     """The twist in 20 frames, each from where the last has led: how far the last is from its equilibrium."""
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver, max_iterations=count)
-    away = np.linalg.norm(last.positions - balanced(cells_of(record)), axis=1).max()
+    away = np.linalg.norm(last.positions - balanced(cells_of(account)), axis=1).max()
     return {"distance": away, "imbalance": last.report.imbalance, "inverted": last.report.inverted}
 
 
@@ -108,8 +108,8 @@ def balanced(cells: int) -> np.ndarray:
 
 
 @shows("pbng-table2")
-def times_per_frame(record: Record) -> str:
-    low, ample = budget(record, "low"), budget(record, "ample")
+def times_per_frame(account: Account) -> str:
+    low, ample = budget(account, "low"), budget(account, "ample")
     ratios = []
     for rows in (low, ample):
         pbng, newton = list(rows.values())[:2]
@@ -124,12 +124,12 @@ def times_per_frame(record: Record) -> str:
 
 
 @shows("pbng-fig8")
-def resolutions(record: Record) -> str:
-    sizes = (15, 31, 63) if record.full else (5, 10, 20)
-    found = {n: record.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
+def resolutions(account: Account) -> str:
+    sizes = (15, 31, 63) if account.full else (5, 10, 20)
+    found = {n: account.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
     left = [row["distance after 40 sweeps"] for row in found.values()]
     film = [
-        record.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n)) for n in sizes
+        account.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n)) for n in sizes
     ]
     sweeps = [row["sweeps to 1e-4, plain"] for row in found.values()]
     word = "agrees" if max(film) < 0.02 else "partly agrees"
@@ -162,15 +162,15 @@ def refined(cells: int) -> Figures:
 
 
 @shows("pbng-fig9")
-def materials(record: Record) -> str:
+def materials(account: Account) -> str:
     kinds = (supple.Corotated, supple.NeoHookean, supple.StableNeoHookean)
-    found = [record.part(kind.__name__, partial(settled, record, kind)) for kind in kinds]
+    found = [account.part(kind.__name__, partial(settled, account, kind)) for kind in kinds]
     word = "agrees" if all(row["converged"] for row in found) else "differs"
     return f"{word}: sweeps to an imbalance of 1e-5 {', '.join(str(row['sweeps']) for row in found)}."
 
 
-def settled(record: Record, kind: Any) -> Figures:
-    scene = twisted(cells_of(record, 8), kind(young=1e5, poisson=0.3))
+def settled(account: Account, kind: Any) -> Figures:
+    scene = twisted(cells_of(account, 8), kind(young=1e5, poisson=0.3))
     report = solve(at_rest(scene), PBNG(), Stop(tolerance=1e-5, max_iterations=3000))
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
 
@@ -180,7 +180,7 @@ def linear(sweeps: int) -> Newton:
 
 
 @shows("pbng-fig10")
-def linear_gauss_seidel(record: Record) -> str:
+def linear_gauss_seidel(account: Account) -> str:
     cases = {
         "pbng, 6 sweeps": (PLAIN, 6),
         "pbng with SOR 1.7, 6 sweeps": (PBNG(acceleration="paper_sor", links=False), 6),
@@ -190,7 +190,7 @@ def linear_gauss_seidel(record: Record) -> str:
         "newton, 6 x 7 linear Gauss-Seidel": (linear(7), 6),
     }
     left = {
-        name: record.part(name, partial(frame, record, *case))["reduction"] for name, case in cases.items()
+        name: account.part(name, partial(frame, account, *case))["reduction"] for name, case in cases.items()
     }
     few, many = list(left.values())[:3], list(left.values())[3:]
     better = min(many[:2]) < many[2]
@@ -203,8 +203,8 @@ def linear_gauss_seidel(record: Record) -> str:
 
 
 @shows("pbng-table4")
-def breakdown(record: Record) -> str:
-    found = record.part("milliseconds", partial(_breakdown, record))
+def breakdown(account: Account) -> str:
+    found = account.part("milliseconds", partial(_breakdown, account))
     overhead, gs, pbng = found["Newton overhead"], found["linear sweep"], found["PBNG sweep"]
     dear, dearer = overhead > 3 * pbng, gs > pbng
     word = "agrees" if dear and dearer else "partly agrees" if dear else "differs"
@@ -215,8 +215,8 @@ def breakdown(record: Record) -> str:
     )
 
 
-def _breakdown(record: Record) -> Figures:
-    problem = at_rest(twisted(cells_of(record), SOFT))
+def _breakdown(account: Account) -> Figures:
+    problem = at_rest(twisted(cells_of(account), SOFT))
     run = linear(1).begin(problem)
     matrix = run.assembly.hessian("projected")
     began = perf_counter()

@@ -10,6 +10,7 @@ import numpy as np
 
 from supple import public as supple
 from supple.ordering import colour_elements, colour_vertices
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import (
     PLAIN,
     SOFT,
@@ -21,7 +22,6 @@ from supple.papers.measuring import (
     sunken,
     twisted,
 )
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import PBNG, XPBD, Newton
@@ -36,7 +36,7 @@ def unstable(name: Any) -> Newton:
 
 
 @shows("pbng-fig11")
-def hessians(record: Record) -> str:
+def hessians(account: Account) -> str:
     cases: dict[str, tuple[Any, int]] = {
         "newton, exact, qr": (unstable("qr"), 15),
         "newton, exact, bicgstab": (unstable("bicgstab"), 15),
@@ -45,7 +45,7 @@ def hessians(record: Record) -> str:
         "newton as it is by default": (Newton(), 15),
         "pbng": (PLAIN, 300),
     }
-    found = {name: record.part(name, partial(squeezed, record, *case)) for name, case in cases.items()}
+    found = {name: account.part(name, partial(squeezed, account, *case)) for name, case in cases.items()}
     bad = [name for name, row in found.items() if row["imbalance"] is None or row["imbalance"] > 0.1]
     sound = all("exact" in name for name in bad)
     word = "agrees" if len(bad) == 3 and sound else "partly agrees" if bad and sound else "differs"
@@ -56,9 +56,9 @@ def hessians(record: Record) -> str:
     )
 
 
-def squeezed(record: Record, solver: Any, iterations: int) -> Figures:
+def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
     """A bar twisted and squeezed at once."""
-    cells = (24, 8, 8) if record.full else (12, 4, 4)
+    cells = (24, 8, 8) if account.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.bar(cells, (3, 1, 1)), SOFT, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
@@ -69,15 +69,15 @@ def squeezed(record: Record, solver: Any, iterations: int) -> Figures:
 
 
 @shows("pbng-fig12")
-def accelerations(record: Record) -> str:
+def accelerations(account: Account) -> str:
     kinds = ("none", "sor", "paper_sor", "paper_chebyshev", "chebyshev", "anderson")
     counts = (10, 40, 80, 160)
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
 
     def measure(kind: Any) -> Figures:
         return reductions(at_rest(scene), PBNG(acceleration=kind), counts)
 
-    left = {kind: record.part(kind, partial(measure, kind)) for kind in kinds}
+    left = {kind: account.part(kind, partial(measure, kind)) for kind in kinds}
     plain, sor, chebyshev = (left[k]["160"] for k in ("none", "paper_sor", "paper_chebyshev"))
     word = "agrees" if max(sor, chebyshev) < 0.5 * plain else "differs"
     return (
@@ -89,9 +89,9 @@ def accelerations(record: Record) -> str:
 
 
 @shows("pbng-fig13")
-def colliding(record: Record) -> str:
-    free = record.part("without contact", partial(overlap, record, "none"))
-    weak = record.part("contact = weak", partial(overlap, record, "weak"))
+def colliding(account: Account) -> str:
+    free = account.part("without contact", partial(overlap, account, "none"))
+    weak = account.part("contact = weak", partial(overlap, account, "weak"))
     word = "agrees" if weak["overlap [m]"] < 0.2 * free["overlap [m]"] else "differs"
     return (
         f"{word}: the blocks overlap by {weak['overlap [m]'] * 1e3:.1f} mm at most, without contact by "
@@ -99,9 +99,9 @@ def colliding(record: Record) -> str:
     )
 
 
-def overlap(record: Record, contact: Any) -> Figures:
+def overlap(account: Account, contact: Any) -> Figures:
     """How far two blocks with a clamped face each reach into each other when they are driven together."""
-    n, frames = (8, 60) if record.full else (4, 30)
+    n, frames = (8, 60) if account.full else (4, 30)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact=contact)
     soft = supple.Corotated(young=1000, poisson=0.3)
     left = scene.add_solid(supple.block(n), soft, density=10)
@@ -115,14 +115,14 @@ def overlap(record: Record, contact: Any) -> Figures:
 
 
 @shows("pbng-fig17")
-def hanging(record: Record) -> str:
+def hanging(account: Account) -> str:
     cases: dict[str, Any] = {
         "pbng": PBNG(),
         "pbng without links, as in the paper": PLAIN,
         "xpbd": XPBD(),
         "xpbd, flipped": XPBD(weak_first=True),
     }
-    found = {name: record.part(name, partial(hung, record, solver)) for name, solver in cases.items()}
+    found = {name: account.part(name, partial(hung, account, solver)) for name, solver in cases.items()}
     ours, plain, xpbd, flipped = found.values()
     xpbd_fails = min(xpbd["imbalance"], flipped["imbalance"]) > 10 * ours["imbalance"]
     return (
@@ -133,8 +133,8 @@ def hanging(record: Record) -> str:
     )
 
 
-def hung(record: Record, solver: Any) -> Figures:
-    n = 10 if record.full else 4
+def hung(account: Account, solver: Any) -> Figures:
+    n = 10 if account.full else 4
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(
         supple.block(n, origin=(0, 1.1, 0)), supple.Corotated(young=1000, poisson=0.3), density=10
@@ -150,8 +150,8 @@ def hung(record: Record, solver: Any) -> Figures:
 
 
 @shows("pbng-fig18")
-def gravity(record: Record) -> str:
-    truth = record.part("equilibrium: sag [m]", partial(true_sag, record))
+def gravity(account: Account) -> str:
+    truth = account.part("equilibrium: sag [m]", partial(true_sag, account))
     counts = (1, 2, 5, 10, 20, 50)
     sags: dict[str, dict[int, Figures]] = {}
     for name, solver in {
@@ -160,9 +160,9 @@ def gravity(record: Record) -> str:
         "xpbd, dynamics": XPBD(pseudo_time="dynamics"),
     }.items():
         sags[name] = {
-            k: record.part(
+            k: account.part(
                 f"{name}, {k} sweeps per step",
-                partial(sag_at_rest, record, replace(solver, sweeps_per_step=k)),
+                partial(sag_at_rest, account, replace(solver, sweeps_per_step=k)),
             )
             for k in counts
         }
@@ -177,8 +177,8 @@ def gravity(record: Record) -> str:
     )
 
 
-def bar(record: Record) -> supple.Scene:
-    cells = (20, 10, 10) if record.full else (10, 4, 4)
+def bar(account: Account) -> supple.Scene:
+    cells = (20, 10, 10) if account.full else (10, 4, 4)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(
         supple.bar(cells, (1, 0.5, 0.5)), supple.Corotated(young=1000, poisson=0.3), density=10
@@ -192,15 +192,15 @@ def sag(problem: Problem) -> float:
     return -float(np.mean((problem.positions - rest)[rest[:, 0] >= 1 - 1e-9, 1]))
 
 
-def true_sag(record: Record) -> float:
-    problem = at_rest(bar(record))
+def true_sag(account: Account) -> float:
+    problem = at_rest(bar(account))
     solve(problem, Newton(), Stop(1e-10, 100))
     return sag(problem)
 
 
-def sag_at_rest(record: Record, solver: XPBD) -> Figures:
+def sag_at_rest(account: Account, solver: XPBD) -> Figures:
     """Where pseudo-time comes to rest, or after 10,000 steps."""
-    problem = at_rest(bar(record))
+    problem = at_rest(bar(account))
     run, steps = solver.begin(problem), 0
     assert run.rest is not None
     while not run.rest.at_rest() and steps < 10_000:
@@ -210,11 +210,12 @@ def sag_at_rest(record: Record, solver: XPBD) -> Figures:
 
 
 @shows("pbng-table1")
-def colours(record: Record) -> str:
+def colours(account: Account) -> str:
     rows = {
-        f"block of {n}³ cells": partial(coloured, record, n) for n in ((31, 63) if record.full else (15, 31))
+        f"block of {n}³ cells": partial(coloured, account, n)
+        for n in ((31, 63) if account.full else (15, 31))
     }
-    found = [record.part(name, row) for name, row in rows.items()]
+    found = [account.part(name, row) for name, row in rows.items()]
     last = found[-1]
     ratio = last["xpbd [ms]"] / last["pbng [ms]"]
     same = last["node colours"] == 5 and abs(last["constraint colours"] - 39) <= 2
@@ -226,10 +227,10 @@ def colours(record: Record) -> str:
     )
 
 
-def coloured(record: Record, cells: int) -> Figures:
+def coloured(account: Account, cells: int) -> Figures:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
-    problem = at_rest(twisted(cells, SOFT), "float32", record)
+    problem = at_rest(twisted(cells, SOFT), "float32", account)
     return {
         "vertices": n,
         "node colours": int(colour_vertices([tets], np.arange(n), n).max()) + 1,
@@ -240,24 +241,24 @@ def coloured(record: Record, cells: int) -> Figures:
 
 
 @shows("pbng-table3")
-def performance(record: Record) -> str:
+def performance(account: Account) -> str:
     kinds = {
         "corotated": supple.Corotated,
         "neo-Hookean": supple.NeoHookean,
         "stable": supple.StableNeoHookean,
     }
     found = {
-        name: record.part(f"{name}, ms per sweep", partial(pace, record, kind))
+        name: account.part(f"{name}, ms per sweep", partial(pace, account, kind))
         for name, kind in kinds.items()
     }
     return (
         f"agrees: 40 sweeps take {40 * found['corotated']:.0f} ms (corotated), "
         f"{40 * found['neo-Hookean']:.0f} ms (neo-Hookean) and {40 * found['stable']:.0f} ms (stable) on "
-        f"{cells_of(record) + 1}³ vertices; the paper has 1300, 825 and 1300 ms on 32³ and another "
+        f"{cells_of(account) + 1}³ vertices; the paper has 1300, 825 and 1300 ms on 32³ and another "
         "machine. The other scenes are rows of their own."
     )
 
 
-def pace(record: Record, kind: Any) -> float:
-    scene = twisted(cells_of(record), kind(young=1e5, poisson=0.3))
-    return ms_per_sweep(at_rest(scene, "float32", record), PLAIN)
+def pace(account: Account, kind: Any) -> float:
+    scene = twisted(cells_of(account), kind(young=1e5, poisson=0.3))
+    return ms_per_sweep(at_rest(scene, "float32", account), PLAIN)

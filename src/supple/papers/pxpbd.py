@@ -9,9 +9,9 @@ import numpy as np
 
 from supple import public as supple
 from supple.papers import bars, muscles, pxpbd_grid
+from supple.papers.account import Account, Figures
 from supple.papers.falling import SMALL_CELL, falling, start, step
 from supple.papers.measuring import SOFT, at_rest, cells_of, face, ms_per_sweep, place, twisted, volume
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import BPXPBD, FPXPBD, XPBD, Newton
@@ -21,9 +21,9 @@ PARTS = bars, muscles, pxpbd_grid
 
 
 @shows("pxpbd-fig1")
-def residuals(record: Record) -> str:
+def residuals(account: Account) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "fpxpbd": FPXPBD()}
-    left = {name: record.part(name, partial(falling, record, s))["200"] for name, s in cases.items()}
+    left = {name: account.part(name, partial(falling, account, s))["200"] for name, s in cases.items()}
     xpbd, blended, piola = left.values()
     word = "agrees" if max(blended, piola) < 1e-3 * xpbd else "differs"
     return (
@@ -33,10 +33,10 @@ def residuals(record: Record) -> str:
 
 
 @shows("pxpbd-fig3")
-def primary_and_secondary(record: Record) -> str:
-    xpbd = record.part("xpbd", partial(falling, record, XPBD()))
-    kept = record.part("xpbd, primary kept", partial(falling, record, XPBD(primary="kept"), SMALL_CELL))
-    record.part("bpxpbd, zeta 0", partial(falling, record, BPXPBD(zeta=0.0), SMALL_CELL))
+def primary_and_secondary(account: Account) -> str:
+    xpbd = account.part("xpbd", partial(falling, account, XPBD()))
+    kept = account.part("xpbd, primary kept", partial(falling, account, XPBD(primary="kept"), SMALL_CELL))
+    account.part("bpxpbd, zeta 0", partial(falling, account, BPXPBD(zeta=0.0), SMALL_CELL))
     last = kept.get("200")
     grows = last is None or last > 1
     stagnates = xpbd["primary 200"] > 0.1 and xpbd["secondary 200"] < 1e-6
@@ -50,8 +50,8 @@ def primary_and_secondary(record: Record) -> str:
 
 
 @shows("pxpbd-fig2")
-def equal_budget(record: Record) -> str:
-    budget = record.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, record))
+def equal_budget(account: Account) -> str:
+    budget = account.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, account))
     cases: dict[str, Any] = {
         "newton, 1 x CG": None,
         "fpxpbd": FPXPBD(),
@@ -60,7 +60,7 @@ def equal_budget(record: Record) -> str:
     }
     found = {}
     for name, solver in cases.items():
-        found[name] = record.part(name, partial(frames_within, record, solver, budget))
+        found[name] = account.part(name, partial(frames_within, account, solver, budget))
     worst = {name: row["largest speed [m/s]"] for name, row in found.items()}
     stable = [name for name, speed in worst.items() if speed is not None and speed < 30]
     word = "agrees" if set(stable) == {"fpxpbd", "bpxpbd, zeta 0.5", "xpbd"} else "partly agrees"
@@ -73,13 +73,13 @@ def equal_budget(record: Record) -> str:
     )
 
 
-def _budget(record: Record) -> float:
-    return 5 * ms_per_sweep(step(record), FPXPBD())
+def _budget(account: Account) -> float:
+    return 5 * ms_per_sweep(step(account), FPXPBD())
 
 
-def frames_within(record: Record, solver: Any, budget: float) -> Figures:
+def frames_within(account: Account, solver: Any, budget: float) -> Figures:
     """Ten frames in which only as many iterations are done as the budget [ms] has time for."""
-    model, x, v = start(15 if record.full else 6)
+    model, x, v = start(15 if account.full else 6)
     problem = Problem(model, "float64")
     place(problem, 0.01, x, v, 0.0)
     if solver is None:
@@ -124,19 +124,19 @@ def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
     return scene
 
 
-def _cells(record: Record) -> tuple[int, int, int]:
-    return (28, 11, 11) if record.full else (12, 5, 5)
+def _cells(account: Account) -> tuple[int, int, int]:
+    return (28, 11, 11) if account.full else (12, 5, 5)
 
 
 @shows("pxpbd-fig7")
-def root(record: Record) -> str:
+def root(account: Account) -> str:
     cases = {
         "xpbd, square root": XPBD(constraints="root", iterations=4),
         "xpbd, pair": XPBD(iterations=4),
         "fpxpbd": FPXPBD(iterations=4),
     }
     speed = {
-        name: record.part(f"{name}: fastest vertex [m/s]", partial(fastest, record, s))
+        name: account.part(f"{name}: fastest vertex [m/s]", partial(fastest, account, s))
         for name, s in cases.items()
     }
     rough, pair, piola = speed.values()
@@ -148,19 +148,19 @@ def root(record: Record) -> str:
     )
 
 
-def fastest(record: Record, solver: Any) -> float:
-    scene = squeezed(60, _cells(record), supple.Corotated(young=1e4, poisson=0.3))
+def fastest(account: Account, solver: Any) -> float:
+    scene = squeezed(60, _cells(account), supple.Corotated(young=1e4, poisson=0.3))
     return max(float(np.abs(np.asarray(frame.velocities)).max()) for frame in supple.simulate(scene, solver))
 
 
 @shows("pxpbd-fig8")
-def squeeze(record: Record) -> str:
+def squeeze(account: Account) -> str:
     cases = {
         "newton": Newton(),
         "xpbd, 100 iterations": XPBD(iterations=100),
         "fpxpbd, 10 iterations": FPXPBD(iterations=10),
     }
-    scene = squeezed(60, _cells(record), supple.NeoHookean(young=1000, poisson=0.3))
+    scene = squeezed(60, _cells(account), supple.NeoHookean(young=1000, poisson=0.3))
     model = supple.build_model(scene)
     ends: dict[str, np.ndarray] = {}
 
@@ -174,7 +174,7 @@ def squeeze(record: Record) -> str:
         away = np.sqrt(np.mean(np.sum((last.positions - truth) ** 2, axis=1)))
         return {"distance [m]": away, "volume": volume(model, last.positions) / volume(model, model.rest)}
 
-    found = {name: record.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
+    found = {name: account.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
     newton, xpbd, piola = found.values()
     word = "agrees" if piola["distance [m]"] < 0.3 * xpbd["distance [m]"] else "differs"
     return (
@@ -185,11 +185,11 @@ def squeeze(record: Record) -> str:
 
 
 @shows("pxpbd-table1")
-def times(record: Record) -> str:
+def times(account: Account) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd": BPXPBD(), "fpxpbd": FPXPBD()}
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
     ms = [
-        record.part(f"{name}, ms per sweep", partial(ms_per_sweep, at_rest(scene, "float32", record), s))
+        account.part(f"{name}, ms per sweep", partial(ms_per_sweep, at_rest(scene, "float32", account), s))
         for name, s in cases.items()
     ]
     word = "agrees" if max(ms) < 2.5 * min(ms) else "differs"

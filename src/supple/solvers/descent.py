@@ -10,7 +10,7 @@ curvature, too. Long waves, which sweeps hardly move, are what the multilevel so
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -19,14 +19,14 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
-from supple.solvers.beside_obstacles import BesideObstacles
-from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
+from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
+from supple.solvers.newton_steps.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.righting import ROUGHLY, Righting
+from supple.solvers.newton_steps.together import SweptTogether
+from supple.solvers.newton_steps.twin import bring_back, exact_twin
 from supple.solvers.pbng import PBNG
-from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.solver import Run, Solver
-from supple.solvers.together import SweptTogether
-from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
 BESIDE_OBSTACLES = 10
@@ -76,6 +76,9 @@ class Descent(Solver):
         if problem.copies == 1:
             return DescentRun(self, problem)
         return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER)
+
+    def phases(self) -> tuple[Solver, ...]:
+        return self, replace(self, ahead=0)
 
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
