@@ -17,7 +17,7 @@ from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
 from supple.problem.measures import rest_stiffness_of
-from supple.terms.parameters import placed
+from supple.terms import refreshed
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -71,8 +71,8 @@ class Assembly:
             if term.material is not None:
                 if not isinstance(elements, ElementRows):
                     return False
-                material = placed(term.material, elements.element, self.problem.dtype)
-                elements = replace(elements, rows=elements.rows._replace(material=material))
+                rows = refreshed(elements.rows, term.material, elements.element, self.problem.device.run)
+                elements = replace(elements, rows=rows)
             taken.append(elements)
         self._elements = taken
         return True

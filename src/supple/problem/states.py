@@ -62,6 +62,14 @@ class States:
         self.device.pull(records)
         return _vectors(records, self.model)
 
+    def of(self, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
+        """(k, n, 3) what records have for the vertices of some copies, of which alone they are brought
+        here."""
+        n = self.model.vertices + 1
+        for copy in sorted(set(copies)):
+            self.device.pull(records, copy * n, (copy + 1) * n)
+        return _vectors(records, self.model)[list(copies)]
+
     def _set(self, records: np.ndarray, vectors: Any) -> None:
         _vectors(records, self.model)[:] = vectors
         self.device.push(records)

@@ -120,6 +120,7 @@ class DescentRun(Run):
         self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
         self._newton: NewtonPCG | BesideObstacles | None = None
+        self._swept_since = False
         self._sweeps_only = True
         self._version = problem.layout.version
         if options.ahead == 0:
@@ -128,6 +129,12 @@ class DescentRun(Run):
     @property
     def recovers(self) -> bool:
         return self._righting.open
+
+    @property
+    def exact(self) -> Problem | None:
+        newton = self._newton
+        known = isinstance(newton, NewtonPCG) and newton.problem is not self.problem and not self._swept_since
+        return newton.problem if known and newton is not None else None
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Iterations that are asked for without a tolerance are sweeps."""
@@ -180,6 +187,7 @@ class DescentRun(Run):
             self.unbounded = _outgrown(self.problem)
         else:  # what is left of the time budget is too little for another Newton step
             PBNG().begin(self.problem).advance(iterations)
+            self._swept_since = True
 
     def _right(self) -> None:
         self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
@@ -205,7 +213,7 @@ class DescentRun(Run):
             self._turn_to_newton()
 
     def _turn_to_newton(self) -> NewtonPCG | BesideObstacles:
-        self.check_every, self.patience = 1, 3
+        self.check_every, self.patience, self._swept_since = 1, 3, False
         if self.problem.contacts:
             self.patience = BESIDE_OBSTACLES
             make = partial(NewtonPCG, self.options)

@@ -113,6 +113,12 @@ class Run(ABC):
         """Whether the method must observe the residual to stay stable."""
         return False
 
+    @property
+    def exact(self) -> Problem | None:
+        """A problem in float64 with the state of which the problem's is the rounded one; None where the run
+        knows no better."""
+        return None
+
     unbounded: bool = False
     """Whether the energy falls without end, as far as can be seen."""
 

@@ -95,10 +95,11 @@ def prepare(problem: Problem) -> None:
     twin.shared("linearisation", lambda: Linearisation(twin))
 
 
-def certify(problem: Problem, copy: int = 0) -> Certificate:
-    """The certificate of a problem's u, of one copy of the state."""
+def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Certificate:
+    """The certificate of a problem's u, of one copy of the state. exact: a problem in float64 with the state
+    of which u is the rounded one; how far rounding has moved vertices is then added to the distances."""
     began = perf_counter()
-    twin = touching_twin(problem) if problem.contacts else exact_twin(problem, copy)
+    twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
     balance = twin.balance()
     linear: Linearisation = twin.shared("linearisation", lambda: Linearisation(twin))
     resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
@@ -112,6 +113,9 @@ def certify(problem: Problem, copy: int = 0) -> Certificate:
     )
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+    if exact is not None:
+        moved = problem.states.of(problem.u, [copy])[0] - states.vectors(states.u)[0]
+        bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
     stable = not direction.filtered or (bool(problem.contacts) and _hardly(direction, linear))
     return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
 
@@ -127,18 +131,31 @@ def _hardly(direction: Direction, linear: Linearisation) -> bool:
     return direction.curvature is not None and direction.curvature > -FLAT * stiffest
 
 
+def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
+    """The largest of the vectors (n, 3) of the vertices of each body."""
+    return [float(np.linalg.norm(vectors[own], axis=1).max(initial=0)) for _, own in model.body_vertices]
+
+
+def _farther(body: Distance, by: float) -> Distance:
+    return replace(body, position=body.position + by)
+
+
 def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[Distance, ...]:
     """What a Newton direction d (n, 3) [m] at displacements u says of every body, on which net forces (n, 3)
     [N] act."""
-    work = 0.5 * np.where(model.free[:, None], d * forces, 0).sum(axis=1)
-    length, moved = np.linalg.norm(d, axis=1), np.linalg.norm(u, axis=1)
-    return tuple(
-        Distance(
-            name,
-            float(length[own].max(initial=0)),
-            float(work[own].sum()),
-            float(np.ptp(model.rest[own], axis=0).max(initial=0)),
-            float(moved[own].max(initial=0)),
-        )
-        for name, own in model.body_vertices
-    )
+    return distances_of_copies(model, d[None], forces[None], u[None])[0]
+
+
+def distances_of_copies(
+    model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
+) -> list[tuple[Distance, ...]]:
+    """The same of several copies of the state, (copies, n, 3)."""
+    work = np.where(model.free, 0.5 * np.einsum("cni,cni->cn", d, forces), 0)
+    length, moved = (np.sqrt(np.einsum("cni,cni->cn", vectors, vectors)) for vectors in (d, u))
+    bodies = []
+    for name, own in model.body_vertices:
+        size = float(np.ptp(model.rest[own], axis=0).max(initial=0))
+        position, farthest = (lengths[:, own].max(axis=1, initial=0) for lengths in (length, moved))
+        figures = zip(position.tolist(), work[:, own].sum(axis=1).tolist(), farthest.tolist(), strict=True)
+        bodies.append([Distance(name, far, energy, size, most) for far, energy, most in figures])
+    return list(zip(*bodies, strict=True))

@@ -17,6 +17,9 @@ from supple.problem.materials import are_alike, with_materials
 MOST_VERTICES, MOST_COPIES = 65_536, 64
 """Of one gathered problem: more would take longer to prepare than they gain."""
 
+FEW = 8
+"""Up to so many copies have a smaller problem of their own."""
+
 
 def room_for(problem: Problem) -> int:
     """How many copies of a problem's state are gathered at a time; 1 where it has terms for which that is not
@@ -28,23 +31,40 @@ def room_for(problem: Problem) -> int:
     return max(1, min(problem.copies, MOST_COPIES, MOST_VERTICES // model.vertices))
 
 
+def size_for(problem: Problem, copies: int) -> int:
+    """For how many copies the problem is made in which so many are gathered."""
+    room = room_for(problem)
+    return FEW if copies <= FEW < room else room
+
+
 def gather(problem: Problem, copies: Sequence[int]) -> Problem:
     """A problem of one copy, whose state is that of these copies one after the other; it serves the next ones
     of the same number, too."""
     materials = problem.layout.materials
-    joined = _joined([materials[copy if problem.layout.varied else 0] for copy in copies], problem.model)
+    varied = problem.layout.varied
+    joined = _joined([materials[copy if varied else 0] for copy in copies], problem.model, varied)
     gathered = _made_of(problem, len(copies), joined)
-    states, own, chosen = problem.states, gathered.states, list(copies)
-    pairs = [(own.u, states.u), (own.anchor, states.anchor)]
+    states, own = problem.states, gathered.states
+    pairs = [(own.u, states.u)]
+    if problem.loads.inertia.any():
+        pairs.append((own.anchor, states.anchor))
     if problem.model.held is not None:
         pairs.append((own.held_at, states.held_at))
     for records, copied in pairs:
-        records[:-1, :3] = states.vectors(copied)[chosen].reshape(-1, 3)
+        records[:-1, :3] = states.of(copied, copies).reshape(-1, 3)
         gathered.device.push(records)
-    force = problem.loads.force
-    forces = force[chosen] if force.ndim == 3 else np.stack([force] * len(chosen))
-    gathered.loads.use(forces.reshape(-1, 3), np.tile(problem.loads.inertia, len(chosen)))
+    _load(gathered, problem, copies)
     return gathered
+
+
+def _load(gathered: Problem, problem: Problem, copies: Sequence[int]) -> None:
+    """Let the forces and the inertia of copies act, if those that do are others."""
+    force, inertia = problem.loads.force, np.tile(problem.loads.inertia, len(copies))
+    forces = (force[list(copies)] if force.ndim == 3 else np.stack([force] * len(copies))).reshape(-1, 3)
+    if np.array_equal(inertia, gathered.loads.inertia):
+        inertia = gathered.loads.inertia
+    if inertia is not gathered.loads.inertia or not np.array_equal(forces, gathered.loads.force):
+        gathered.loads.use(forces, inertia)
 
 
 def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
@@ -57,9 +77,9 @@ def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
         made.keeps_prepared = True
         return made
 
-    gathered: Problem = problem.shared("gathered", make)
-    if gathered.model.vertices != copies * problem.model.vertices or not are_alike(gathered.model, materials):
-        return problem.shared("gathered", make, anew=True)
+    gathered: Problem = problem.shared(f"gathered {copies}", make)
+    if not are_alike(gathered.model, materials):
+        return problem.shared(f"gathered {copies}", make, anew=True)
     if problem.layout.varied:
         gathered.use_materials([materials])
     return gathered
@@ -98,20 +118,20 @@ def _repeated(model: Model, copies: int) -> Model:
     )
 
 
-def _joined(materials: Sequence[tuple], model: Model) -> tuple:
-    """One material of each term for the elements of all copies."""
+def _joined(materials: Sequence[tuple], model: Model, varied: bool) -> tuple:
+    """One material of each term for the elements of all copies; varied: these may have others next time."""
     sizes = [len(term.vertices) for term in model.terms if term.material is not None]
-    return tuple(_many(same, count) for same, count in zip(zip(*materials, strict=True), sizes, strict=True))
+    each = zip(zip(*materials, strict=True), sizes, strict=True)
+    return tuple(_many(same, count, varied) for same, count in each)
 
 
-def _many(materials: Sequence[Any], count: int) -> Any:
-    """The materials of so many elements each, one after the other; what is the same for all stays a
-    number."""
+def _many(materials: Sequence[Any], count: int, varied: bool = False) -> Any:
+    """The materials of so many elements each, one after the other; what is the same for all and stays so
+    stays a number."""
 
     def join(values: tuple) -> Any:
-        first = values[0]
-        if not any(map(is_per_element, values)) and all(value == first for value in values):
-            return first
+        if not varied and not is_per_element(values[0]):
+            return values[0]
         table = np.concatenate([table_of(value, count) for value in values])
         return table[:, 0] if table.shape[1] == 1 else table
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.linear import Assembly, Multilevel, NotPositive, Preconditioner, curvature_along, solve
+from supple.linear import (
+    Assembly,
+    Multilevel,
+    NotPositive,
+    Preconditioner,
+    curvature_along,
+    shares_along,
+    solve,
+)
 from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
 from supple.problem import Problem
@@ -30,13 +39,15 @@ class Direction(NamedTuple):
     along which the energy is concave, so that the positive part of every element stands for it; concave, the
     same kind of records: such a direction p where one was seen; slope = r · d [J]; curvature: the smallest
     seen, p · H p / |p|² [N/m] of p or d, where that was asked for; None where H was refused for what it has
-    on its diagonal or on a coarse level."""
+    on its diagonal or on a coarse level; shares (n,): what each vertex has of p · H p [J], where a
+    probe saw p."""
 
     d: np.ndarray
     filtered: bool
     concave: np.ndarray | None
     slope: float
     curvature: float | None
+    shares: np.ndarray | None = None
 
 
 def _constant(term: Term) -> bool:
@@ -70,18 +81,23 @@ class Linearisation:
             return LOOSEST
         return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
 
-    def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
+    def direction(
+        self, accuracy: float, floor: float, probe: bool = False, forces: np.ndarray | None = None
+    ) -> Direction:
         """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
         definite as far as can be seen, else with its filtered one. accuracy: relative, in the norm of the
         energy; floor [N]: a residual that is small enough in any case. probe: look for negative curvature
-        also where r does not lead. What a probe has found for the same system is taken
-        where it is accurate enough."""
+        also where r does not lead. forces: records (n + 1, 4) that stand for r, where kernels see them. What
+        a probe has found for the same system is taken where it is accurate enough."""
+        if forces is not None:
+            self._known = None
+            return self._direction(accuracy, floor, probe, forces)
         system = self._system()
         if self._known is not None and not probe:
             known, closeness, direction = self._known
             if closeness <= accuracy and known == system:
                 return direction
-        direction = self._direction(accuracy, floor, probe)
+        direction = self._direction(accuracy, floor, probe, self.problem.states.net)
         self._known = (system, accuracy, direction) if probe else None
         return direction
 
@@ -91,22 +107,22 @@ class Linearisation:
         p = self.problem
         return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
 
-    def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
-        concave = curvature = None
+    def _direction(self, accuracy: float, floor: float, probe: bool, forces: np.ndarray) -> Direction:
+        seen: dict[str, Any] = {}
         try:
-            exact = self._solve("exact", accuracy, floor, probe)
+            exact = self._solve("exact", accuracy, floor, forces, probe)
             if exact.concave is None:
                 return exact
-            concave, curvature = exact.concave, exact.curvature
+            seen = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
         except NotPositive:
             if probe:
-                concave, curvature = self._concave()
+                seen = self._concave()
         self.filtered += 1
-        return self.convex(accuracy, floor)._replace(concave=concave, curvature=curvature)
+        return self._convex(accuracy, floor, forces)._replace(**seen)
 
-    def _concave(self) -> tuple[np.ndarray | None, float | None]:
-        """A direction p along which the energy is concave, and its curvature, where no preconditioner of H is
-        to be had: found with that of its positive part."""
+    def _concave(self) -> dict[str, Any]:
+        """What `Direction` tells of a p along which the energy is concave, where no preconditioner of H is to
+        be had: found with that of its positive part."""
         self._last = None  # whose memory the next one takes
         for kind in ("projected", "bound"):
             try:
@@ -115,36 +131,53 @@ class Linearisation:
                 continue
             H = self.assembly.matrix("exact", apart=True)
             p = self._probe(H, M)
-            return (None, None) if p is None else (self.assembly.spread(p), curvature_along(H, p, M))
-        return None, None
+            return {} if p is None else self._told(H, p, M)
+        return {}
+
+    def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
+        """Of a direction p, records (f, 4), that conjugate gradients have just ended on."""
+        shares = np.zeros(self.problem.model.vertices)
+        shares[self.free] = shares_along(M)
+        return {
+            "concave": self.assembly.spread(p), "curvature": curvature_along(H, p, M), "shares": shares,
+        }  # fmt: skip
 
     def convex(self, accuracy: float, floor: float) -> Direction:
         """d with the positive semi-definite part of every element; that may be singular, and then with the
         bound that sweeps have; 0, with the slope 0, where not even that is positive definite, or is not
         finite."""
+        return self._convex(accuracy, floor, self.problem.states.net)
+
+    def _convex(self, accuracy: float, floor: float, forces: np.ndarray) -> Direction:
         for kind in ("projected", "bound"):
             try:
-                found = self._solve(kind, accuracy, floor)
+                found = self._solve(kind, accuracy, floor, forces)
             except NotPositive:
                 continue
             if kind == "bound" or (found.concave is None and found.slope > 0):
                 return found._replace(filtered=True, concave=None)
         return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
 
-    def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
+    def _solve(
+        self, kind: str, accuracy: float, floor: float, forces: np.ndarray, probe: bool = False
+    ) -> Direction:
         assembly = self.assembly
         H = assembly.matrix(kind)
         M = self._preconditioner(H, kind)
-        found, slope = solve(H, assembly.take(self.problem.states.net), M, accuracy, floor, LINEAR_ITERATIONS)
+        found, slope = solve(H, assembly.take(forces), M, accuracy, floor, LINEAR_ITERATIONS)
         if found.iterations > MANY or found.negative is not None:
             self._last = None
         self.iterations += found.iterations
+        direction = Direction(assembly.spread(found.x), False, None, slope, None)
         concave = found.negative
-        if probe and concave is None:
+        if not probe:
+            p = None if concave is None else assembly.spread(concave)
+            return direction._replace(concave=p)
+        if concave is None:
             concave = self._probe(H, M)
-        curvature = curvature_along(H, found.x if concave is None else concave, M) if probe else None
-        p = None if concave is None else assembly.spread(concave)
-        return Direction(assembly.spread(found.x), False, p, slope, curvature)
+        if concave is None:
+            return direction._replace(curvature=curvature_along(H, found.x, M))
+        return direction._replace(**self._told(H, concave, M))
 
     def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
         """That of H, or that of an earlier state of the same solve while it does as well: where many solves
@@ -157,9 +190,9 @@ class Linearisation:
 
     def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
         """A direction of negative curvature, records (f, 4), if one shows."""
-        return solve(H, _noise(len(self.free)), M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
+        return solve(H, self._noise, M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
 
-
-def _noise(rows: int) -> np.ndarray:
-    """A right-hand side (f, 4) that has something of every direction, always the same."""
-    return as_records(np.random.default_rng(0).normal(size=3 * rows))
+    @cached_property
+    def _noise(self) -> np.ndarray:
+        """A right-hand side (f, 4) that has something of every direction, always the same."""
+        return as_records(np.random.default_rng(0).normal(size=3 * len(self.free)))
