@@ -86,8 +86,8 @@ def _strain(rows, row, x):
 
 
 @passage
-def _gradients(rows, row, x):
-    """∂sᵢ/∂x of the six strains, each for the six vertices."""
+def _strain_and_gradients(rows, row, x):
+    """The six strains, and ∂sᵢ/∂x of each for the six vertices."""
     p = _points(rows, row, x)
     G, exists = _shape(rows, row)
     a = seen(p, G, exists)
@@ -97,7 +97,7 @@ def _gradients(rows, row, x):
     c = seen(p, G, exists)
     zero = 0.0 * p[0][0]
     o = (zero, zero, zero)
-    return (
+    return a.strain, (
         (a.at_corner[0], b.at_corner[0], c.at_corner[0], o, o, o),
         (a.at_corner[1], b.at_corner[1], c.at_corner[1], o, o, o),
         (a.at_corner[2], b.at_corner[2], c.at_corner[2], o, o, o),
@@ -177,10 +177,9 @@ def _positive(fabric, H):
 
 @physics
 def _objective(rows, row, x, W, S, K, work, area, m):
-    """q and the vertices for λ = m."""
-    moved = plus(x, _moves(W, S, m))
-    psi = density(rows.fabric, _strain(rows, row, moved)).value
-    return dot6(m, work) + 0.5 * dot6(m, applied(m, K)) + area * psi, moved
+    """q for λ = m."""
+    psi = density(rows.fabric, _strain(rows, row, plus(x, _moves(W, S, m)))).value
+    return dot6(m, work) + 0.5 * dot6(m, applied(m, K)) + area * psi
 
 
 @passage
@@ -190,7 +189,7 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
     best, best_q = m, q
     for _ in range(BACKTRACKS):
         trial = along6(m, length, step)
-        value, _ = _objective(rows, row, x, W, S, K, work, area, trial)
+        value = _objective(rows, row, x, W, S, K, work, area, trial)
         good = value <= q + ROUNDING * scale
         best, best_q = select6(good, trial, best), select(good, value, best_q)
         if all_lanes(good):
@@ -201,22 +200,24 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
 
 @physics
 def local_step(rows, row, x, W, d, N, newton_steps):
-    """W Sᵀ λ with the λ that minimises q, by at most so many Newton steps."""
+    """W Sᵀ λ with the λ that minimises q, by at most so many Newton steps. At λ = 0, M is K."""
     area = stiff_area(rows, row)
-    S = _free_all(N, _gradients(rows, row, x))
+    strain, gradients = _strain_and_gradients(rows, row, x)
+    S = _free_all(N, gradients)
     K, work = _mixed(W, S, S), _works(S, d)
     zero = 0.0 * area
     m = (zero, zero, zero, zero, zero, zero)
-    q, _ = _objective(rows, row, x, W, S, K, work, area, m)
-    for _ in range(newton_steps):
-        now = plus(x, _moves(W, S, m))
-        found = density(rows.fabric, _strain(rows, row, now))
-        M = _mixed(W, S, _gradients(rows, row, now))
+    M, found = K, density(rows.fabric, strain)
+    q = area * found.value
+    for step in range(newton_steps):
+        if step > 0:
+            strain, gradients = _strain_and_gradients(rows, row, plus(x, _moves(W, S, m)))
+            M, found = _mixed(W, S, gradients), density(rows.fabric, strain)
         P = _positive(rows.fabric, found.second)
         r = _descent(work, applied(m, K), area, applied(found.first, M))
-        step = solve_spd6(lifted6(curvature(K, area, product(M, P), M), LIFT), r)
-        size, gain = abs(q) + dot6(r, step), dot6(r, step)
-        m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, step, size)
+        change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), LIFT), r)
+        size, gain = abs(q) + dot6(r, change), dot6(r, change)
+        m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, change, size)
         if all_lanes(gain <= CONVERGED * size):
             break
     return _moves(W, S, m)
