@@ -189,8 +189,8 @@ def run_row(account: Account) -> str:
 
 
 def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
-    """Bring the verdict of an account up to the criteria of today, from what it has measured. False, and as it
-    was, where these ask for more."""
+    """Bring the verdict of an account up to the criteria of today, from what it has measured. False, and as
+    it was, where these ask for more."""
     from supple.papers.registry import experiment
 
     known = read_account(account_path(folder, key, device))
