@@ -17,9 +17,6 @@ from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 
 FRAMES = 6
-MEETING = 1e-3
-"""Overlap without contact [m] from which on contact has something to do."""
-
 SWEEPS = 130
 """Iterations per frame, as in PBNG Fig. 2."""
 
@@ -127,44 +124,6 @@ def order_of_constraints(record: Record) -> str:
         f"{word}: after {SWEEPS} sweeps per frame PBNG is {pbng:.1e} of the motion from the equilibrium, "
         f"XPBD {xpbd:.2g} and, with tendons and tissue before elements, {flipped:.2g}{seen}."
     )
-
-
-@shows("pbng-fig15")
-def with_contact(record: Record) -> str:
-    free = record.part("without contact: overlap [m]", partial(overlap, record, "none"))
-    weak = record.part("contact = weak: overlap [m]", partial(overlap, record, "weak"))
-    word = "agrees" if weak <= max(0.25 * free, 1e-3) else "differs"
-    if free < MEETING:
-        return (
-            "partly agrees: the knee bends with contact and without, but the two muscles do not meet: "
-            f"without contact they pass into each other by {free * 1e3:.1f} mm, so that nothing "
-            "of contact is seen."
-        )
-    return (
-        f"{word}: as the knee bends, the two muscles pass into each other by {free * 1e3:.1f} mm without "
-        f"contact and by {weak * 1e3:.2g} mm with it."
-    )
-
-
-def overlap(record: Record, contact: Any) -> float:
-    """How far two muscles that are pressed together, without tissue between them, pass the plane between."""
-    scene = pressed(record, contact)
-    worst = 0.0
-    for frame in supple.simulate(scene, PBNG(), max_iterations=60):
-        left, right = (frame.of(body) for body in scene.bodies[2:])
-        worst = max(worst, float(left[:, 2].max() - right[:, 2].min()))
-    return max(worst, 0.0)
-
-
-def pressed(record: Record, contact: Any) -> supple.Scene:
-    """The knee with nothing between the muscles, whose tendons draw them together."""
-    scene = knee(record, contact)
-    scene.attachments.pop()
-    left, right = scene.bodies[2:]
-    for muscle, way in ((left, 0.12), (right, -0.12)):
-        middle = muscle.where(lambda X: np.abs(X[:, 0] + 0.15) < 0.25)
-        scene.add_force(middle, np.array([0.0, 0.0, way * 20]) / len(middle))
-    return scene
 
 
 @shows("pxpbd-fig4")
