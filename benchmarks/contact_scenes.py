@@ -159,8 +159,8 @@ class Figures:
 class Folder:
     """Where a run keeps its frames, the state of the last one, and its figures; None keeps nothing."""
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None, every: int = 1) -> None:
+        self.path, self._every = path, every
         if path is not None:
             path.mkdir(parents=True, exist_ok=True)
 
@@ -178,7 +178,8 @@ class Folder:
             return
         state = frame.state
         assert state is not None
-        np.savez_compressed(self.path / f"frame_{frame.index:04d}.npz", positions=frame.positions)
+        if frame.index % self._every == 0 or frame.index == figures.of_frames:
+            np.savez_compressed(self.path / f"frame_{frame.index:04d}.npz", positions=frame.positions)
         history = {f"history {name}": values for name, values in state.history.items()}
         written = self.path / "state.new.npz"
         np.savez(written, displacements=state.displacements, velocities=state.velocities, **history)
@@ -194,7 +195,7 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
     solver: Any = (
         supple.BPXPBD(zeta=0.5, iterations=SWEEPS) if contact == "grid" else supple.PBNG(iterations=SWEEPS)
     )
-    folder = Folder(options.save and options.save / f"{name}_{contact}")
+    folder = Folder(options.save and options.save / f"{name}_{contact}", options.save_every)
     state, known = folder.last()
     points = sum(len(body.points) for body in scene.bodies)
     figures = Figures(name, contact, solver.name, len(scene.bodies), points)
@@ -266,7 +267,11 @@ def check(folder: Path) -> None:
         figures = Figures(**kept)
         unchecked, figures.unchecked = figures.unchecked, []
         for index in unchecked:
-            with np.load(path.parent / f"frame_{index:04d}.npz") as frame:
+            kept_frame = path.parent / f"frame_{index:04d}.npz"
+            if not kept_frame.exists():
+                figures.unchecked.append(index)
+                continue
+            with np.load(kept_frame) as frame:
                 figures.look(index, scene, frame["positions"])
         path.write_text(json.dumps(vars(figures), indent=2) + "\n")
         print(json.dumps(vars(figures)))
@@ -287,6 +292,7 @@ def main() -> None:
     parser.add_argument("--precision", default="float64")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--save", type=Path, help="a folder for frames, from which a run also goes on")
+    parser.add_argument("--save-every", type=int, default=1, help="keep every so many-th frame only")
     parser.add_argument("--check", type=Path, help="a folder of saved runs to look at")
     parser.add_argument("--pictures", type=Path, help="a folder for pictures of the last frames")
     options = parser.parse_args()
