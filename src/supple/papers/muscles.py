@@ -17,6 +17,7 @@ from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 
 FRAMES = 6
+<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
 """In which the knee bends: a sixth of its angle at a time, which every method survives."""
 
 MEETING = 1e-3
@@ -25,6 +26,8 @@ MEETING = 1e-3
 SOFT_TISSUE, STIFF_TISSUE = 1e4, 1e8
 """Stiffness of what binds the muscles to each other, between vertices [N/m]; the paper's is the latter."""
 
+=======
+>>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
 SWEEPS = 130
 """Iterations per frame, as in PBNG Fig. 2."""
 
@@ -153,6 +156,7 @@ def order_of_constraints(account: Account) -> str:
     )
 
 
+<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
 @shows("pbng-fig15")
 def with_contact(account: Account) -> str:
     free = account.part("without contact: overlap [m]", partial(overlap, account, "none"))
@@ -188,6 +192,8 @@ def pressed(account: Account, contact: Any) -> supple.Scene:
     return scene
 
 
+=======
+>>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
 @shows("pxpbd-fig4")
 def activated(account: Account) -> str:
     found = account.part("height of the middle [m]", partial(lifted, account))
