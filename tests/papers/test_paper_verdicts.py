@@ -33,16 +33,10 @@ BLOCKS = "block of 15³ cells", "block of 31³ cells"
 SHIPPED = Path(supple.__file__).parents[2] / "docs" / "papers"
 
 CASES = [
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-    ("pbng-fig15", {FREE: 0.02, WEAK: 0.0}, "agrees"),
-    ("pbng-fig15", {FREE: 0.02, WEAK: 0.02}, "partly"),
-    ("pbng-fig15", {FREE: 0.0, WEAK: 0.0}, "differs"),
-=======
     ("pbng-fig15", SPINDLES | FREE, "agrees"),
     ("pbng-fig15", SPINDLES | FREE | {"contact = weak, pbng": MUSCLES | {"converged": False}}, "partly"),
-    ("pbng-fig15", SPINDLES | FREE | {"contact = weak, pbng": MUSCLES | {"overlap [m]": 0.02}}, "differs"),
+    ("pbng-fig15", SPINDLES | FREE | {"contact = weak, pbng": MUSCLES | {"overlap [m]": 0.02}}, "partly"),
     ("pbng-fig15", SPINDLES | {"without contact, newton": MUSCLES}, "differs"),
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
     ("pbng-fig19", STRETCHES, "agrees"),
     ("pbng-fig19", STRETCHES | {"mpbng, as printed: stretch": 2.0}, "partly"),
     ("pbng-fig19", STRETCHES | {"pbng: stretch": 0.5}, "partly"),

@@ -18,12 +18,7 @@ from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
 from supple.problem.measures import rest_stiffness_of
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-from supple.terms import refreshed
-=======
-from supple.terms import Term
-from supple.terms.parameters import placed
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
+from supple.terms import Term, refreshed
 
 if TYPE_CHECKING:
     from supple.problem import Problem

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-from supple.papers import cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
+from supple.papers import bundle, cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
 from supple.papers.account import Account, Claim
-=======
-from supple.papers import bundle, cloths, dropping, muscles, pbng_budgets, pbng_rest
-from supple.papers.account import Account
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
 from supple.papers.falling import falling
 from supple.papers.measuring import PLAIN
 from supple.papers.registry import shows
 from supple.public import XPBD
 
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, dropping, cloths
-=======
-PARTS = pbng_budgets, pbng_rest, muscles, bundle, dropping, cloths
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
+PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, bundle, dropping, cloths
 """Which register theirs when they are imported."""
 
 

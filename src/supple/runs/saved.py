@@ -134,15 +134,10 @@ class SavedRun:
         time = np.inf if single else self.account["frames"][index - 1]["time"]
         force = self.model.force_at(time) if self.model.varying else None
         here = self.frame(index)
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
         remembered = {} if here.state is None else here.state.remembered
         acting = force, self.model.materials_at(time), time, remembered
-=======
-        history = {} if here.state is None else here.state.remembered
-        acting = force, self.model.materials_at(time), time, history
         if self.model.grid is not None:  # whose nodes have the inertia
             return Step(np.inf, here.positions, *acting)
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
         if scene.quasistatic:
             still = force is None and acting[1] is None and not remembered and self.model.obstacles is None
             return None if still else Step(np.inf, here.positions, *acting)

@@ -14,9 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-from supple.kernels import gather, pack_like, physics, select, stream
-=======
 from supple.kernels import (
     chosen_by_type,
     counters_for,
@@ -34,16 +31,12 @@ from supple.kernels import (
     stream,
     sum_shares,
 )
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
 from supple.materials import psi, step_limit
 from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
 from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
 from supple.terms.placing import place_elements
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-=======
-from supple.terms.tensors import contract_tensors, project_tensors
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
+from supple.terms.tensors import contract_tensors
 from supple.terms.term import (
     Carriage,
     Elements,
@@ -113,25 +106,13 @@ class EmbeddedElasticity(Elastic):
         return self.start + np.einsum("eai,eaj->eij", displacements[self.vertices], self.gradients)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
-        """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ Gᵃⱼ Gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind, threads)
-        m, k = self.vertices.shape
-        C = np.swapaxes(tensors, 1, 2).reshape(-1, 3, 3, 3, 3)[:m]
-        right = np.matmul(C.reshape(m, 27, 3), self.volume[:, None, None] * np.swapaxes(self.gradients, 1, 2))
-        both = np.matmul(self.gradients[:, None], right.reshape(m, 3, 3, 3 * k))  # (m, i, a, (k, b))
-        return both.reshape(m, 3, k, 3, k).transpose(0, 2, 4, 1, 3)
-=======
         """(m, 4, 4, 3, 3) of the corners: Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive
         semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
-        if kind == "projected":
-            run(project_tensors, threads, tensors, counters_for(1))
+        tensors = tensors_of(elements, u, kind, threads)
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         gradients = self.hanging.gradients
         run(contract_tensors, threads, tensors, gradients, self.volume, blocks, counters_for(1))
         return blocks
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
 
 
 @physics
@@ -251,18 +232,8 @@ def _vertex_force(rows, row, u, ui):
 @confined_force.of(NodeRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
-<<<<<<< 623726b4986f31e3a38515a1402d769a69aa9e13
     F = deformation_at(rows, row, u, ui)
-    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, own_gradient(rows, row)))
-=======
-    F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A, q = response(material_at(rows, row), F, gradient_of(rows, row, 0))
-    return (
-        (-V * f[0], -V * f[1], -V * f[2]),
-        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
-        q,
-    )
->>>>>>> b5fb8913cde3fa743c3b4708b78bc9500c30a516
+    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, gradient_of(rows, row, 0)))
 
 
 @step_fraction.of(NodeRows)
