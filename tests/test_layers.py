@@ -104,6 +104,7 @@ ORDER = [
     {
         "simulate",
         "evaluating",
+        "modes",
         "keeping",
         "equilibria",
         "precompile",

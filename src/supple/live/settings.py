@@ -67,13 +67,15 @@ class Settings:
 
 
 def file_settings(file: SceneFile) -> Settings:
-    """What a scene file asks for. Precision is float32, which is twice as fast."""
+    """What a scene file asks for. Precision is float32, which is twice as fast, where all bodies have it."""
     tolerance = file.stop.tolerance
+    every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
         solvers=(method_of(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
+        precision=Settings.precision if every else "float64",
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )
 
