@@ -72,21 +72,15 @@ class Settings:
 def file_settings(file: SceneFile) -> Settings:
     """What a scene file asks for. Precision is float32, which is twice as fast, where all bodies have it."""
     tolerance = file.stop.tolerance
-<<<<<<< 33759a1d9de313d05205b0abba9271d4cf3051e6
     rigid = any(obstacle.mass is not None for obstacle in file.scene.obstacles)
-=======
     every = all(Settings.precision in body.precisions for body in file.scene.bodies)
->>>>>>> 252b3153c37af0859106c78344f30c586b558ecd
     return Settings(
         solvers=(method_of(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
-<<<<<<< 33759a1d9de313d05205b0abba9271d4cf3051e6
         sweeps=SWEEPS_OF_BODIES if rigid else Settings.sweeps,
-=======
         precision=Settings.precision if every else "float64",
->>>>>>> 252b3153c37af0859106c78344f30c586b558ecd
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )
 

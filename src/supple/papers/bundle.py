@@ -110,8 +110,8 @@ def with_contact(account: Account) -> str:
     return account.judge(
         f"ten muscles with tissue between them pass {free['overlap [m]'] * 1e3:.1f} mm into each other "
         f"without contact, {deep * 1e3:.2g} mm with it, at {found['newton']['contacts']} contacts; PBNG and "
-        f"the default end at an imbalance of {max(row['imbalance'] for row in rows):.1e}, {away:.1e} of the motion from "
-        "Newton.",
+        f"the default end at an imbalance of {max(row['imbalance'] for row in rows):.1e}, {away:.1e} of the "
+        "motion from Newton.",
         Claim("without contact the muscles meet", meet, "nothing presses them together."),
         Claim("contact leaves a tenth of that at most", meet and deep <= 0.1 * free["overlap [m]"]),
         Claim(
