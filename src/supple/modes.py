@@ -69,7 +69,7 @@ def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Probl
     problem.positions = positions
     if not problem.contacts:
         return problem
-    problem.contacts.look(np.inf if step is None else step.time)
+    problem.contacts.find(np.inf if step is None else step.time)
     return touching_twin(problem)
 
 
