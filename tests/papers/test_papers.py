@@ -8,7 +8,7 @@ import pytest
 
 import supple
 from supple.papers.page import WORDS, standing, write_page
-from supple.papers.record import Record, brief, plain, run_row
+from supple.papers.record import Claim, Record, brief, plain, run_row
 from supple.papers.registry import experiment, find_rows, rows, shows, titles
 
 FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
@@ -92,9 +92,9 @@ def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
     record.part("a", lambda: {"x": 1, "y": None})
     record.part("b", lambda: {"x": 2, "y": [1.0] * 9})
     record.part("c", lambda: 0.25)
-    record.close("differs: for a reason.", 0.0)
+    record.close(record.judge("so it is.", Claim("less than 0.4 mm off", False, "for a reason.")), 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
-    assert "- [PBCM Fig. 7](#pbcm-fig-7): for a reason." in text
+    assert "- [PBCM Fig. 7](#pbcm-fig-7), less than 0.4 mm off: for a reason." in text
     assert "| |x|y|\n|---|---|---|\n| a | 1 | not finite |\n| b | 2 | 9 values |" in text
     assert "as they are\n" in text
     assert "| c | 0.25 |" in text
