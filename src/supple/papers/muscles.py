@@ -176,13 +176,13 @@ def overlap(record: Record, contact: Any) -> float:
 
 
 def pressed(record: Record, contact: Any) -> supple.Scene:
-    """The knee with nothing between the muscles, which 20 N press together."""
+    """The knee with nothing between the muscles, which 40 N press together."""
     scene = knee(record, contact)
     scene.attachments.pop()
     left, right = scene.bodies[2:]
-    for muscle, way in ((left, 20.0), (right, -20.0)):
+    for muscle, way in ((left, 40.0), (right, -40.0)):
         middle = muscle.where(lambda X: np.abs(X[:, 0] + 0.15) < 0.25)
-        scene.add_force(middle, np.array([0.0, 0.0, way]) / len(middle))
+        scene.add_force(middle, (0.0, 0.0, way))
     return scene
 
 
