@@ -227,9 +227,9 @@ def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
 
     state = after(start, "bdf2").state
     forgetful = supple.State(state.displacements, state.velocities, {})
-    assert "earlier" in state.history
+    assert "earlier" in state.remembered
     assert not np.array_equal(after(state, "bdf2").positions, after(forgetful, "bdf2").positions)
     shorter = (after(each, "bdf2", dt=0.01).positions for each in (state, forgetful))
     np.testing.assert_array_equal(*shorter)
-    assert not after(state, "backward_euler").state.history
-    assert not supple.equilibrium(scene, "newton", start=state).state.history
+    assert not after(state, "backward_euler").state.remembered
+    assert not supple.equilibrium(scene, "newton", start=state).state.remembered

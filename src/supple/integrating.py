@@ -25,8 +25,8 @@ import numpy as np
 
 from supple.model import Model
 from supple.problem import Problem
-from supple.problem.history import ACCELERATION, EARLIER, histories_of
 from supple.problem.materials import change_materials
+from supple.problem.remembered import ACCELERATION, EARLIER, evolving_parameters
 
 if TYPE_CHECKING:
     from supple.solvers import Solver
@@ -123,7 +123,7 @@ class Integrating:
         that are set, and forces (n, 3) [N] beside the model's."""
         p, dt = self._problem, self._dt
         u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
-        motions = p.histories.motions()
+        motions = p.remembered.motions()
         name, first = self._rule.past, u
         known = [name in motion and self._rule.knows(motion[name], dt) for motion in motions]
         if not all(known):
@@ -144,7 +144,7 @@ class Integrating:
         pinned, held = p.model.pinned, p.model.held
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
         v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
-        p.histories.move_on([{self._rule.past: of_copy} for of_copy in past])
+        p.remembered.move_on([{self._rule.past: of_copy} for of_copy in past])
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
@@ -185,7 +185,7 @@ def refuse_rule(name: str, model: Model, solver: Solver) -> None:
             f"integrator={name!r} does not know forces in proportion to mass and velocity; {back}, or take "
             "damping that follows from strains"
         )
-    flowing = [name for name, *_ in histories_of(model)]
+    flowing = [name for name, *_ in evolving_parameters(model)]
     if flowing:
         raise ValueError(
             f"integrator={name!r} is not for materials that flow or are viscous, whose {flowing[0]} goes on "

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import supple
+from supple.papers.account import Account, Claim, judge_again
 from supple.papers.gpbd_impact import rebound
 from supple.papers.page import write_page
-from supple.papers.record import Claim, Record, judge_again
 from supple.papers.registry import experiment
 
 TIMES = {"Newton overhead": 10.0, "linear sweep": 1.3, "PBNG sweep": 1.0}
@@ -47,9 +47,9 @@ CASES = [
 
 @pytest.mark.parametrize(("key", "parts", "word"), CASES)
 def test_a_verdict_follows_from_figures(tmp_path, key, parts, word):
-    record = Record(tmp_path, key, measures=False)
-    record.values["parts"] = dict(parts)
-    assert experiment(key)(record).startswith(word)
+    account = Account(tmp_path, key, measures=False)
+    account.values["parts"] = dict(parts)
+    assert experiment(key)(account).startswith(word)
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.json")), ids=lambda path: path.stem)
@@ -59,10 +59,10 @@ def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, path):
     known = json.loads(path.read_text(encoding="utf-8"))
     key = path.stem.removesuffix("-cuda")
     device = "cuda" if path.stem.endswith("-cuda") else "cpu"
-    record = Record(tmp_path, key, known["full"], device=device, measures=False)
-    record.values |= {"parts": known["parts"], "pictures": known.get("pictures", [])}
-    assert experiment(key)(record) == known["verdict"]
-    assert record.values["claims"] == known["claims"]
+    account = Account(tmp_path, key, known["full"], device=device, measures=False)
+    account.values |= {"parts": known["parts"], "pictures": known.get("pictures", [])}
+    assert experiment(key)(account) == known["verdict"]
+    assert account.values["claims"] == known["claims"]
     assert all(claim["holds"] or claim["why"].endswith(".") for claim in known["claims"])
 
 
@@ -70,12 +70,12 @@ def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, path):
     ("held", "word"), [((True, True), "agrees"), ((True, False), "partly"), ((False, False), "differs")]
 )
 def test_claims_make_the_verdict(tmp_path, held, word):
-    record = Record(tmp_path, "pbng-fig3")
-    said = record.judge(
+    account = Account(tmp_path, "pbng-fig3")
+    said = account.judge(
         "so it is.", *(Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(held))
     )
     assert said.startswith(word)
-    record.close(said, 0.0)
+    account.close(said, 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
     for k, holds in enumerate(held):
         assert f"- {'holds' if holds else 'does not hold'}: number {k}\n" in page
@@ -83,11 +83,11 @@ def test_claims_make_the_verdict(tmp_path, held, word):
 
 
 def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):
-    record = Record(tmp_path, "pbng-fig3")
-    record.part("pbng", lambda: {"200": 1e-9})
-    record.close("differs: said when criteria were others.", 0.0)
+    account = Account(tmp_path, "pbng-fig3")
+    account.part("pbng", lambda: {"200": 1e-9})
+    account.close("differs: said when criteria were others.", 0.0)
     assert not judge_again(tmp_path, "pbng-fig3")
-    record.part("xpbd", lambda: {"200": 0.4})
+    account.part("xpbd", lambda: {"200": 0.4})
     assert judge_again(tmp_path, "pbng-fig3")
     known = json.loads((tmp_path / "pbng-fig3.json").read_text(encoding="utf-8"))
     assert known["verdict"].startswith("agrees")

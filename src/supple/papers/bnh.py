@@ -10,8 +10,8 @@ import numpy as np
 from supple import public as supple
 from supple.inspection import bytes_needed
 from supple.papers import bnh_partitions
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import clamped, elastic_energy, jacobians
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, BlockXPBD
 
@@ -38,13 +38,13 @@ def highest() -> tuple[np.ndarray, np.ndarray]:
 
 
 @shows("bnh-fig5")
-def convergence(record: Record) -> str:
+def convergence(account: Account) -> str:
     cases = {"decoupled": DECOUPLED, "coupled": COUPLED, "coupled, clusters": CLUSTERED}
-    found = {name: record.part(name, partial(substeps, solver)) for name, solver in cases.items()}
+    found = {name: account.part(name, partial(substeps, solver)) for name, solver in cases.items()}
     one, ten = (found["coupled"][k] / found["decoupled"][k] for k in ("1", "10"))
     alike = abs(found["coupled, clusters"]["10"] / found["coupled"]["10"] - 1) < 0.2
     hundred = found["decoupled"]["100"] / found["coupled"]["10"]
-    return record.judge(
+    return account.judge(
         f"after 1 and 10 substeps the coupled solve has {one:.2g} and {ten:.2g} of the decoupled "
         f"one's elastic energy; the decoupled one has {hundred:.2g} times that after a hundred.",
         Claim("after ten substeps the coupled solve has less than half", ten < 0.5),
@@ -64,12 +64,12 @@ def substeps(solver: Any) -> Figures:
 
 
 @shows("bnh-fig6")
-def wrinkles(record: Record) -> str:
+def wrinkles(account: Account) -> str:
     found = {
-        name: record.part(name, partial(roughness, solver))
+        name: account.part(name, partial(roughness, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
-    return record.judge(
+    return account.judge(
         f"after 20 frames of 30 substeps the decoupled beam has {found['decoupled']:.1f} times the "
         f"elastic energy of the steps solved well, the coupled one {found['coupled']:.1f} times.",
         Claim("decoupled, more than three times the energy of good steps", found["decoupled"] > 3),
@@ -90,17 +90,17 @@ def roughness(solver: Any) -> float:
 
 
 @shows("bnh-fig8")
-def scramble(record: Record) -> str:
-    found = record.part("inverted elements", partial(scrambled, record))
+def scramble(account: Account) -> str:
+    found = account.part("inverted elements", partial(scrambled, account))
     last = list(found.values())[-1]
-    return record.judge(
+    return account.judge(
         f"of {found['frame 0']} inverted elements {last} are left after {list(found)[-1]}.",
         Claim("no inverted element is left", last == 0),
     )
 
 
-def scrambled(record: Record) -> Figures:
-    cells, frames = ((30, 5, 5), 200) if record.full else ((12, 3, 3), 100)
+def scrambled(account: Account) -> Figures:
+    cells, frames = ((30, 5, 5), 200) if account.full else ((12, 3, 3), 100)
     scene = beam(1 / 60, cells)
     model = supple.build_model(scene)
     x = np.where(model.free[:, None], np.random.default_rng(0).permutation(model.rest), model.rest)
@@ -112,15 +112,15 @@ def scrambled(record: Record) -> Figures:
 
 
 @shows("bnh-fig1")
-def frame_rate(record: Record) -> str:
-    cells = 32 if record.full else 12
-    found = record.part(f"block of {cells}³ cells, 50 substeps", partial(large, record, cells))
+def frame_rate(account: Account) -> str:
+    cells = 32 if account.full else 12
+    found = account.part(f"block of {cells}³ cells, 50 substeps", partial(large, account, cells))
     rate = 1e3 / found["ms per frame"]
     pace_here, pace_there = rate * found["tetrahedra"], 15 * 162_385
-    return record.judge(
+    return account.judge(
         f"{found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
         f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
-        f"clusters on {'a GPU' if record.device == 'cuda' else 'the cores of this machine'}, "
+        f"clusters on {'a GPU' if account.device == 'cuda' else 'the cores of this machine'}, "
         f"{pace_here / 1e6:.2g} million in a second; the paper has 15 on its GPU, "
         f"{pace_there / 1e6:.2g} million.",
         Claim(
@@ -131,21 +131,21 @@ def frame_rate(record: Record) -> str:
     )
 
 
-def large(record: Record, cells: int) -> Figures:
+def large(account: Account, cells: int) -> Figures:
     mesh = supple.block(cells)
-    ms = pace(record, partial(hung_body, mesh), CLUSTERED, 50, 3)
+    ms = pace(account, partial(hung_body, mesh), CLUSTERED, 50, 3)
     return {"tetrahedra": len(mesh.tets), "ms per frame": ms}
 
 
 @shows("bnh-fig7")
-def armadillo(record: Record) -> str:
+def armadillo(account: Account) -> str:
     mesh, what = small_body()
     found = {
-        name: record.part(name, partial(survives, mesh, solver))
+        name: account.part(name, partial(survives, mesh, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
     rough, smooth = (row["energy over that of good steps"] for row in found.values())
-    return record.judge(
+    return account.judge(
         f"after 30 frames of 20 substeps {what} has {_said(rough)} times the elastic energy of steps "
         f"that are solved well with decoupled constraints, and {_said(smooth)} times with coupled ones.",
         Claim("decoupled, more than three times the energy of good steps", rough is None or rough > 3),
@@ -193,7 +193,7 @@ for the ball, which has as many tetrahedra with `--full`."""
 
 
 @shows("bnh-table2")
-def speedups(record: Record) -> str:
+def speedups(account: Account) -> str:
     said, speed = [], {}
     for name, (many, few, paper) in TABLE_2.items():
         cases = {
@@ -204,11 +204,11 @@ def speedups(record: Record) -> str:
         }
         if name == "beam":
             cases["B in cells"] = (BlockXPBD(iterations=1, ordering="cells"), few)
-        scene = partial(body_of, name, record.full)
+        scene = partial(body_of, name, account.full)
         ms = {
-            case: record.part(
+            case: account.part(
                 f"{name}, {case}, {count} substeps [ms per frame]",
-                partial(pace, record, scene, solver, count),
+                partial(pace, account, scene, solver, count),
             )
             for case, (solver, count) in cases.items()
         }
@@ -220,10 +220,10 @@ def speedups(record: Record) -> str:
     alone = (
         "all colours are one launch here, in which a wait between colours costs 1.1 µs and a visit 0.7 µs "
         "(benchmarks/clusters.py); the paper launches a kernel for each colour"
-        if record.device == "cuda"
+        if account.device == "cuda"
         else "waits between colours cost next to nothing on CPU cores, as the paper says of its own"
     )
-    return record.judge(
+    return account.judge(
         f"times that C, B and B + C are faster than the baseline: {'; '.join(said)}. Blocks pay because they "
         "need fewer substeps.",
         Claim(
@@ -247,18 +247,18 @@ def body_of(name: str, full: bool, dt: float) -> supple.Scene:
     return beam(dt) if name == "beam" else hung_body(supple.ball(1.0, 14 if full else 7), dt)
 
 
-def pace(record: Record, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
+def pace(account: Account, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
     """Milliseconds per frame of 0.01 s."""
-    options: Any = {"precision": "float32", "device": record.device}
+    options: Any = {"precision": "float32", "device": account.device}
     found = supple.simulate(scene(0.01), solver, frames=frames, substeps=substeps, **options)
     return 1e3 * min(frame.report.seconds for frame in found)
 
 
 @shows("bnh-table3")
-def memory(record: Record) -> str:
-    found = record.part("bytes per tetrahedron of the beam", per_element)
+def memory(account: Account) -> str:
+    found = account.part("bytes per tetrahedron of the beam", per_element)
     whole, own = found["in all"], found["of the solver"]
-    return record.judge(
+    return account.judge(
         f"block XPBD in float32 keeps {own:.0f} bytes per tetrahedron of its own, and {whole:.0f} "
         "with states and "
         "what residuals need, which `supple inspect` counts; the paper has 209 on its GPU.",

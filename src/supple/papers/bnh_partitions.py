@@ -8,7 +8,7 @@ import numpy as np
 
 from supple import public as supple
 from supple.ordering.elements import colour_groups, element_groups
-from supple.papers.record import Claim, Figures, Record
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.registry import shows
 from supple.view.fields import FIELDS, Field
 
@@ -17,15 +17,15 @@ SHRUNK = 0.8
 
 
 @shows("bnh-fig4")
-def partitions(record: Record) -> str:
+def partitions(account: Account) -> str:
     meshes = {"block of 10³ cells": supple.block(10), "ball": supple.ball(resolution=6)}
-    found = {name: record.part(name, partial(coloured, mesh)) for name, mesh in meshes.items()}
-    if not record.pictures:
+    found = {name: account.part(name, partial(coloured, mesh)) for name, mesh in meshes.items()}
+    if not account.pictures:
         for size, what in ((1, "colours of single elements"), (5, "colours of clusters of 5 elements")):
-            draw(record, meshes["ball"], size, what)
+            draw(account, meshes["ball"], size, what)
     block = found["block of 10³ cells"]
     part = block["clusters of 5"] / block["single elements"]
-    return record.judge(
+    return account.judge(
         f"clusters need {part:.0%} of the colours of single elements (paper: 24 to 43 %); the "
         f"cells of a block need {block['cells']}. Smallest degree last on vertices, section 6.2, has "
         f"{block['single elements, smallest last']} and {block['clusters of 5, smallest last']} colours of a "
@@ -64,7 +64,7 @@ def coloured(mesh: supple.TetMesh) -> Figures:
         return found
 
 
-def draw(record: Record, mesh: supple.TetMesh, size: int, caption: str) -> None:
+def draw(account: Account, mesh: supple.TetMesh, size: int, caption: str) -> None:
     """A picture of groups of so many elements, each by its colour and drawn apart from the others."""
     tets, points = np.asarray(mesh.tets), np.asarray(mesh.points)
     groups = element_groups(tets, len(points), size)
@@ -83,6 +83,6 @@ def draw(record: Record, mesh: supple.TetMesh, size: int, caption: str) -> None:
     of_vertex = np.repeat(colours[of_group], 4).astype(float)
     palette = FIELDS["ordering"].colours
     field = Field("colour", palette, lambda model, positions, step: of_vertex, separate=True)
-    record.picture(
+    account.picture(
         scene, f"{caption}: {int(colours.max()) + 1} in all, some of them alike", field=field, size=(420, 360)
     )

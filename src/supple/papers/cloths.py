@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers.record import Claim, Figures, Record
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import MPBNG, PBNG
@@ -79,7 +79,7 @@ def largest_stretch(scene: supple.Scene, solver: Any, steps: int, **limits: Any)
     return max(stretch(scene, frame.positions) for frame in frames)
 
 
-def stretches(record: Record, scene: supple.Scene, iterations: int, steps: int) -> dict[str, float]:
+def stretches(account: Account, scene: supple.Scene, iterations: int, steps: int) -> dict[str, float]:
     """The largest stretch in so many steps: converged, MPBNG with the paper's iterations, and PBNG in its
     time."""
 
@@ -88,7 +88,7 @@ def stretches(record: Record, scene: supple.Scene, iterations: int, steps: int) 
         each = seconds(scene, PBNG(acceleration=None), 50) / 50
         return {"MPBNG [ms per step]": 1e3 * budget, "sweeps of PBNG": max(1, round(budget / each))}
 
-    sweeps = record.part("equal time", counts)["sweeps of PBNG"]
+    sweeps = account.part("equal time", counts)["sweeps of PBNG"]
     cases: dict[str, tuple[Any, dict[str, Any]]] = {
         "converged": (PBNG(), {"tolerance": 1e-5, "precision": "float64"}),
         "mpbng": (MPBNG(), {"max_iterations": iterations}),
@@ -97,14 +97,14 @@ def stretches(record: Record, scene: supple.Scene, iterations: int, steps: int) 
         "pbng with Anderson": (PBNG(), {"max_iterations": sweeps}),
     }
     return {
-        name: record.part(f"{name}: stretch", partial(largest_stretch, scene, solver, steps, **limits))
+        name: account.part(f"{name}: stretch", partial(largest_stretch, scene, solver, steps, **limits))
         for name, (solver, limits) in cases.items()
     }
 
 
-def verdict(record: Record, found: dict[str, float], what: str) -> str:
+def verdict(account: Account, found: dict[str, float], what: str) -> str:
     away = {name: abs(value - found["converged"]) for name, value in found.items()}
-    return record.judge(
+    return account.judge(
         f"in equal time the stretch of {what} is {away['mpbng']:.1e} from the converged "
         f"{found['converged']:.2e} with MPBNG and {away['pbng']:.1e} with PBNG. This is MPBNG with what is "
         f"bound carried along; as the paper prints it (stiffness divided between layers) it is "
@@ -128,12 +128,12 @@ def verdict(record: Record, found: dict[str, float], what: str) -> str:
 
 
 @shows("pbng-fig19")
-def hung(record: Record) -> str:
-    scene = sheet(90 if record.full else 40)
-    return verdict(record, stretches(record, scene, 13, 30), "a square of cloth")
+def hung(account: Account) -> str:
+    scene = sheet(90 if account.full else 40)
+    return verdict(account, stretches(account, scene, 13, 30), "a square of cloth")
 
 
 @shows("pbng-fig20")
-def dressed(record: Record) -> str:
-    scene = skirt(*((150, 160) if record.full else (48, 50)))
-    return verdict(record, stretches(record, scene, 24, 30), "a skirt, which stands for the dress,")
+def dressed(account: Account) -> str:
+    scene = skirt(*((150, 160) if account.full else (48, 50)))
+    return verdict(account, stretches(account, scene, 24, 30), "a skirt, which stands for the dress,")

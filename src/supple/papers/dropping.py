@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers.record import Claim, Figures, Record
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.registry import shows
 from supple.public import PBD, PBNG
 
@@ -35,7 +35,7 @@ def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
     return made
 
 
-def fallen(record: Record, scene: supple.Scene, solver: Any, frames: int, caption: str) -> Figures:
+def fallen(account: Account, scene: supple.Scene, solver: Any, frames: int, caption: str) -> Figures:
     """What is left of a fall: how deep bodies went into each other and beyond the floor at y = 0."""
     deepest, below, inverted, seconds = 0.0, 0.0, 0, 0.0
     for frame in supple.simulate(scene, solver, frames=frames):
@@ -44,7 +44,7 @@ def fallen(record: Record, scene: supple.Scene, solver: Any, frames: int, captio
         below = max(below, -float(frame.positions[:, 1].min()))
         inverted = max(inverted, frame.report.inverted)
         seconds += frame.report.seconds
-    record.picture(frame, caption, field="body")
+    account.picture(frame, caption, field="body")
     return {
         "bodies": len(scene.bodies),
         "vertices": frame.model.vertices,
@@ -70,15 +70,15 @@ def boxed(count: int, **options: Any) -> supple.Scene:
 
 
 @shows("pbng-fig14")
-def into_a_box(record: Record) -> str:
-    count = 40 if record.full else 6
+def into_a_box(account: Account) -> str:
+    count = 40 if account.full else 6
     scene = boxed(count)
-    found = record.part(
+    found = account.part(
         f"{count} bodies in a box, steps of {STEP * 1e3:g} ms",
-        partial(fallen, record, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 1 s"),
+        partial(fallen, account, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 1 s"),
     )
     deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
-    return record.judge(
+    return account.judge(
         f"{count} bodies (paper: 40) fall into a box; bodies of 0.3 m overlap by {deepest * 1e3:.1f} mm and "
         f"pass the floor by {below * 1e3:.2g} mm at most, {found['ms per frame']:.0f} ms per "
         f"step of {found['vertices']:,} vertices.",
@@ -92,10 +92,10 @@ def into_a_box(record: Record) -> str:
 
 
 @shows("pbng-fig16")
-def on_a_cloth(record: Record) -> str:
-    found = record.part("on the cloth, then without two of its corners", partial(let_go, record))
+def on_a_cloth(account: Account) -> str:
+    found = account.part("on the cloth, then without two of its corners", partial(let_go, account))
     held, after = found["lowest body while held [m]"], found["lowest body afterwards [m]"]
-    return record.judge(
+    return account.judge(
         f"{found['bodies']} bodies (paper: 20 armadillos) are caught by a cloth, the lowest at "
         f"{held:.2f} m; when two corners are let go they slide off, the lowest to {after:.2f} m. Pins do not "
         "let go by themselves: the motion goes on in a second scene.",
@@ -122,15 +122,15 @@ def cloth_scene(corners: int, count: int, cells: int) -> supple.Scene:
     return scene
 
 
-def let_go(record: Record) -> Figures:
-    count, cells, frames = (20, 40, 100) if record.full else (2, 10, 40)
+def let_go(account: Account) -> Figures:
+    count, cells, frames = (20, 40, 100) if account.full else (2, 10, 40)
     held, free = (cloth_scene(corners, count, cells) for corners in (4, 2))
     *_, before = supple.simulate(held, PBNG(iterations=20), frames=frames)
     *_, after = supple.simulate(
         free, PBNG(iterations=20), frames=frames, start=before.positions, velocities=before.velocities
     )
-    record.picture(before, "caught", field="body", camera=(20, 12))
-    record.picture(after, "after two corners were let go", field="body", camera=(20, 12))
+    account.picture(before, "caught", field="body", camera=(20, 12))
+    account.picture(after, "after two corners were let go", field="body", camera=(20, 12))
     lowest = [
         min(frame.of(body)[:, 1].mean() for body in scene.bodies[1:])
         for frame, scene in ((before, held), (after, free))
@@ -162,11 +162,11 @@ def funnel(top: float = 0.5, neck: float = 0.14, height: float = 0.6, around: in
 
 
 @shows("pbcm-fig1")
-def funnel_and_cloth(record: Record) -> str:
-    count = 20 if record.full else 4
-    fell = record.part(f"{count} bodies in a funnel", partial(through_funnel, record, count))
-    cloth = record.part("a heavy ball on woven cloth", partial(ball_on_cloth, record))
-    return record.judge(
+def funnel_and_cloth(account: Account) -> str:
+    count = 20 if account.full else 4
+    fell = account.part(f"{count} bodies in a funnel", partial(through_funnel, account, count))
+    cloth = account.part("a heavy ball on woven cloth", partial(ball_on_cloth, account))
+    return account.judge(
         f"{count} balls (paper: 100 armadillos) go into a funnel in PBD, stay finite with at most "
         f"{fell['most inverted elements']} inverted elements, and {fell['through']} have passed it after "
         f"0.8 s; a ball of 6 kg sinks {cloth['depth [m]'] * 1e3:.0f} mm into a weave that is held at its "
@@ -178,7 +178,7 @@ def funnel_and_cloth(record: Record) -> str:
     )
 
 
-def through_funnel(record: Record, count: int) -> Figures:
+def through_funnel(account: Account, count: int) -> Figures:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.005, contact="weak")
     ball = supple.ball(0.12, 2)
     rng = np.random.default_rng(1)
@@ -191,7 +191,7 @@ def through_funnel(record: Record, count: int) -> Figures:
     inverted = 0
     for frame in supple.simulate(scene, PBD(iterations=5, damping=0.002), frames=160):
         inverted = max(inverted, frame.report.inverted)
-    record.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
+    account.picture(frame, f"{count} balls in a funnel, PBD, after 0.8 s", field="body")
     heights = [float(frame.of(body)[:, 1].mean()) for body in scene.bodies]
     return {
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -201,8 +201,8 @@ def through_funnel(record: Record, count: int) -> Figures:
     }
 
 
-def ball_on_cloth(record: Record) -> Figures:
-    n = 40 if record.full else 12
+def ball_on_cloth(account: Account) -> Figures:
+    n = 40 if account.full else 12
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.02)
     weave = supple.WovenStVK(weft=1e6, warp=2e5, shear=1e5, poisson_weft=0.25, poisson_warp=0.05)
     cloth = scene.add_cloth(supple.sheet(n, (1, 1), plane="xz"), weave, density=0.3, thickness=1e-3)
@@ -210,7 +210,7 @@ def ball_on_cloth(record: Record) -> Figures:
     scene.pin(cloth.where(lambda X: (np.abs(X[:, 0] - 0.5) > 0.499) | (np.abs(X[:, 2] - 0.5) > 0.499)))
     scene.add_obstacle(supple.Sphere(0.15, (0.5, 0.2, 0.5)), mass=6.0)
     *_, last = supple.simulate(scene, PBD(iterations=5, damping=0.01), frames=150)
-    record.picture(last, "a ball of 6 kg on a weave, PBD", field="weft_strain", camera=(24, 24))
+    account.picture(last, "a ball of 6 kg on a weave, PBD", field="weft_strain", camera=(24, 24))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
         "depth [m]": float(X[:, 1].max() - last.positions[:, 1].min()),

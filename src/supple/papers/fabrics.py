@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import ms_per_sweep, place, problem_on
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import GPBD, Newton
 
 NAMES = ("basket1", "honey1", "rib1", "satin1", "stock1")
 
 
-def cells_of(record: Record) -> int:
-    return 32 if record.full else 6
+def cells_of(account: Account) -> int:
+    return 32 if account.full else 6
 
 
 def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[supple.Scene, supple.Body]:
@@ -30,16 +30,16 @@ def square(name: str, cells: int, size: float = 0.3, **options: Any) -> tuple[su
     return scene, scene.add_cloth(mesh, supple.load_fabric(name), rest="uv")
 
 
-def over_all(record: Record, what: str, measure: Any) -> dict[str, Any]:
-    return {name: record.part(f"{name}: {what}", partial(measure, record, name)) for name in NAMES}
+def over_all(account: Account, what: str, measure: Any) -> dict[str, Any]:
+    return {name: account.part(f"{name}: {what}", partial(measure, account, name)) for name in NAMES}
 
 
 @shows("gpbd-fig2")
-def hung(record: Record) -> str:
-    found = over_all(record, "hung at two corners", _hung)
+def hung(account: Account) -> str:
+    found = over_all(account, "hung at two corners", _hung)
     off = {name: row["distance from Newton"] for name, row in found.items()}
     sags = ", ".join(f"{row['sag [m]']:.3f}" for row in found.values())
-    return record.judge(
+    return account.judge(
         f"five fabrics of 0.3 m swing by their corners to {sags} m ({', '.join(NAMES)}); GPBD with "
         f"20 iterations in steps of 1 ms is at most {max(off.values()):.2g} of the way from where Newton is, "
         "which solves these steps to 1e-4. The pictures of Sperl et al. cannot be measured; their "
@@ -55,19 +55,19 @@ SLOW = (
 )
 
 
-def _swing(record: Record, name: str, solver: Any, frames: int, **limits: Any) -> Any:
-    scene, cloth = square(name, cells_of(record))
+def _swing(account: Account, name: str, solver: Any, frames: int, **limits: Any) -> Any:
+    scene, cloth = square(name, cells_of(account))
     low = cloth.points[:, 2].min()
     scene.pin(cloth.where(lambda X: (X[:, 2] <= low + 1e-9) & (np.abs(X[:, 0]) > 0.149)))
     *_, last = supple.simulate(scene, solver, frames=frames, **limits)
     return last
 
 
-def _hung(record: Record, name: str) -> Figures:
-    frames = 40 if record.full else 24
-    last = _swing(record, name, GPBD(newton_steps=2, iterations=20), frames, substeps=5)
-    truth = _swing(record, name, Newton(), frames, tolerance=1e-4, substeps=5)
-    record.picture(last, name, camera=(20, 10), size=(300, 240))
+def _hung(account: Account, name: str) -> Figures:
+    frames = 40 if account.full else 24
+    last = _swing(account, name, GPBD(newton_steps=2, iterations=20), frames, substeps=5)
+    truth = _swing(account, name, Newton(), frames, tolerance=1e-4, substeps=5)
+    account.picture(last, name, camera=(20, 10), size=(300, 240))
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
     return {
         "sag [m]": -float(last.positions[:, 1].min()),
@@ -76,10 +76,10 @@ def _hung(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig3")
-def wrinkled(record: Record) -> str:
-    cells = 128 if record.full else 10
-    found = record.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, record, cells))
-    return record.judge(
+def wrinkled(account: Account) -> str:
+    cells = 128 if account.full else 10
+    found = account.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, account, cells))
+    return account.judge(
         f"satin, pushed together by a tenth, leaves its plane by "
         f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds in GPBD. Curvatures are "
         "scaled by "
@@ -92,7 +92,7 @@ def wrinkled(record: Record) -> str:
     )
 
 
-def _wrinkled(record: Record, cells: int) -> Figures:
+def _wrinkled(account: Account, cells: int) -> Figures:
     scene, cloth = square("satin1", cells, gravity=(0, 0, 0))
     for side, way in ((-0.15, 0.015), (0.15, -0.015)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
@@ -101,7 +101,7 @@ def _wrinkled(record: Record, cells: int) -> Figures:
     held = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
     start = cloth.points + np.where(held[:, None], 0.0, rough)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40, start=start)
-    record.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
+    account.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
     y = last.positions[:, 1].reshape(cells + 1, cells + 1)
     middle = y[:, cells // 2] if np.ptp(y[:, cells // 2]) > np.ptp(y[cells // 2]) else y[cells // 2]
     turns = int(np.sum(np.diff(np.sign(np.diff(middle))) != 0))
@@ -109,11 +109,11 @@ def _wrinkled(record: Record, cells: int) -> Figures:
 
 
 @shows("gpbd-fig5")
-def stretched(record: Record) -> str:
-    found = over_all(record, "stretched by a fifth", _stretched)
+def stretched(account: Account) -> str:
+    found = over_all(account, "stretched by a fifth", _stretched)
     off = {name: row["distance from Newton"] for name, row in found.items()}
     widths = [row["narrower by"] for row in found.values()]
-    return record.judge(
+    return account.judge(
         f"stretched by a fifth, the middle of the fabrics becomes narrower by "
         f"{', '.join(f'{w:.1%}' for w in widths)} ({', '.join(NAMES)}); GPBD is at most "
         f"{max(off.values()):.2g} of the way from Newton's equilibria.",
@@ -127,19 +127,19 @@ def _differ(found: dict[str, Figures]) -> bool:
     return min(narrower["rib1"], narrower["stock1"]) > 0.05 > narrower["satin1"]
 
 
-def _pulled(record: Record, name: str) -> tuple[supple.Scene, supple.Body]:
-    scene, cloth = square(name, cells_of(record), gravity=(0, 0, 0), damping=0.05)
+def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
+    scene, cloth = square(name, cells_of(account), gravity=(0, 0, 0), damping=0.05)
     for side, way in ((-0.15, -0.03), (0.15, 0.03)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
         scene.pin(end, motion=supple.Translate((way, 0, 0), duration=0.2))
     return scene, cloth
 
 
-def _stretched(record: Record, name: str) -> Figures:
-    scene, cloth = _pulled(record, name)
+def _stretched(account: Account, name: str) -> Figures:
+    scene, cloth = _pulled(account, name)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=200)
     truth = supple.equilibrium(scene, tolerance=1e-5, distance=None, start=last.positions)
-    record.picture(last, name, camera=(20, 60), size=(300, 240))
+    account.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
     width = np.ptp(last.positions[middle, 2]) / 0.3
     moved = np.linalg.norm(truth.positions - truth.model.rest, axis=1).max()
@@ -148,11 +148,11 @@ def _stretched(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig6")
-def draped(record: Record) -> str:
-    found = over_all(record, "draped on a sphere", _draped)
+def draped(account: Account) -> str:
+    found = over_all(account, "draped on a sphere", _draped)
     drops = ", ".join(f"{row['hangs [m]']:.3f}" for row in found.values())
     deepest = max(row["into the sphere [m]"] for row in found.values())
-    return record.judge(
+    return account.judge(
         f"five fabrics dropped on a sphere of 8 cm hang {drops} m below its top "
         f"({', '.join(NAMES)}); their vertices pass into it by at most {deepest * 1e3:.2g} mm.",
         Claim("positions stay finite", all(row["finite"] for row in found.values())),
@@ -163,11 +163,11 @@ def draped(record: Record) -> str:
     )
 
 
-def _draped(record: Record, name: str) -> Figures:
-    scene, _ = square(name, cells_of(record))
+def _draped(account: Account, name: str) -> Figures:
+    scene, _ = square(name, cells_of(account))
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if record.full else 24)
-    record.picture(last, name, camera=(20, 20), size=(300, 240))
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if account.full else 24)
+    account.picture(last, name, camera=(20, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
         "finite": bool(np.isfinite(last.positions).all()),
@@ -177,10 +177,10 @@ def _draped(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig10")
-def flags(record: Record) -> str:
-    found = over_all(record, "in the wind", _flag)
+def flags(account: Account) -> str:
+    found = over_all(account, "in the wind", _flag)
     lifts = [row["lifted [m]"] for row in found.values()]
-    return record.judge(
+    return account.judge(
         f"flags of five fabrics in a wind of 6 m/s leave their plane by "
         f"{', '.join(f'{lift * 1e3:.0f}' for lift in lifts)} mm ({', '.join(NAMES)}).",
         Claim("positions stay finite", all(row["finite"] for row in found.values())),
@@ -189,14 +189,14 @@ def flags(record: Record) -> str:
     )
 
 
-def _flag(record: Record, name: str) -> Figures:
+def _flag(account: Account, name: str) -> Figures:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.002)
-    cells = cells_of(record)
+    cells = cells_of(account)
     cloth = scene.add_cloth(supple.sheet(cells, (0.3, 0.2), plane="xy"), supple.load_fabric(name))
     scene.pin(cloth.where(lambda X: X[:, 0] <= 1e-9))
     scene.add_wind((6, 0, 2), drag=1.2, lift=0.6)
     *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40)
-    record.picture(last, name, camera=(10, 10), size=(300, 240))
+    account.picture(last, name, camera=(10, 10), size=(300, 240))
     return {
         "finite": bool(np.isfinite(last.positions).all()),
         "lifted [m]": float(np.abs(last.positions[:, 2]).max()),
@@ -204,14 +204,14 @@ def _flag(record: Record, name: str) -> Figures:
 
 
 @shows("gpbd-fig4")
-def scaling(record: Record) -> str:
-    sizes = (16, 32, 64, 128) if record.full else (8, 16, 32)
-    found = {n: record.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
+def scaling(account: Account) -> str:
+    sizes = (16, 32, 64, 128) if account.full else (8, 16, 32)
+    found = {n: account.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
     gpbd, newton = ([row[name] for row in found.values()] for name in ("gpbd", "newton"))
-    if not record.pictures:
+    if not account.pictures:
         lines = {name: (sizes, [row[name] for row in found.values()]) for name in next(iter(found.values()))}
-        record.curves(lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True)
-    return record.judge(
+        account.curves(lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True)
+    return account.judge(
         f"a frame of GPBD (two steps of ten iterations) takes "
         f"{', '.join(f'{t:.3g}' for t in gpbd)} ms on "
         f"{', '.join(map(str, sizes))} cells along an edge, implicit Newton to 1e-3 "
@@ -241,11 +241,11 @@ def _paces(cells: int) -> Figures:
 
 
 @shows("gpbd-table1")
-def times(record: Record) -> str:
-    sizes = (64, 128) if record.full else (12, 24)
+def times(account: Account) -> str:
+    sizes = (64, 128) if account.full else (12, 24)
     ms = {
-        (name, n): record.part(
-            f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, record, name, n)
+        (name, n): account.part(
+            f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, account, name, n)
         )
         for n in sizes
         for name in NAMES
@@ -253,7 +253,7 @@ def times(record: Record) -> str:
     small, large = ([ms[name, n] for name in NAMES] for n in sizes)
     said = "; ".join(f"{n} x {n} cells {', '.join(f'{ms[name, n]:.2g}' for name in NAMES)}" for n in sizes)
     each = 1e3 * min(large) / (2 * sizes[1] ** 2)
-    return record.judge(
+    return account.judge(
         f"three iterations of one local Newton step take, in ms, {said} ({', '.join(NAMES)}), "
         f"{each:.2g} µs for a "
         "triangle; the paper's take 17 to 19 and 61 to 72 on 64 x 64 and 128 x 128 cells, 1.9 µs, on "
@@ -274,8 +274,8 @@ def times(record: Record) -> str:
     )
 
 
-def _time(record: Record, name: str, cells: int) -> float:
+def _time(account: Account, name: str, cells: int) -> float:
     scene, _ = square(name, cells)
-    problem = problem_on(record, scene, "float64")
+    problem = problem_on(account, scene, "float64")
     place(problem, 1e-4, problem.model.rest, 0.0, 0.0)
     return 3 * ms_per_sweep(problem, GPBD(newton_steps=1))

@@ -11,6 +11,7 @@ import numpy as np
 from supple import public as supple
 from supple.materials import MATERIALS
 from supple.papers import fabrics, gpbd_impact
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import (
     cube_of_six,
     elastic_energy,
@@ -21,7 +22,6 @@ from supple.papers.measuring import (
     place,
     problem_on,
 )
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import GPBD, PBNG
@@ -76,13 +76,13 @@ def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Sce
 
 
 def stress_test(
-    record: Record, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
+    account: Account, motion: str, cells: int, material: Any, solver: GPBD, sweeps: int, steps: int
 ) -> Figures:
     """One row of Table 5, by both criteria."""
     scene = cube(material, motion, cells, 0.001)
     model = supple.build_model(scene)
     elastic, whole, x = elastic_energy(model), [], model.rest
-    options: Any = {"precision": "float32", "device": record.device}
+    options: Any = {"precision": "float32", "device": account.device}
     solver = replace(solver, iterations=sweeps)
     for frame in supple.simulate(scene, solver, dt=0.02, substeps=20, frames=steps // 20, **options):
         finite = frame.report.outcome is not supple.Outcome.FAILED and bool(
@@ -106,34 +106,34 @@ def stress_test(
     }
 
 
-def rows_of_table_5(record: Record) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
+def rows_of_table_5(account: Account) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
     """All 29 rows at the paper's size; otherwise those of the least and the largest ratio on small cubes."""
     found = {}
     for motion, (cells, ratios) in TABLE_5.items():
         for nu, counts in ratios.items():
             for name, count in zip(("neo_hookean", "log_neo_hookean"), counts, strict=True):
-                if count is not None and (record.full or nu in (0.45, 0.495, 0.4995)):
+                if count is not None and (account.full or nu in (0.45, 0.495, 0.4995)):
                     material = MATERIALS[name](young=1e5, poisson=nu)
-                    found[f"{motion}, {name}, {nu:g}"] = motion, cells if record.full else 5, material, count
+                    found[f"{motion}, {name}, {nu:g}"] = motion, cells if account.full else 5, material, count
     return found
 
 
 @shows("gpbd-table5")
-def table_5(record: Record) -> str:
-    record.part("criteria", lambda: CRITERIA)
-    steps = 2000 if record.full else 700
+def table_5(account: Account) -> str:
+    account.part("criteria", lambda: CRITERIA)
+    steps = 2000 if account.full else 700
     counts = {form: [0, 0] for form in FORMS}
-    rows = rows_of_table_5(record)
+    rows = rows_of_table_5(account)
     for label, (motion, cells, material, (sweeps, newton)) in rows.items():
         for form, options in FORMS.items():
             solver = GPBD(newton_steps=newton, **options)
-            test = partial(stress_test, record, motion, cells, material, solver, sweeps, steps)
-            row = record.part(f"{label}, {form}", test)
+            test = partial(stress_test, account, motion, cells, material, solver, sweeps, steps)
+            row = account.part(f"{label}, {form}", test)
             counts[form][0] += row["dissipating"]
             counts[form][1] += row["strict"]
     said = "; ".join(f"{form} {loose} and {strict}" for form, (loose, strict) in counts.items())
     best = max(loose for form, (loose, _) in counts.items() if form != "gauss_seidel")
-    return record.judge(
+    return account.judge(
         f"of {len(rows)} rows these are dissipating and strict: {said}.",
         Claim("all rows are dissipating with Gauss-Seidel sweeps", counts["gauss_seidel"][0] == len(rows)),
         Claim("all are strict with them", counts["gauss_seidel"][1] == len(rows)),
@@ -148,14 +148,16 @@ def table_5(record: Record) -> str:
 
 
 @shows("gpbd-fig7")
-def recovery(record: Record) -> str:
+def recovery(account: Account) -> str:
     cases = {
-        (start, form): record.part(f"{start}, {form}", partial(recovered, record, start, newton, FORMS[form]))
+        (start, form): account.part(
+            f"{start}, {form}", partial(recovered, account, start, newton, FORMS[form])
+        )
         for start, newton in (("flattened", 6), ("randomised", 8))
         for form in ("gauss_seidel", "jacobi, mass")
     }
     sound = {case: row["inverted at the end"] == 0 for case, row in cases.items()}
-    return record.judge(
+    return account.judge(
         f"{sum(sound.values())} of {len(sound)} cubes, with the barrier and nu = 0.4995, end uninverted.",
         *(
             Claim(f"{start}, {form}: no inverted element is left", held)
@@ -164,8 +166,8 @@ def recovery(record: Record) -> str:
     )
 
 
-def recovered(record: Record, start: str, newton: int, options: dict[str, Any]) -> Figures:
-    cells, steps = (20, 2000) if record.full else (5, 400)
+def recovered(account: Account, start: str, newton: int, options: dict[str, Any]) -> Figures:
+    cells, steps = (20, 2000) if account.full else (5, 400)
     scene = cube(supple.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
     model = supple.build_model(scene)
     x = model.rest * [1, 0, 1]
@@ -179,15 +181,15 @@ def recovered(record: Record, start: str, newton: int, options: dict[str, Any]) 
 
 
 @shows("gpbd-fig8")
-def vertex_block_descent(record: Record) -> str:
+def vertex_block_descent(account: Account) -> str:
     cases: dict[str, tuple[Any, int]] = {
         "vbd": (PBNG(acceleration=None, links=False, blocks="exact", iterations=64), 1),
         "pbng": (PBNG(acceleration=None, links=False, iterations=64), 1),
         "gpbd": (GPBD(newton_steps=3, iterations=3), 20),
     }
     found = {
-        (motion, nu, name): record.part(
-            f"{motion}, nu = {nu:g}, {name}", partial(off, record, motion, nu, *case)
+        (motion, nu, name): account.part(
+            f"{motion}, nu = {nu:g}, {name}", partial(off, account, motion, nu, *case)
         )["distance"]
         for motion in ("stretch", "twist", "compress")
         for nu in (0.45, 0.4995)
@@ -200,7 +202,7 @@ def vertex_block_descent(record: Record) -> str:
 
     said = "; ".join(f"{name} {worst(name, 0.45):.2g} and {worst(name, 0.4995):.2g}" for name in cases)
     low, high = (worst("vbd", nu) for nu in (0.45, 0.4995))
-    return record.judge(
+    return account.judge(
         "when the ends come to rest, 0.3 s later, the worst of three motions is off by, over how far "
         "it goes, at nu = "
         f"0.45 and 0.4995: {said}. VBD and PBNG have 64 iterations in frames of 20 ms, GPBD three in "
@@ -212,10 +214,10 @@ def vertex_block_descent(record: Record) -> str:
     )
 
 
-def off(record: Record, motion: str, poisson: float, solver: Any, substeps: int) -> Figures:
+def off(account: Account, motion: str, poisson: float, solver: Any, substeps: int) -> Figures:
     """The largest distance from steps that Newton makes when the ends of a cube come to rest, over the
     largest displacement."""
-    cells = 15 if record.full else 5
+    cells = 15 if account.full else 5
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=poisson), motion, cells, 0.001)
     steps: Any = {"dt": 0.02, "frames": 15, "substeps": substeps}
     *_, last = supple.simulate(scene, solver, **steps)
@@ -225,8 +227,8 @@ def off(record: Record, motion: str, poisson: float, solver: Any, substeps: int)
 
 
 @shows("gpbd-table4")
-def paces(record: Record) -> str:
-    cells = 25 if record.full else 10
+def paces(account: Account) -> str:
+    cells = 25 if account.full else 10
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=0.3), None, cells, 0.01)
     cases: dict[str, Any] = {
         "vbd": PBNG(acceleration=None, blocks="exact"),
@@ -236,20 +238,20 @@ def paces(record: Record) -> str:
     }
 
     def pace(solver: Any) -> float:
-        problem = problem_on(record, scene)
+        problem = problem_on(account, scene)
         place(problem, 0.01, problem.model.rest, 0.0, 0.0)
         return ms_per_sweep(problem, solver)
 
-    ms = {name: record.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
+    ms = {name: account.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
     vbd, gs, jacobi = ms["vbd"], ms["gpbd gauss_seidel"], ms["gpbd jacobi"]
     why = (
         "on CPU cores colours cost next to nothing, of which Gauss-Seidel has some 60 of elements "
         "and VBD 8 of "
         "vertices on the paper's GPU; it is arithmetic that counts, which is alike."
-        if record.device == "cpu"
+        if account.device == "cpu"
         else "the reason is not known."
     )
-    return record.judge(
+    return account.judge(
         f"a sweep takes {vbd:.3g} ms with VBD, {gs:.3g} ms with Gauss-Seidel and {jacobi:.3g} ms with "
         "Jacobi, "
         f"{gs / vbd:.1f} and {jacobi / vbd:.2f} times as long as with VBD (paper: 5.6 and 0.90).",

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import PLAIN, face, sunken
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 
 FRAMES = 6
+"""In which the knee bends: a sixth of its angle at a time, which every method survives."""
+
 MEETING = 1e-3
 """Overlap without contact [m] from which on contact has something to do."""
 
@@ -27,7 +29,7 @@ SWEEPS = 130
 """Iterations per frame, as in PBNG Fig. 2."""
 
 
-def knee(record: Record | Sized, contact: Any = "none", tissue: float = SOFT_TISSUE) -> supple.Scene:
+def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_TISSUE) -> supple.Scene:
     """Two muscles between thigh and shin, side by side, bound by tissue [N/m] where they are near each
     other."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=FRAMES, contact=contact)
@@ -37,7 +39,7 @@ def knee(record: Record | Sized, contact: Any = "none", tissue: float = SOFT_TIS
     scene.pin(thigh)
     turn = supple.Rotate(axis=(0, 0, 1), centre=(0, 0, 0), angle=-0.7, duration=0.1 * FRAMES)
     scene.pin(shin, motion=turn)
-    shape = supple.ball(resolution=8 if record.full else 4)
+    shape = supple.ball(resolution=8 if account.full else 4)
     muscles = []
     for z in (-0.15, 0.15):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, z)
@@ -59,19 +61,19 @@ def exact(full: bool, tissue: float) -> np.ndarray:
 
 
 class Sized:
-    """What a scene asks of a record: how large to be."""
+    """What a scene asks of an account: how large to be."""
 
     def __init__(self, full: bool) -> None:
         self.full = full
 
 
-def bent(record: Record, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any) -> Figures:
+def bent(account: Account, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any) -> Figures:
     """How far from the equilibrium muscles are after the last frame, over how far they were moved, and the
     time per frame."""
-    scene = knee(record, tissue=tissue)
+    scene = knee(account, tissue=tissue)
     limits = limits or {"max_iterations": SWEEPS}
     frames = list(supple.simulate(scene, solver, **limits))
-    last, truth = frames[-1], exact(record.full, tissue)
+    last, truth = frames[-1], exact(account.full, tissue)
     moved = np.linalg.norm(truth - last.model.rest, axis=1).max()
     away = np.linalg.norm(last.positions - truth, axis=1).max() / moved
     return {
@@ -82,7 +84,7 @@ def bent(record: Record, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any
 
 
 @shows("pbng-fig1")
-def like_newton(record: Record) -> str:
+def like_newton(account: Account) -> str:
     cases: dict[str, tuple[Any, dict[str, Any]]] = {
         "newton to 1e-4": (Newton(), {"tolerance": 1e-4}),
         "pbng to 1e-4": (PBNG(), {"tolerance": 1e-4}),
@@ -90,15 +92,15 @@ def like_newton(record: Record) -> str:
         f"pbd (hard constraints), {SWEEPS} sweeps": (XPBD(compliant=False), {}),
     }
     found = {
-        name: record.part(name, partial(bent, record, solver, **limits))
+        name: account.part(name, partial(bent, account, solver, **limits))
         for name, (solver, limits) in cases.items()
     }
     newton, pbng, plain, hard = found.values()
     ratio = newton["ms per frame"] / pbng["ms per frame"]
-    if not record.pictures:
-        *_, last = supple.simulate(knee(record), PBNG(), tolerance=1e-4)
-        record.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
-    return record.judge(
+    if not account.pictures:
+        *_, last = supple.simulate(knee(account), PBNG(), tolerance=1e-4)
+        account.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
+    return account.judge(
         f"PBNG with links and Anderson acceleration is {pbng['distance']:.1e} of the motion from the "
         f"equilibrium, hard constraints are {_said(hard['distance'])} off; as printed, PBNG is "
         f"{plain['distance']:.2g} off after {SWEEPS} sweeps per frame. To the same imbalance PBNG takes "
@@ -126,11 +128,11 @@ def _said(value: float | None) -> str:
 
 
 @shows("pbng-fig2")
-def order_of_constraints(record: Record) -> str:
+def order_of_constraints(account: Account) -> str:
     cases = {"pbng": PBNG(), "xpbd": XPBD(), "xpbd, flipped": XPBD(weak_first=True)}
     found = {
-        (name, k): record.part(
-            f"{name}, {SWEEPS} sweeps, tissue of {k:.0e} N/m", partial(bent, record, s, tissue=k)
+        (name, k): account.part(
+            f"{name}, {SWEEPS} sweeps, tissue of {k:.0e} N/m", partial(bent, account, s, tissue=k)
         )["distance"]
         for k in (SOFT_TISSUE, STIFF_TISSUE)
         for name, s in cases.items()
@@ -140,7 +142,7 @@ def order_of_constraints(record: Record) -> str:
         f"with tissue of {k} N/m PBNG {a:.1e}, XPBD {b:.2g}, XPBD (flipped) {c:.2g}"
         for k, (a, b, c) in (("1e4", soft), ("1e8", stiff))
     )
-    return record.judge(
+    return account.judge(
         f"distances from the equilibrium after {SWEEPS} sweeps per frame, over the motion: {said}.",
         Claim("with tissue of 1e4 N/m PBNG ends five times as near as XPBD", soft[0] < 0.2 * min(soft[1:])),
         Claim("with 1e8 N/m, too", stiff[0] < 0.2 * min(stiff[1:])),
@@ -152,10 +154,10 @@ def order_of_constraints(record: Record) -> str:
 
 
 @shows("pbng-fig15")
-def with_contact(record: Record) -> str:
-    free = record.part("without contact: overlap [m]", partial(overlap, record, "none"))
-    weak = record.part("contact = weak: overlap [m]", partial(overlap, record, "weak"))
-    return record.judge(
+def with_contact(account: Account) -> str:
+    free = account.part("without contact: overlap [m]", partial(overlap, account, "none"))
+    weak = account.part("contact = weak: overlap [m]", partial(overlap, account, "weak"))
+    return account.judge(
         f"as the knee bends, the two muscles pass into each other by {free * 1e3:.1f} mm without "
         f"contact and by {weak * 1e3:.2g} mm with it.",
         Claim("without contact the muscles meet", free > MEETING, "nothing presses them together."),
@@ -163,21 +165,21 @@ def with_contact(record: Record) -> str:
     )
 
 
-def overlap(record: Record, contact: Any) -> float:
+def overlap(account: Account, contact: Any) -> float:
     """How deep two muscles that are pressed together, without tissue between them, are within each other."""
-    scene = pressed(record, contact)
+    scene = pressed(account, contact)
     left, right = scene.bodies[2:]
     worst = 0.0
     for frame in supple.simulate(scene, PBNG(), max_iterations=200):
         worst = max(worst, sunken(frame, left, right), sunken(frame, right, left))
     how = "without contact" if contact == "none" else f"contact = {contact}"
-    record.picture(frame, f"pressed together as the knee bends, {how}", field="body", camera=(8, 60))
+    account.picture(frame, f"pressed together as the knee bends, {how}", field="body", camera=(8, 60))
     return worst
 
 
-def pressed(record: Record, contact: Any) -> supple.Scene:
+def pressed(account: Account, contact: Any) -> supple.Scene:
     """The knee with nothing between the muscles, which 40 N press together."""
-    scene = knee(record, contact)
+    scene = knee(account, contact)
     scene.attachments.pop()
     left, right = scene.bodies[2:]
     for muscle, way in ((left, 40.0), (right, -40.0)):
@@ -187,19 +189,19 @@ def pressed(record: Record, contact: Any) -> supple.Scene:
 
 
 @shows("pxpbd-fig4")
-def activated(record: Record) -> str:
-    found = record.part("height of the middle [m]", partial(lifted, record))
+def activated(account: Account) -> str:
+    found = account.part("height of the middle [m]", partial(lifted, account))
     before, after = found["passive"], found["active"]
-    return record.judge(
+    return account.judge(
         f"the middle of a bar of muscle, held at both ends, sags by {-before * 1e3:.0f} mm under its "
         f"weight; fully activated it is lifted to {-after * 1e3:.0f} mm.",
         Claim("activated, it sags less than half as far", -after < 0.5 * -before),
     )
 
 
-def lifted(record: Record) -> Figures:
+def lifted(account: Account) -> Figures:
     """How high the middle of a bar of muscle is at rest, passive and active."""
-    cells = (25, 5, 5) if record.full else (12, 3, 3)
+    cells = (25, 5, 5) if account.full else (12, 3, 3)
     heights = {}
     for name, activation in (("passive", 0.0), ("active", 1.0)):
         scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -210,5 +212,5 @@ def lifted(record: Record) -> Figures:
         found = supple.equilibrium(scene, tolerance=1e-5)
         middle = np.abs(body.points[:, 0] - 0.2) < 0.21 / cells[0]
         heights[name] = float((found.positions - body.points)[middle, 1].mean())
-        record.picture(found, f"{name}", field="stretch", camera=(15, 12))
+        account.picture(found, f"{name}", field="stretch", camera=(15, 12))
     return heights

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from supple.papers import cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
+from supple.papers.account import Account, Claim
 from supple.papers.falling import falling
 from supple.papers.measuring import PLAIN
-from supple.papers.record import Claim, Record
 from supple.papers.registry import shows
 from supple.public import XPBD
 
@@ -14,10 +14,10 @@ PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, dropping, cloths
 
 
 @shows("pbng-fig3")
-def residuals(record: Record) -> str:
-    pbng = record.part("pbng", lambda: falling(record, PLAIN))["200"]
-    xpbd = record.part("xpbd", lambda: falling(record, XPBD()))["200"]
-    return record.judge(
+def residuals(account: Account) -> str:
+    pbng = account.part("pbng", lambda: falling(account, PLAIN))["200"]
+    xpbd = account.part("xpbd", lambda: falling(account, XPBD()))["200"]
+    return account.judge(
         f"after 200 iterations PBNG has left {pbng:.1e} of the residual, XPBD {xpbd:.2g}.",
         Claim("PBNG leaves less than a thousandth of what XPBD leaves", pbng < 1e-3 * xpbd),
         Claim("XPBD is left with more than a hundredth of the residual", xpbd > 0.01),

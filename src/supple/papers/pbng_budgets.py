@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
 from supple.papers.pbng_squeezed import NEWTONS, squeezed
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 from supple.solving import solve
@@ -40,9 +40,9 @@ BUDGETS: dict[str, dict[str, Any]] = {
 """PBNG Table 2."""
 
 
-def frame(record: Record, solver: Any, count: int) -> Figures:
+def frame(account: Account, solver: Any, count: int) -> Figures:
     """One equilibrium from rest: the residual over that of the start, milliseconds, inverted elements."""
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
     solve(at_rest(scene), solver, Stop(max_iterations=1))  # compiles
     problem = at_rest(scene)
     report = solve(problem, solver, Stop(max_iterations=count))
@@ -54,40 +54,41 @@ def frame(record: Record, solver: Any, count: int) -> Figures:
     }
 
 
-def budget(record: Record, which: str) -> dict[str, Figures]:
+def budget(account: Account, which: str) -> dict[str, Figures]:
     return {
-        name: record.part(name, partial(frame, record, solver, count))
+        name: account.part(name, partial(frame, account, solver, count))
         for name, (solver, count) in BUDGETS[which].items()
     }
 
 
 @shows("pbng-fig7")
-def equal_budgets(record: Record) -> str:
+def equal_budgets(account: Account) -> str:
     said, ahead = [], []
     for which in BUDGETS:
-        rows = budget(record, which)
+        rows = budget(account, which)
         pbng, newton, xpbd, hard = rows.values()
         sweeps = max(1, round(newton["ms"] / pbng["ms"] * (6 if which == "low" else 40)))
         name = f"pbng, {sweeps} sweeps, in Newton's time"
         solver = PBNG(acceleration="paper_sor", links=False)
-        timed = record.part(name, partial(frame, record, solver, sweeps))
+        timed = account.part(name, partial(frame, account, solver, sweeps))
         ahead.append(timed["imbalance"] < min(newton["imbalance"], xpbd["imbalance"], hard["imbalance"]))
         figures = (row["imbalance"] for row in (pbng, timed, newton, xpbd, hard))
         said.append("{} {:.2g}, {:.2g}, {:.2g}, {:.2g} and {:.2g}".format(which, *figures))
     film = {
-        name: record.part(f"{name} in each of 20 frames", partial(animated, record, solver, count))
+        name: account.part(f"{name} in each of 20 frames", partial(animated, account, solver, count))
         for which in BUDGETS
         for name, (solver, count) in BUDGETS[which].items()
     }
     away = {name: row["distance"] for name, row in film.items()}
     lost = {
-        name: record.part(f"{name}, squeezed", partial(squeezed, record, *NEWTONS[name])) for name in NEWTONS
+        name: account.part(f"{name}, squeezed", partial(squeezed, account, *NEWTONS[name]))
+        for name in NEWTONS
     }
     growth = {name: row["energy over the converged one's"] for name, row in lost.items()}
     far = ", ".join(f"{value:.2g} ({name})" for name, value in away.items())
     grown = ", ".join(f"{_said(value)} ({name})" for name, value in growth.items())
     low, ample = ([away[name] for name in BUDGETS[which]] for which in BUDGETS)
-    return record.judge(
+    return account.judge(
         f"imbalances of PBNG with the paper's sweeps, of PBNG in the time that Newton takes, of "
         f"Newton, XPBD and PBD with the paper's counts, from rest: {'; '.join(said)}. Over 20 frames, each "
         f"from the one before, the largest distance from the last equilibrium becomes, in edges of the "
@@ -117,12 +118,12 @@ def _said(growth: float | None) -> str:
     return "not finite" if growth is None else f"{growth:.3g}"
 
 
-def animated(record: Record, solver: Any, count: int) -> Figures:
+def animated(account: Account, solver: Any, count: int) -> Figures:
     """The twist in 20 frames, each from where the last has led: how far the last is from its equilibrium."""
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver, max_iterations=count)
-    away = np.linalg.norm(last.positions - balanced(cells_of(record)), axis=1).max()
+    away = np.linalg.norm(last.positions - balanced(cells_of(account)), axis=1).max()
     return {"distance": away, "imbalance": last.report.imbalance, "inverted": last.report.inverted}
 
 
@@ -132,13 +133,13 @@ def balanced(cells: int) -> np.ndarray:
 
 
 @shows("pbng-table2")
-def times_per_frame(record: Record) -> str:
-    low, ample = budget(record, "low"), budget(record, "ample")
+def times_per_frame(account: Account) -> str:
+    low, ample = budget(account, "low"), budget(account, "ample")
     ratios = []
     for rows in (low, ample):
         pbng, newton = list(rows.values())[:2]
         ratios.append(newton["ms"] / pbng["ms"])
-    return record.judge(
+    return account.judge(
         f"the paper's counts take Newton {ratios[0]:.1f} times as long as PBNG with the low budget "
         f"and {ratios[1]:.1f} times with the ample one; in the paper they take equally long.",
         Claim(
@@ -151,15 +152,15 @@ def times_per_frame(record: Record) -> str:
 
 
 @shows("pbng-fig8")
-def resolutions(record: Record) -> str:
-    sizes = (15, 31, 63) if record.full else (5, 10, 20)
-    found = {n: record.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
+def resolutions(account: Account) -> str:
+    sizes = (15, 31, 63) if account.full else (5, 10, 20)
+    found = {n: account.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
     left = [row["distance after 40 sweeps"] for row in found.values()]
     film = [
-        record.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n)) for n in sizes
+        account.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n)) for n in sizes
     ]
     sweeps = [row["sweeps to 1e-4, plain"] for row in found.values()]
-    return record.judge(
+    return account.judge(
         f"after 20 frames of 40 sweeps each the largest distance from the equilibrium is "
         f"{', '.join(f'{d:.2g}' for d in film)} of the block's size, after 40 sweeps at once from rest "
         f"{', '.join(f'{d:.2g}' for d in left)}; but an imbalance of 1e-4 takes plain "
@@ -189,18 +190,18 @@ def refined(cells: int) -> Figures:
 
 
 @shows("pbng-fig9")
-def materials(record: Record) -> str:
+def materials(account: Account) -> str:
     kinds = (supple.Corotated, supple.NeoHookean, supple.StableNeoHookean)
-    found = [record.part(kind.__name__, partial(settled, record, kind)) for kind in kinds]
-    return record.judge(
+    found = [account.part(kind.__name__, partial(settled, account, kind)) for kind in kinds]
+    return account.judge(
         f"sweeps to an imbalance of 1e-5 {', '.join(str(row['sweeps']) for row in found)}.",
         Claim("all three converge", all(row["converged"] for row in found)),
         Claim("without inverted elements", not any(row["inverted"] for row in found)),
     )
 
 
-def settled(record: Record, kind: Any) -> Figures:
-    scene = twisted(cells_of(record, 8), kind(young=1e5, poisson=0.3))
+def settled(account: Account, kind: Any) -> Figures:
+    scene = twisted(cells_of(account, 8), kind(young=1e5, poisson=0.3))
     report = solve(at_rest(scene), PBNG(), Stop(tolerance=1e-5, max_iterations=3000))
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
 
@@ -210,7 +211,7 @@ def linear(sweeps: int) -> Newton:
 
 
 @shows("pbng-fig10")
-def linear_gauss_seidel(record: Record) -> str:
+def linear_gauss_seidel(account: Account) -> str:
     cases = {
         "pbng, 6 sweeps": (PLAIN, 6),
         "pbng with SOR 1.7, 6 sweeps": (PBNG(acceleration="paper_sor", links=False), 6),
@@ -220,10 +221,10 @@ def linear_gauss_seidel(record: Record) -> str:
         "newton, 6 x 7 linear Gauss-Seidel": (linear(7), 6),
     }
     left = {
-        name: record.part(name, partial(frame, record, *case))["reduction"] for name, case in cases.items()
+        name: account.part(name, partial(frame, account, *case))["reduction"] for name, case in cases.items()
     }
     few, many = list(left.values())[:3], list(left.values())[3:]
-    return record.judge(
+    return account.judge(
         f"after 6 sweeps {few[0]:.2g} of the residual is left ({few[1]:.2g} with SOR), against "
         f"{few[2]:.2g} of Newton with linear sweeps; after 42 {many[0]:.2g} ({many[1]:.2g}) against "
         f"{many[2]:.2g}.",
@@ -240,10 +241,10 @@ def linear_gauss_seidel(record: Record) -> str:
 
 
 @shows("pbng-table4")
-def breakdown(record: Record) -> str:
-    found = record.part("milliseconds", partial(_breakdown, record))
+def breakdown(account: Account) -> str:
+    found = account.part("milliseconds", partial(_breakdown, account))
     overhead, gs, pbng = found["Newton overhead"], found["linear sweep"], found["PBNG sweep"]
-    return record.judge(
+    return account.judge(
         f"residual and Hessian take {overhead / pbng:.0f} PBNG sweeps (paper: 23), a linear sweep "
         f"{gs / pbng:.1f} (paper: 1.3); ours of the matrix is on one thread.",
         Claim("residual and Hessian take more than three sweeps of PBNG", overhead > 3 * pbng),
@@ -256,8 +257,8 @@ def breakdown(record: Record) -> str:
     )
 
 
-def _breakdown(record: Record) -> Figures:
-    problem = at_rest(twisted(cells_of(record), SOFT))
+def _breakdown(account: Account) -> Figures:
+    problem = at_rest(twisted(cells_of(account), SOFT))
     run = linear(1).begin(problem)
     matrix = run.assembly.hessian("projected")
     began = perf_counter()

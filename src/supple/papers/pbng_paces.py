@@ -9,21 +9,22 @@ import numpy as np
 
 from supple import public as supple
 from supple.ordering import colour_elements, colour_vertices
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import XPBD
 
 
 @shows("pbng-table1")
-def colours(record: Record) -> str:
+def colours(account: Account) -> str:
     rows = {
-        f"block of {n}³ cells": partial(coloured, record, n) for n in ((31, 63) if record.full else (15, 31))
+        f"block of {n}³ cells": partial(coloured, account, n)
+        for n in ((31, 63) if account.full else (15, 31))
     }
-    found = [record.part(name, row) for name, row in rows.items()]
+    found = [account.part(name, row) for name, row in rows.items()]
     last = found[-1]
     ratio = last["xpbd [ms]"] / last["pbng [ms]"]
-    return record.judge(
+    return account.judge(
         f"{last['node colours']} and {last['constraint colours']} colours (paper: 5 and 39); a "
         f"sweep of PBNG takes {last['pbng [ms]']:.3g} ms and one of XPBD {last['xpbd [ms]']:.3g} ms, "
         f"{ratio:.1f} times as long (paper: 0.96 times, on 32K vertices).",
@@ -40,10 +41,10 @@ def colours(record: Record) -> str:
     )
 
 
-def coloured(record: Record, cells: int) -> Figures:
+def coloured(account: Account, cells: int) -> Figures:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
-    problem = at_rest(twisted(cells, SOFT), "float32", record)
+    problem = at_rest(twisted(cells, SOFT), "float32", account)
     return {
         "vertices": n,
         "node colours": int(colour_vertices([tets], np.arange(n), n).max()) + 1,
@@ -54,20 +55,20 @@ def coloured(record: Record, cells: int) -> Figures:
 
 
 @shows("pbng-table3")
-def performance(record: Record) -> str:
+def performance(account: Account) -> str:
     kinds = {
         "corotated": supple.Corotated,
         "neo-Hookean": supple.NeoHookean,
         "stable": supple.StableNeoHookean,
     }
     found = {
-        name: record.part(f"{name}, ms per sweep", partial(pace, record, kind))
+        name: account.part(f"{name}, ms per sweep", partial(pace, account, kind))
         for name, kind in kinds.items()
     }
-    vertices = (cells_of(record) + 1) ** 3
+    vertices = (cells_of(account) + 1) ** 3
     corotated, neo, stable = found.values()
     pace_here, pace_there = (1e3 * corotated / vertices, 1e3 * 1300 / 40 / 32**3)
-    return record.judge(
+    return account.judge(
         f"40 sweeps take {40 * corotated:.3g} ms (corotated), {40 * neo:.3g} ms (neo-Hookean) and "
         f"{40 * stable:.3g} ms (stable) on {vertices:,} vertices, {pace_here:.2g} µs per vertex and "
         "sweep; the "
@@ -79,6 +80,6 @@ def performance(record: Record) -> str:
     )
 
 
-def pace(record: Record, kind: Any) -> float:
-    scene = twisted(cells_of(record), kind(young=1e5, poisson=0.3))
-    return ms_per_sweep(at_rest(scene, "float32", record), PLAIN)
+def pace(account: Account, kind: Any) -> float:
+    scene = twisted(cells_of(account), kind(young=1e5, poisson=0.3))
+    return ms_per_sweep(at_rest(scene, "float32", account), PLAIN)

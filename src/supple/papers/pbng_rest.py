@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import (
     PLAIN,
     SOFT,
@@ -19,7 +20,6 @@ from supple.papers.measuring import (
     sunken,
     twisted,
 )
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import PBNG, XPBD, Newton
@@ -34,7 +34,7 @@ def unstable(name: Any) -> Newton:
 
 
 @shows("pbng-fig11")
-def hessians(record: Record) -> str:
+def hessians(account: Account) -> str:
     cases: dict[str, tuple[Any, int]] = {
         "newton, exact, qr": (unstable("qr"), 15),
         "newton, exact, bicgstab": (unstable("bicgstab"), 15),
@@ -43,11 +43,11 @@ def hessians(record: Record) -> str:
         "newton as it is by default": (Newton(), 15),
         "pbng": (PLAIN, 300),
     }
-    found = {name: record.part(name, partial(squeezed, record, *case)) for name, case in cases.items()}
+    found = {name: account.part(name, partial(squeezed, account, *case)) for name, case in cases.items()}
     bad = [name for name, row in found.items() if row["imbalance"] is None or row["imbalance"] > 0.1]
     exact = [name for name in cases if "exact" in name]
     left = "; ".join(f"{name} {_said(row['imbalance'])}" for name, row in found.items())
-    return record.judge(
+    return account.judge(
         f"imbalances: {left}.",
         Claim(
             "Newton with the exact Hessian is left above 0.1 by all three linear solvers",
@@ -62,9 +62,9 @@ def _said(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.2g}"
 
 
-def squeezed(record: Record, solver: Any, iterations: int) -> Figures:
+def squeezed(account: Account, solver: Any, iterations: int) -> Figures:
     """A bar twisted and squeezed at once."""
-    cells = (24, 8, 8) if record.full else (12, 4, 4)
+    cells = (24, 8, 8) if account.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.bar(cells, (3, 1, 1)), SOFT, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
@@ -75,17 +75,17 @@ def squeezed(record: Record, solver: Any, iterations: int) -> Figures:
 
 
 @shows("pbng-fig12")
-def accelerations(record: Record) -> str:
+def accelerations(account: Account) -> str:
     kinds = ("none", "sor", "paper_sor", "paper_chebyshev", "chebyshev", "anderson")
     counts = (10, 40, 80, 160)
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
 
     def measure(kind: Any) -> Figures:
         return reductions(at_rest(scene), PBNG(acceleration=kind), counts)
 
-    left = {kind: record.part(kind, partial(measure, kind)) for kind in kinds}
+    left = {kind: account.part(kind, partial(measure, kind)) for kind in kinds}
     plain, sor, chebyshev = (left[k]["160"] for k in ("none", "paper_sor", "paper_chebyshev"))
-    return record.judge(
+    return account.judge(
         f"after 160 sweeps {plain:.1e} of the residual is left without, {sor:.1e} with the paper's "
         f"SOR, {chebyshev:.1e} with its Chebyshev settings; ours of these leave "
         f"{left['chebyshev']['160']:.1e}, SOR within the sweep {left['sor']['160']:.1e}, Anderson "
@@ -96,19 +96,19 @@ def accelerations(record: Record) -> str:
 
 
 @shows("pbng-fig13")
-def colliding(record: Record) -> str:
-    free = record.part("without contact", partial(overlap, record, "none"))
-    weak = record.part("contact = weak", partial(overlap, record, "weak"))
+def colliding(account: Account) -> str:
+    free = account.part("without contact", partial(overlap, account, "none"))
+    weak = account.part("contact = weak", partial(overlap, account, "weak"))
     deep, through = weak["overlap [m]"], free["overlap [m]"]
-    return record.judge(
+    return account.judge(
         f"the blocks overlap by {deep * 1e3:.1f} mm at most, without contact by {through * 1e3:.0f} mm.",
         Claim("weak constraints leave less than a fiftieth of the overlap", deep < 0.02 * through),
     )
 
 
-def overlap(record: Record, contact: Any) -> Figures:
+def overlap(account: Account, contact: Any) -> Figures:
     """How far two blocks with a clamped face each reach into each other when they are driven together."""
-    n, frames = (8, 60) if record.full else (4, 30)
+    n, frames = (8, 60) if account.full else (4, 30)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact=contact)
     soft = supple.Corotated(young=1000, poisson=0.3)
     left = scene.add_solid(supple.block(n), soft, density=10)
@@ -122,16 +122,16 @@ def overlap(record: Record, contact: Any) -> Figures:
 
 
 @shows("pbng-fig17")
-def hanging(record: Record) -> str:
+def hanging(account: Account) -> str:
     cases: dict[str, Any] = {
         "pbng": PBNG(),
         "pbng without links, as in the paper": PLAIN,
         "xpbd": XPBD(),
         "xpbd, flipped": XPBD(weak_first=True),
     }
-    found = {name: record.part(name, partial(hung, record, solver)) for name, solver in cases.items()}
+    found = {name: account.part(name, partial(hung, account, solver)) for name, solver in cases.items()}
     ours, plain, xpbd, flipped = found.values()
-    return record.judge(
+    return account.judge(
         f"after 500 sweeps XPBD's imbalance is "
         f"{xpbd['imbalance']:.1e} ({flipped['imbalance']:.1e} flipped), PBNG's {ours['imbalance']:.1e}, "
         f"but as the paper has it, without links, {plain['imbalance']:.1e}.",
@@ -150,8 +150,8 @@ def hanging(record: Record) -> str:
     )
 
 
-def hung(record: Record, solver: Any) -> Figures:
-    n = 10 if record.full else 4
+def hung(account: Account, solver: Any) -> Figures:
+    n = 10 if account.full else 4
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(
         supple.block(n, origin=(0, 1.1, 0)), supple.Corotated(young=1000, poisson=0.3), density=10
@@ -167,8 +167,8 @@ def hung(record: Record, solver: Any) -> Figures:
 
 
 @shows("pbng-fig18")
-def gravity(record: Record) -> str:
-    truth = record.part("equilibrium: sag [m]", partial(true_sag, record))
+def gravity(account: Account) -> str:
+    truth = account.part("equilibrium: sag [m]", partial(true_sag, account))
     counts = (1, 2, 5, 10, 20, 50)
     sags: dict[str, dict[int, Figures]] = {}
     for name, solver in {
@@ -177,16 +177,16 @@ def gravity(record: Record) -> str:
         "xpbd, dynamics": XPBD(pseudo_time="dynamics"),
     }.items():
         sags[name] = {
-            k: record.part(
+            k: account.part(
                 f"{name}, {k} sweeps per step",
-                partial(sag_at_rest, record, replace(solver, sweeps_per_step=k)),
+                partial(sag_at_rest, account, replace(solver, sweeps_per_step=k)),
             )
             for k in counts
         }
     one, ten = (abs(sags["xpbd"][k]["sag [m]"] - truth) / truth for k in (1, 10))
     hard = [sags["pbd (hard constraints)"][k]["sag [m]"] for k in counts]
     moving = abs(sags["xpbd, dynamics"][10]["sag [m]"] - truth) / truth
-    return record.judge(
+    return account.judge(
         f"at rest XPBD is {one:.0%} off with 1 sweep per step and {ten:.1%} with 10 ({moving:.1%} where the "
         f"dynamics come to rest), and hard "
         f"constraints sag by {hard[0]:.2g} m with 1 and {hard[-1]:.2g} m with {counts[-1]}, where the "
@@ -201,8 +201,8 @@ def gravity(record: Record) -> str:
     )
 
 
-def bar(record: Record) -> supple.Scene:
-    cells = (20, 10, 10) if record.full else (10, 4, 4)
+def bar(account: Account) -> supple.Scene:
+    cells = (20, 10, 10) if account.full else (10, 4, 4)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(
         supple.bar(cells, (1, 0.5, 0.5)), supple.Corotated(young=1000, poisson=0.3), density=10
@@ -216,15 +216,15 @@ def sag(problem: Problem) -> float:
     return -float(np.mean((problem.positions - rest)[rest[:, 0] >= 1 - 1e-9, 1]))
 
 
-def true_sag(record: Record) -> float:
-    problem = at_rest(bar(record))
+def true_sag(account: Account) -> float:
+    problem = at_rest(bar(account))
     solve(problem, Newton(), Stop(1e-10, 100))
     return sag(problem)
 
 
-def sag_at_rest(record: Record, solver: XPBD) -> Figures:
+def sag_at_rest(account: Account, solver: XPBD) -> Figures:
     """Where pseudo-time comes to rest, or after 10,000 steps."""
-    problem = at_rest(bar(record))
+    problem = at_rest(bar(account))
     run, steps = solver.begin(problem), 0
     assert run.rest is not None
     while not run.rest.at_rest() and steps < 10_000:

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from supple import public as supple
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import SOFT, cells_of, elastic_energy, face
-from supple.papers.record import Figures, Record
 from supple.public import PBNG, Newton
 
 NEWTONS: dict[str, tuple[Any, int]] = {
@@ -40,14 +40,14 @@ def squeeze(cells: int) -> supple.Scene:
     return scene
 
 
-def squeezed(record: Record, solver: Any, count: int) -> Figures:
+def squeezed(account: Account, solver: Any, count: int) -> Figures:
     """The largest elastic energy of 20 frames over the largest of frames that have converged."""
-    scene = squeeze(cells_of(record))
+    scene = squeeze(cells_of(account))
     energy = elastic_energy(supple.build_model(scene))
     frames = supple.simulate(scene, solver, max_iterations=count)
     found = [(energy(frame.positions), frame.report.inverted) for frame in frames]
     largest, most = (max(values) for values in zip(*found, strict=True))
-    return {"energy over the converged one's": largest / converged(cells_of(record)), "most inverted": most}
+    return {"energy over the converged one's": largest / converged(cells_of(account)), "most inverted": most}
 
 
 @cache

@@ -9,9 +9,9 @@ import numpy as np
 
 from supple import public as supple
 from supple.papers import bars, muscles, pxpbd_carried, pxpbd_grid
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.falling import SMALL_CELL, falling, start, step
 from supple.papers.measuring import SOFT, at_rest, cells_of, face, ms_per_sweep, place, twisted, volume
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.problem import Problem
 from supple.public import BPXPBD, FPXPBD, XPBD, Newton
@@ -23,11 +23,11 @@ PARTS = bars, muscles, pxpbd_carried, pxpbd_grid
 
 
 @shows("pxpbd-fig1")
-def residuals(record: Record) -> str:
+def residuals(account: Account) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "fpxpbd": FPXPBD()}
-    left = {name: record.part(name, partial(falling, record, s))["200"] for name, s in cases.items()}
+    left = {name: account.part(name, partial(falling, account, s))["200"] for name, s in cases.items()}
     xpbd, blended, piola = left.values()
-    return record.judge(
+    return account.judge(
         f"after 200 iterations XPBD has {xpbd:.2g} of the residual left, B-PXPBD {blended:.1e}, "
         f"FP-PXPBD {piola:.1e}.",
         Claim("XPBD is left with more than a hundredth", xpbd > 0.01),
@@ -37,14 +37,14 @@ def residuals(record: Record) -> str:
 
 
 @shows("pxpbd-fig3")
-def primary_and_secondary(record: Record) -> str:
-    xpbd = record.part("xpbd", partial(falling, record, XPBD()))
-    kept = record.part("xpbd, primary kept", partial(falling, record, XPBD(primary="kept"), SMALL_CELL))
-    record.part("bpxpbd, zeta 0", partial(falling, record, BPXPBD(zeta=0.0), SMALL_CELL))
+def primary_and_secondary(account: Account) -> str:
+    xpbd = account.part("xpbd", partial(falling, account, XPBD()))
+    kept = account.part("xpbd, primary kept", partial(falling, account, XPBD(primary="kept"), SMALL_CELL))
+    account.part("bpxpbd, zeta 0", partial(falling, account, BPXPBD(zeta=0.0), SMALL_CELL))
     last = kept.get("200")
     grows = last is None or last > 1
     end = "is not finite" if last is None else f"is {last:.2g} of the start's"
-    return record.judge(
+    return account.judge(
         f"after 200 iterations XPBD's primary residual is {xpbd['primary 200']:.2g} of its "
         f"largest, the secondary {xpbd['secondary 200']:.1e} of its first. With the primary kept, gathered "
         f"over all constraints before each sweep, the residual {end}.",
@@ -55,8 +55,8 @@ def primary_and_secondary(record: Record) -> str:
 
 
 @shows("pxpbd-fig2")
-def equal_budget(record: Record) -> str:
-    budget = record.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, record))
+def equal_budget(account: Account) -> str:
+    budget = account.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, account))
     cases: dict[str, Any] = {
         "newton, exact": _exact,
         "newton, projected": _projected,
@@ -64,12 +64,14 @@ def equal_budget(record: Record) -> str:
         "bpxpbd, zeta 0.1": BPXPBD(zeta=0.1),
         "xpbd": XPBD(),
     }
-    found = {name: record.part(name, partial(frames_within, record, s, budget)) for name, s in cases.items()}
-    good = record.part("newton, converged", partial(frames_within, record, Newton(), np.inf))
+    found = {
+        name: account.part(name, partial(frames_within, account, s, budget)) for name, s in cases.items()
+    }
+    good = account.part("newton, converged", partial(frames_within, account, Newton(), np.inf))
     speed = {name: row["largest speed [m/s]"] for name, row in found.items()}
     stable = {name: s is not None and s < 3 * good["largest speed [m/s]"] for name, s in speed.items()}
     said = ", ".join("no speed" if s is None else f"{s:.3g} m/s" for s in speed.values())
-    return record.judge(
+    return account.judge(
         f"in 60 frames at {budget:.3g} ms each, the fastest vertex has {said} ({', '.join(cases)}; converged "
         f"{good['largest speed [m/s]']:.3g} m/s). Newton makes one step a frame, with as many conjugate "
         "gradients as fit, without a line search.",
@@ -99,14 +101,14 @@ def _projected(count: int) -> Newton:
     return Newton("projected", linear_solver="cg", linear_iterations=count, line_search=False)
 
 
-def _budget(record: Record) -> float:
-    return 5 * ms_per_sweep(step(record), FPXPBD())
+def _budget(account: Account) -> float:
+    return 5 * ms_per_sweep(step(account), FPXPBD())
 
 
-def frames_within(record: Record, solver: Any, budget: float) -> Figures:
+def frames_within(account: Account, solver: Any, budget: float) -> Figures:
     """60 frames in which only as many iterations are done as the budget [ms] has time for; as many as it
     takes where it is infinite."""
-    model, x, v = start(15 if record.full else 6)
+    model, x, v = start(15 if account.full else 6)
     problem = Problem(model, "float64")
     place(problem, 0.01, x, v, 0.0)
     if solver in (_exact, _projected):
@@ -142,24 +144,24 @@ def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
     return scene
 
 
-def _cells(record: Record) -> tuple[int, int, int]:
-    return (28, 11, 11) if record.full else (12, 5, 5)
+def _cells(account: Account) -> tuple[int, int, int]:
+    return (28, 11, 11) if account.full else (12, 5, 5)
 
 
 @shows("pxpbd-fig7")
-def root(record: Record) -> str:
+def root(account: Account) -> str:
     cases = {
         "xpbd, square root": XPBD(constraints="root", iterations=4),
         "xpbd, pair": XPBD(iterations=4),
         "fpxpbd": FPXPBD(iterations=4),
     }
     speed = {
-        name: record.part(f"{name}: fastest vertex [m/s]", partial(fastest, record, s))
+        name: account.part(f"{name}: fastest vertex [m/s]", partial(fastest, account, s))
         for name, s in cases.items()
     }
     rough, pair, piola = speed.values()
     said = "no finite speed" if rough is None else f"{rough:.3g} m/s"
-    return record.judge(
+    return account.judge(
         f"with the square root the fastest vertex has {said}, against {pair:.3g} (pair) and {piola:.3g} "
         "(FP-PXPBD).",
         Claim(
@@ -171,19 +173,19 @@ def root(record: Record) -> str:
     )
 
 
-def fastest(record: Record, solver: Any) -> float:
-    scene = squeezed(60, _cells(record), supple.Corotated(young=1e4, poisson=0.3))
+def fastest(account: Account, solver: Any) -> float:
+    scene = squeezed(60, _cells(account), supple.Corotated(young=1e4, poisson=0.3))
     return max(float(np.abs(np.asarray(frame.velocities)).max()) for frame in supple.simulate(scene, solver))
 
 
 @shows("pxpbd-fig8")
-def squeeze(record: Record) -> str:
+def squeeze(account: Account) -> str:
     cases = {
         "newton": Newton(),
         "xpbd, 100 iterations": XPBD(iterations=100),
         "fpxpbd, 10 iterations": FPXPBD(iterations=10),
     }
-    scene = squeezed(60, _cells(record), supple.NeoHookean(young=1000, poisson=0.3))
+    scene = squeezed(60, _cells(account), supple.NeoHookean(young=1000, poisson=0.3))
     model = supple.build_model(scene)
     ends: dict[str, np.ndarray] = {}
 
@@ -197,9 +199,9 @@ def squeeze(record: Record) -> str:
         away = np.sqrt(np.mean(np.sum((last.positions - truth) ** 2, axis=1)))
         return {"distance [m]": away, "volume": volume(model, last.positions) / volume(model, model.rest)}
 
-    found = {name: record.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
+    found = {name: account.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
     newton, xpbd, piola = found.values()
-    return record.judge(
+    return account.judge(
         f"at the end XPBD is {xpbd['distance [m]']:.2g} m from Newton, FP-PXPBD "
         f"{piola['distance [m]']:.2g} m; volumes {xpbd['volume']:.3f} and {piola['volume']:.3f} against "
         f"Newton's {newton['volume']:.3f}.",
@@ -212,16 +214,16 @@ def squeeze(record: Record) -> str:
 
 
 @shows("pxpbd-table1")
-def times(record: Record) -> str:
+def times(account: Account) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd": BPXPBD(), "fpxpbd": FPXPBD()}
-    scene = twisted(cells_of(record), SOFT)
+    scene = twisted(cells_of(account), SOFT)
 
     def pace(solver: Any) -> float:
-        return ms_per_sweep(at_rest(scene, "float32", record), solver)
+        return ms_per_sweep(at_rest(scene, "float32", account), solver)
 
-    ms = [record.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()]
-    vertices = (cells_of(record) + 1) ** 3
-    return record.judge(
+    ms = [account.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()]
+    vertices = (cells_of(account) + 1) ** 3
+    return account.judge(
         f"{ms[0]:.2g}, {ms[1]:.2g} and {ms[2]:.2g} ms per sweep of {vertices:,} vertices (paper: 30, 30 and "
         "40 of 33,000).",
         Claim("a sweep of B-PXPBD takes less than 1.5 times as long as one of XPBD", ms[1] < 1.5 * ms[0]),

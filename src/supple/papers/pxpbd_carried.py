@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import jacobians, sunken
 from supple.papers.pxpbd_grid import objects_in_a_box
-from supple.papers.record import Claim, Figures, Record
 from supple.papers.registry import shows
 from supple.public import BPXPBD
 
@@ -25,10 +25,10 @@ MEETING = 1e-3
 
 
 @shows("pxpbd-fig12")
-def dropped(record: Record) -> str:
-    found = record.part("objects in a box, on a grid", partial(_dropped, record))
+def dropped(account: Account) -> str:
+    found = account.part("objects in a box, on a grid", partial(_dropped, account))
     deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
-    return record.judge(
+    return account.judge(
         f"{found['bodies']} objects (paper: dragons, and 30 objects in Fig. 1) fall into a box on a "
         "grid with cells "
         f"of {found['cell [m]'] * 1e3:.0f} mm; vertices pass into other objects by "
@@ -42,16 +42,16 @@ def dropped(record: Record) -> str:
     )
 
 
-def _dropped(record: Record) -> Figures:
-    scene = objects_in_a_box(record.full)
-    frames = 60 if record.full else 36
+def _dropped(account: Account) -> Figures:
+    scene = objects_in_a_box(account.full)
+    frames = 60 if account.full else 36
     deepest = below = seconds = 0.0
     for frame in supple.simulate(scene, SOLVER, frames=frames):
         seconds += frame.report.seconds + frame.report.setup_seconds
         below = max(below, -float(frame.positions[:, 1].min()))
         if frame.index % 6 == 0:
             deepest = max(deepest, _deepest(frame, scene.bodies))
-    record.picture(frame, f"{len(scene.bodies)} objects on a grid after {frames / 30:.1f} s", field="body")
+    account.picture(frame, f"{len(scene.bodies)} objects on a grid after {frames / 30:.1f} s", field="body")
     assert frame.model.grid is not None
     return {
         "bodies": len(scene.bodies),
@@ -70,11 +70,11 @@ def _deepest(frame: supple.Frame, bodies: Any) -> float:
 
 
 @shows("pxpbd-fig11")
-def muscles(record: Record) -> str:
-    free = record.part("two muscles, without contact", partial(_bent, record, "none"))
-    grid = record.part("two muscles, on a grid", partial(_bent, record, "grid"))
+def muscles(account: Account) -> str:
+    free = account.part("two muscles, without contact", partial(_bent, account, "none"))
+    grid = account.part("two muscles, on a grid", partial(_bent, account, "grid"))
     deep, through = grid["deepest overlap [m]"], free["deepest overlap [m]"]
-    return record.judge(
+    return account.judge(
         "two activated muscles whose ends are drawn together as a knee bends (the paper's "
         "musculature is not "
         f"public) pass into each other by {through * 1e3:.1f} mm without contact and by "
@@ -86,11 +86,11 @@ def muscles(record: Record) -> str:
     )
 
 
-def _bent(record: Record, contact: Any) -> Figures:
+def _bent(account: Account, contact: Any) -> Figures:
     """Two muscles between thigh and shin, whose ends are moved by 0.14 m towards each other."""
     frames = 12
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, contact=contact)
-    shape = supple.ball(resolution=6 if record.full else 3)
+    shape = supple.ball(resolution=6 if account.full else 3)
     kind = supple.Muscle(young=2e4, poisson=0.4, strength=2e4, fibre=(1, 0, 0), activation=0.5)
     for side in (-1.0, 1.0):
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, 0.18 * side)
@@ -102,7 +102,7 @@ def _bent(record: Record, contact: Any) -> Figures:
     left, right = scene.bodies
     *_, frame = supple.simulate(scene, SOLVER, frames=frames)
     how = "without contact" if contact == "none" else "on a grid"
-    record.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
+    account.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
     return {
         "deepest overlap [m]": max(sunken(frame, left, right), sunken(frame, right, left)),
         "finite": bool(np.isfinite(frame.positions).all()),

@@ -13,13 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
-from supple.kernels import counters_for, gather, pack_like, physics, run, select, stream
+from supple.kernels import gather, pack_like, physics, select, stream
 from supple.materials import psi, step_limit
-from supple.terms.elastic import Elastic, deformation_at, material_at, response, rest_volume
+from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
 from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
 from supple.terms.placing import place_elements
-from supple.terms.tensors import project_tensors
 from supple.terms.term import (
     Elements,
     Visits,
@@ -64,9 +63,7 @@ class EmbeddedElasticity(Elastic):
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ Gᵃⱼ Gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
-        if kind == "projected":
-            run(project_tensors, threads, tensors, counters_for(1))
+        tensors = tensors_of(elements, u, kind, threads)
         m, k = self.vertices.shape
         C = np.swapaxes(tensors, 1, 2).reshape(-1, 3, 3, 3, 3)[:m]
         right = np.matmul(C.reshape(m, 27, 3), self.volume[:, None, None] * np.swapaxes(self.gradients, 1, 2))
@@ -109,13 +106,8 @@ def _vertex_force(rows, row, u, ui):
 @confined_force.of(EmbeddedRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
-    F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A, q = response(material_at(rows, row), F, own_gradient(rows, row))
-    return (
-        (-V * f[0], -V * f[1], -V * f[2]),
-        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
-        q,
-    )
+    F = deformation_at(rows, row, u, ui)
+    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, own_gradient(rows, row)))
 
 
 @energy.of(EmbeddedRows)
