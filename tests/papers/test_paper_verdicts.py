@@ -22,7 +22,7 @@ STRETCHES = {
     "pbng with Anderson: stretch": 1.2,
 }
 FREE, WEAK = "without contact: overlap [m]", "contact = weak: overlap [m]"
-BALL = "ball of 0.05 kg on satin, steps of 1.25 ms"
+BALL = "ball of 0.2 kg on satin"
 BOUNCE = {"finite": True, "sinks [m]": 0.1, "rises again [m]": 0.1}
 BLOCKS = "block of 15³ cells", "block of 31³ cells"
 
