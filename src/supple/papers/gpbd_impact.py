@@ -77,7 +77,7 @@ def trampoline(account: Account) -> str:
 
 
 def _trampoline(account: Account) -> Figures:
-    scene, cloth = square("satin1", 32 if account.full else 8, damping=0.0)
+    scene, cloth = square("satin1", 32 if account.full else 16, damping=0.0)
     edge = np.abs(cloth.points[:, [0, 2]]).max(axis=1) > 0.149
     scene.pin(cloth.where(np.flatnonzero(edge)))
     scene.add_obstacle(supple.Sphere(0.05, (0.0, 0.08, 0.0)), mass=0.2)

@@ -58,13 +58,13 @@ def standing(row: Row, account: dict[str, Any] | None) -> str:
 def _counts(accounts: dict[str, dict[str, Any] | None]) -> str:
     """A table of how many of each paper's rows stand how."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
-    lines = ["| |" + "|".join(columns) + "|", "|---|" + "---|" * len(columns)]
-    every: Counter[str] = Counter()
-    for paper in titles():
-        found = Counter(standing(row, accounts[key]) for key, row in rows().items() if row.paper == paper)
-        lines.append(f"|[{paper.upper()}](#{_anchor(paper)})|" + _cells(found, columns))
-        every += found
-    lines.append("|all|" + _cells(every, columns))
+    lines = ["| |" + "|".join([*columns, "claims that hold"]) + "|", "|---|" + "---|" * (len(columns) + 1)]
+    for paper in [*titles(), "all"]:
+        chosen = {key: row for key, row in rows().items() if paper in ("all", row.paper)}
+        found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
+        held = [claim["holds"] for key in chosen for claim in (accounts[key] or {}).get("claims", [])]
+        name = "all" if paper == "all" else f"[{paper.upper()}](#{_anchor(paper)})"
+        lines.append(f"|{name}|{_cells(found, columns)}{sum(held)} of {len(held)}|")
     return "\n".join(lines) + "\n"
 
 

@@ -82,7 +82,7 @@ def pulled(account: Account, iterations: int, young: float) -> float:
     )
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     end = body.where(lambda X: X[:, 0] >= 4 - 1e-9)
-    scene.add_force(end, np.array([100.0, 0, 0]) / len(end))
+    scene.add_force(end, (100.0, 0.0, 0.0))
     *_, last = supple.simulate(scene, PBD(iterations=iterations, damping=0.05))
     return float(last.positions[end.vertices, 0].mean() / 4 - 1)
 
@@ -194,7 +194,7 @@ def woven(account: Account) -> Figures:
         for end, sign in ((0.0, -1.0), (1.0, 1.0)):
             side = cloth.where(np.flatnonzero(np.abs(X[:, axis] - end) < 1e-9))
             force = np.zeros(3)
-            force[axis] = sign * 2.0 / len(side)
+            force[axis] = 0.2 * sign
             scene.add_force(side, force)
     for point, axes in (((0.5, 0, 0.5), "xyz"), ((0.5, 0, 0.75), "xy"), ((0.75, 0, 0.5), "y")):
         scene.pin(cloth.where([int(np.argmin(np.linalg.norm(X - point, axis=1)))]), axes=axes)

@@ -233,7 +233,8 @@ def linear_gauss_seidel(account: Account) -> str:
             "6 sweeps of PBNG leave less",
             min(few[:2]) < few[2],
             "while the moved ends are what is out of balance, a linear sweep and a nonlinear one bring them "
-            "the same few layers of vertices inwards, and Newton's blocks are exact where PBNG's are bounds; "
+            "the same few layers of vertices inwards, and Newton's blocks are projected where PBNG's "
+            "are bounds; "
             "with ω = 1.7, which looks two sweeps back, six are too few.",
         ),
     )
