@@ -86,7 +86,9 @@ def far_ties() -> Case:
     """Blocks of meshes that do not match, tied by stiff springs, ten kilometres away."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     away = np.array([1e4, -2e3, 5e3])
-    top = scene.add_solid(supple.block(4, origin=away + np.array([0, 1, 0])), of("corotated", 1e6, 0.3), density=1000)
+    top = scene.add_solid(
+        supple.block(4, origin=away + np.array([0, 1, 0])), of("corotated", 1e6, 0.3), density=1000
+    )
     low = scene.add_solid(supple.block(3, origin=away), of("corotated", 1e5, 0.3), density=1000)
     scene.pin(top.where(lambda X: X[:, 1] > away[1] + 2 - 1e-6))
     scene.attach(low.where(lambda X: X[:, 1] > away[1] + 1 - 1e-6), top, stiffness=1e8)

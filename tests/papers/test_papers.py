@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import supple
-from supple.papers.account import Account, brief, plain, run_row
+from supple.papers.account import Account, Claim, brief, plain, run_row
 from supple.papers.page import WORDS, standing, write_page
 from supple.papers.registry import experiment, find_rows, rows, shows, titles
 
@@ -82,7 +82,8 @@ def test_the_page_has_every_row_and_counts_them(tmp_path):
     assert "**Verdict:** agrees: as far as two numbers can." in text
     assert "| |200|\n|---|---|\n| pbng | 1e-09 |" in text
     (counts,) = (line for line in text.splitlines() if line.startswith("|[PBNG]"))
-    assert sum(map(int, counts.split("|")[2:-1])) == 24
+    assert sum(map(int, counts.split("|")[2:-2])) == 24
+    assert counts.split("|")[-2] == "0 of 0"
     assert counts.split("|")[2] == "1"
 
 
@@ -92,9 +93,9 @@ def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
     account.part("a", lambda: {"x": 1, "y": None})
     account.part("b", lambda: {"x": 2, "y": [1.0] * 9})
     account.part("c", lambda: 0.25)
-    account.close("differs: for a reason.", 0.0)
+    account.close(account.judge("so it is.", Claim("less than 0.4 mm off", False, "for a reason.")), 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
-    assert "- [PBCM Fig. 7](#pbcm-fig-7): for a reason." in text
+    assert "- [PBCM Fig. 7](#pbcm-fig-7), less than 0.4 mm off: for a reason." in text
     assert "| |x|y|\n|---|---|---|\n| a | 1 | not finite |\n| b | 2 | 9 values |" in text
     assert "as they are\n" in text
     assert "| c | 0.25 |" in text

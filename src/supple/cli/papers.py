@@ -46,6 +46,7 @@ def papers(
             _list(output, json)
             return
         measured = _measure(chosen, output, full, again, device)
+        _judge(output)
         where = write_page(output)
         if json:
             answer({"rows": measured, "page": str(where)})
@@ -73,6 +74,18 @@ def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: s
             errors.print(f"Interrupted; `supple papers {row.key}` goes on where this ended.")
             raise typer.Exit(INTERRUPTED) from None
     return verdicts
+
+
+def _judge(output: Path) -> None:
+    """Bring verdicts of what was measured before up to the criteria of today."""
+    from supple.kernels.device import DEVICES
+    from supple.papers.account import judge_again
+    from supple.papers.registry import rows
+
+    for key, row in rows().items():
+        for device in DEVICES:
+            if row.state == "shown" and not judge_again(output, key, device):
+                note(f"{key}: its criteria ask for more than was measured; `supple papers {key} --again`")
 
 
 def _list(output: Path, json: bool) -> None:

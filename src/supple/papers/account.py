@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -19,9 +20,23 @@ Figures = dict[str, Any]
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, as a condition on figures. why: the reason, where it is known not to hold."""
+
+    says: str
+    holds: bool
+    why: str = ""
+
+
+class NotMeasuredError(Exception):
+    """A figure is asked for that nobody has measured."""
+
+
 class Account:
     """The measurements of one row in a folder. full: at the paper's sizes; say: told of every part that is
-    done; device: where rows of times are measured that know how, "cpu" or "cuda"."""
+    done; device: where rows of times are measured that know how, "cpu" or "cuda"; measures: False where
+    verdicts are asked for of what is known only."""
 
     def __init__(
         self,
@@ -30,9 +45,10 @@ class Account:
         full: bool = False,
         say: Say = lambda text: None,
         device: str = "cpu",
+        measures: bool = True,
     ) -> None:
         self.path, self.key, self.full, self._say = account_path(folder, key, device), key, full, say
-        self.device = device
+        self.device, self._measures = device, measures
         self.values: Figures = self._known()
 
     def _known(self) -> Figures:
@@ -51,6 +67,8 @@ class Account:
         """A measurement by name: done now and kept, or known from before."""
         parts = self.values["parts"]
         if name not in parts:
+            if not self._measures:
+                raise NotMeasuredError(name)
             parts[name] = plain(measure())
             self._write()
         self._say(f"{self.key}, {name}: {brief(parts[name])}")
@@ -60,26 +78,40 @@ class Account:
         """Keep what a result looks like; small, since there are many."""
         from supple.showing import picture
 
-        name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        picture(result, self.path.parent / name, **{"size": (640, 420), "title": ""} | view)
-        self.values["pictures"] = [*self.pictures, [name, caption]]
+        path = self._new_picture(caption)
+        picture(result, path, **{"size": (640, 420), "title": ""} | view)
         self._write()
 
     def curves(self, lines: dict[str, tuple[Any, Any]], caption: str, x: str, y: str, **axes: bool) -> None:
         """Keep a plot of named lines (x, y); axes: log_x, log_y."""
         from supple.papers.curves import save_curves
 
+        save_curves(self._new_picture(caption), lines, x, y, **axes)
+        self._write()
+
+    def _new_picture(self, caption: str) -> Path:
+        """Where the next picture is to be; it counts from now on."""
+        if not self._measures:
+            raise NotMeasuredError(caption)
         name = f"{self.path.stem}-{len(self.pictures) + 1}.png"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        save_curves(self.path.parent / name, lines, x, y, **axes)
         self.values["pictures"] = [*self.pictures, [name, caption]]
-        self._write()
+        return self.path.parent / name
 
     @property
     def pictures(self) -> list[list[str]]:
         """Names and captions of those that there are."""
         return self.values.get("pictures", [])
+
+    def judge(self, said: str, *claims: Claim) -> str:
+        """The verdict: agrees where every claim holds, differs where none does, partly where some do."""
+        held = [bool(claim.holds) for claim in claims]
+        word = "agrees" if all(held) else "partly agrees" if any(held) else "differs"
+        self.values["claims"] = [
+            {"says": claim.says, "holds": holds} | ({} if holds else {"why": claim.why})
+            for claim, holds in zip(claims, held, strict=True)
+        ]
+        return f"{word}: {said}"
 
     def close(self, verdict: str, began: float) -> None:
         """All parts are there, and this is what they say."""
@@ -154,3 +186,22 @@ def run_row(account: Account) -> str:
     if not account.done:
         account.close(experiment(account.key)(account), began)
     return account.values["verdict"]
+
+
+def judge_again(folder: Path, key: str, device: str = "cpu") -> bool:
+    """Bring the verdict of an account up to the criteria of today, from what it has measured. False, and as
+    it was, where these ask for more."""
+    from supple.papers.registry import experiment
+
+    known = read_account(account_path(folder, key, device))
+    if known is None or "verdict" not in known:
+        return True
+    account = Account(folder, key, known["full"], device=device, measures=False)
+    try:
+        verdict = experiment(key)(account)
+    except (NotMeasuredError, KeyError):
+        return False
+    if account.values != known | {"verdict": verdict}:
+        account.values["verdict"] = verdict
+        account._write()
+    return True

@@ -22,9 +22,11 @@ goes on where it was interrupted, `--full` takes the paper's sizes in place of s
 measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
 [options](options.md) says how to ask for everything that the papers compare with.
 
-*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only; the verdict
-says which. *differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can have.
-*illustration*: a drawing, or a list.
+What a row of a paper claims is written down as conditions on figures before they are measured, and these
+decide the verdict: *agrees* where all of them hold, *differs* where none does, *partly* where some do.
+Every one that does not hold is in the list below, with the reason. *impossible*: it needs what nobody can
+have. *illustration*: a drawing, or a list. [Item by item](audit.md) is what the papers describe, and where
+it is.
 """
 
 
@@ -56,13 +58,13 @@ def standing(row: Row, account: dict[str, Any] | None) -> str:
 def _counts(accounts: dict[str, dict[str, Any] | None]) -> str:
     """A table of how many of each paper's rows stand how."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
-    lines = ["| |" + "|".join(columns) + "|", "|---|" + "---|" * len(columns)]
-    every: Counter[str] = Counter()
-    for paper in titles():
-        found = Counter(standing(row, accounts[key]) for key, row in rows().items() if row.paper == paper)
-        lines.append(f"|[{paper.upper()}](#{_anchor(paper)})|" + _cells(found, columns))
-        every += found
-    lines.append("|all|" + _cells(every, columns))
+    lines = ["| |" + "|".join([*columns, "claims that hold"]) + "|", "|---|" + "---|" * (len(columns) + 1)]
+    for paper in [*titles(), "all"]:
+        chosen = {key: row for key, row in rows().items() if paper in ("all", row.paper)}
+        found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
+        held = [claim["holds"] for key in chosen for claim in (accounts[key] or {}).get("claims", [])]
+        name = "all" if paper == "all" else f"[{paper.upper()}](#{_anchor(paper)})"
+        lines.append(f"|{name}|{_cells(found, columns)}{sum(held)} of {len(held)}|")
     return "\n".join(lines) + "\n"
 
 
@@ -78,13 +80,14 @@ def _anchor(paper: str) -> str:
 
 
 def _differing(accounts: dict[str, dict[str, Any] | None]) -> str:
-    """What does not hold, one line each."""
-    lines = ["What differs:\n"]
+    """Claims that do not hold, one line each, with the reason."""
+    lines = ["What does not hold here, and why:\n"]
     for key, row in rows().items():
-        if standing(row, accounts[key]) == "differs":
-            said = (accounts[key] or {})["verdict"].removeprefix("differs: ")
-            place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
-            lines.append(f"- [{row.paper.upper()} {row.label}](#{place}): {said}")
+        place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
+        for claim in (accounts[key] or {}).get("claims", []):
+            if not claim["holds"]:
+                why = claim["why"] or "the reason is not known."
+                lines.append(f"- [{row.paper.upper()} {row.label}](#{place}), {claim['says']}: {why}")
     return "\n".join(lines) + "\n" if len(lines) > 1 else ""
 
 
@@ -108,6 +111,10 @@ def _measured(account: dict[str, Any], title: str) -> list[str]:
     lines = [_table(account["parts"])]
     lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in account.get("pictures", [])]
     lines.append(f"**{title}:** {account['verdict']}\n")
+    for claim in account.get("claims", []):
+        lines.append(f"- {'holds' if claim['holds'] else 'does not hold'}: {claim['says']}")
+    if account.get("claims"):
+        lines.append("")
     size = "the paper's size" if account["full"] else "small"
     cpu, cores = account["machine"]["cpu"], account["machine"]["cores"]
     load, when = account.get("load"), f"{account['measured'][:10]}, {account['seconds']:g} s"

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple import public as supple
 from supple.model import Model
-from supple.papers.account import Account, Figures
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import elastic_energy, placed
 from supple.papers.registry import shows
 from supple.public import PBD, Newton
@@ -25,12 +25,16 @@ def energies(account: Account) -> str:
     if not account.pictures:
         lines = {"PBD": (range(len(local)), local), "Newton-Raphson": (range(len(whole)), whole)}
         account.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
-    word = "agrees" if five < 1.5 * newton and local[-1] < 4 * whole[-1] else "partly agrees"
-    return (
-        f"{word}: of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
+    return account.judge(
+        f"of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
         f"{local[-1] / start:.1e} after {len(local) - 1}, Newton-Raphson on all constraints C = E "
         f"{newton / start:.1e} and {whole[-1] / start:.1e}; where C = E has a double root, Newton, too, "
-        "only halves the strain each time. The paper's dragon is not public: a twisted bar."
+        "only halves the strain each time. The paper's dragon is not public: a twisted bar.",
+        Claim(
+            "after five iterations PBD has at most 1.5 times the energy of Newton-Raphson",
+            five < 1.5 * newton,
+        ),
+        Claim("after 20 at most four times", local[-1] < 4 * whole[-1]),
     )
 
 
@@ -150,10 +154,12 @@ def plastic_twist(account: Account) -> str:
         for name in SETS
     }
     a, b, c, d = left.values()
-    word = "agrees" if b > a > c and d < a else "differs"
-    return (
-        f"{word}: of a twist by {ANGLE:.2f} rad, {a:.2f} remain of beam (a), {b:.2f} of (b), which creeps "
-        f"faster, {c:.2f} of (c), which yields later, and {d:.2f} of (d), whose plastic strain is limited."
+    return account.judge(
+        f"of a twist by {ANGLE:.2f} rad, {a:.2f} remain of beam (a), {b:.2f} of (b), which creeps "
+        f"faster, {c:.2f} of (c), which yields later, and {d:.2f} of (d), whose plastic strain is limited.",
+        Claim("what creeps faster keeps more", b > a),
+        Claim("what yields later keeps less", c < a),
+        Claim("what is limited keeps less", d < a),
     )
 
 
@@ -169,11 +175,12 @@ def dent(account: Account) -> str:
     elastic = account.part("elastic", partial(dented, account, 1e3))
     plastic = account.part("plastic", partial(dented, account, 0.02))
     pressed, left = plastic["pressed by [m]"], plastic["left [m]"]
-    word = "agrees" if left > 0.2 * pressed and elastic["left [m]"] < 0.3 * left else "differs"
-    return (
-        f"{word}: a sphere pressed {pressed * 1e3:.0f} mm into a plastic body in PBD leaves a dent of "
+    return account.judge(
+        f"a sphere pressed {pressed * 1e3:.0f} mm into a plastic body in PBD leaves a dent of "
         f"{left * 1e3:.0f} mm, in an elastic one {elastic['left [m]'] * 1e3:.1f} mm. A block stands for the "
-        "dragon, which is not public in this form."
+        "dragon, which is not public in this form.",
+        Claim("the plastic body keeps more than a fifth of the dent", left > 0.2 * pressed),
+        Claim("the elastic one less than a third of that", elastic["left [m]"] < 0.3 * left),
     )
 
 

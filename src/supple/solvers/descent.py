@@ -80,6 +80,9 @@ class Descent(Solver):
     def phases(self) -> tuple[Solver, ...]:
         return self, replace(self, ahead=0)
 
+    def near_the_end(self) -> Solver:
+        return replace(self, ahead=0, path="straight")
+
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
 

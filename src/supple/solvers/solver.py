@@ -51,6 +51,10 @@ class Solver(ABC):
         """Itself, and where it chooses between methods as it runs, itself beginning with another."""
         return (self,)
 
+    def near_the_end(self) -> Solver:
+        """Itself as it does best where it begins close to what it looks for."""
+        return self
+
     @abstractmethod
     def begin(self, problem: Problem) -> Run:
         """Put the method to work on a problem, from the problem's present u."""
