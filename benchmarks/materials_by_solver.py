@@ -36,7 +36,9 @@ CLOTH_ONLY = {"mpbng"}
 
 def kind_of(name: str) -> Any:
     """With moduli of about 1 kPa."""
-    return material(name, **{"muscle": {"activation": 0.5}, "plastic_stvk": {"yield_strain": 0.02}}.get(name, {}))
+    return material(
+        name, **{"muscle": {"activation": 0.5}, "plastic_stvk": {"yield_strain": 0.02}}.get(name, {})
+    )
 
 
 def fallen(name: str, solver: str, **options: Any) -> np.ndarray:

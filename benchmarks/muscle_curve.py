@@ -16,7 +16,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-import supple
 from supple.io.machine import machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -53,7 +52,9 @@ def main() -> None:
     figure, axes = plt.subplots(figsize=(6, 4))
     fine = np.linspace(0.45, 1.55, 200)
     for activation, colour in zip(ACTIVATIONS, COLOURS, strict=True):
-        axes.plot(fine, [force(x, activation) for x in fine], color=colour, label=f"activation {activation:g}")
+        axes.plot(
+            fine, [force(x, activation) for x in fine], color=colour, label=f"activation {activation:g}"
+        )
         here = [row for row in rows if row["activation"] == activation and row["solver"] == "newton"]
         axes.plot([r["length"] for r in here], [r["force"] for r in here], "o", color=colour)
     axes.set(xlabel="length over that at rest", ylabel="force [N]")

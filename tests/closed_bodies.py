@@ -24,9 +24,7 @@ TERMS, POINTS = 6, 24
 
 def density(I1: Any, I2: Any, J: Any, bulk: float) -> Any:
     """c₁ (Ī₁ - 3) + c₂ (Ī₂ - 3) + κ/2 (J - 1)² [J/m³]."""
-    return (
-        C10 * (J ** (-2 / 3) * I1 - 3) + C01 * (J ** (-4 / 3) * I2 - 3) + 0.5 * bulk * (J - 1) * (J - 1)
-    )
+    return C10 * (J ** (-2 / 3) * I1 - 3) + C01 * (J ** (-4 / 3) * I2 - 3) + 0.5 * bulk * (J - 1) * (J - 1)
 
 
 def gauss(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +141,7 @@ def twisted_cylinder(
     expected = torsion(radius, twist, bulk)
     disc = supple.disc(radius, resolution)
     heights = np.linspace(0, length, max(round(resolution * length / radius), 1) + 1)
-    mesh = layered(disc.triangles, [disc.points + (0, 0, z) for z in heights])
+    mesh = layered(disc.triangles, [disc.points + np.array([0, 0, z]) for z in heights])
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(mesh, rubber(bulk), density=1000)
 
@@ -172,7 +170,9 @@ def inflated_sphere(
     hold(scene, body, np.arange(len(mesh.points) - len(surface.points), len(mesh.points)))
     scene.add_cavity(body.where(np.arange(len(surface.points))), pressure)
     result = supple.equilibrium(scene, solver, tolerance=1e-5)
-    before, after = (_volume(x[: len(surface.points)], surface.triangles) for x in (mesh.points, result.positions))
+    before, after = (
+        _volume(x[: len(surface.points)], surface.triangles) for x in (mesh.points, result.positions)
+    )
     return (after / before) ** (1 / 3), result.report
 
 
