@@ -234,7 +234,7 @@ class Evaluation(Deformations, WithFibres):
 
     @cached_property
     def warp_strain(self) -> np.ndarray:
-        """The same along v."""
+        """(m,) by what part threads along v are longer than at rest; NaN where there is no cloth with uv."""
         return of_cells(self.model, self.positions, "warp_strain")
 
     @cached_property

@@ -8,7 +8,7 @@ import supple
 from supple import FPXPBD, PBNG, XPBD
 from supple.problem import Problem
 from supple.report import Outcome
-from supple.solvers.pseudo_time import EVERY, KEPT
+from supple.solvers.elements.pseudo_time import EVERY, KEPT
 
 
 def bar():
