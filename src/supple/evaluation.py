@@ -86,8 +86,7 @@ class Deformations:
 
     @property
     def principal_stretches(self) -> np.ndarray:
-        """Singular values of F (m, 3), the largest first; the last is negative where an element is
-        inverted."""
+        """Singular values of F (m, 3), the largest first; the last is negative in inverted elements."""
         return self._figure("principal_stretches")
 
     def _figure(self, name: str) -> np.ndarray:
@@ -154,8 +153,7 @@ class Evaluation(Deformations, CellFigures):
 
     @cached_property
     def contact_force(self) -> np.ndarray:
-        """(n, 3) [N] of obstacles on every vertex. What bodies do to each other is among the internal
-        forces."""
+        """(n, 3) [N] of obstacles on every vertex; what bodies do to each other is internal."""
         return self.touches.total(self.model.vertices)
 
     @cached_property
@@ -224,8 +222,7 @@ class Evaluation(Deformations, CellFigures):
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) means over the cells around each vertex, weighted by their volumes at rest, of values
-        (m, ...); NaN where there are none."""
+        """(n, ...) means of values (m, ...) over the cells around each vertex, by volume; NaN without any."""
         return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
 
     def fields(self, names: Iterable[str]) -> Fields:
