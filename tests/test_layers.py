@@ -105,6 +105,7 @@ ORDER = [
     {
         "simulate",
         "evaluating",
+        "modes",
         "keeping",
         "equilibria",
         "precompile",

@@ -37,6 +37,7 @@ from supple.stepping import Stepping
 
 if TYPE_CHECKING:
     from supple.evaluation import Evaluation
+    from supple.modes import Mode
 
 
 @dataclass(repr=False)
@@ -83,6 +84,15 @@ class Result:
         compute = compute_of(options)
         x = finite_rows("positions", self.positions, self.model.vertices)
         return evaluation_of(self.model, x, self.step, compute)
+
+    def softest(self, count: int = 1) -> tuple[Mode, ...]:
+        """The directions in which the energy, without inertia, is least curved here, ascending: of many
+        equilibria, as wrinkled cloth has them, they tell how near this one is to giving way, and below 0 that
+        it is none to stay in."""
+        from supple.modes import softest
+
+        x = finite_rows("positions", self.positions, self.model.vertices)
+        return softest(self.model, x, self.step, whole_number("count", count))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"on_device": None}

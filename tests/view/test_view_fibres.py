@@ -75,7 +75,7 @@ def test_parts_without_fibres_have_none():
 
 
 def test_cloth_alone_has_none():
-    scene = supple.Scene()
+    scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_cloth(
         supple.sheet(2), supple.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
     )

@@ -12,21 +12,18 @@ import numpy as np
 
 from supple import public as supple
 from supple.papers.account import Account, Claim, Figures
-from supple.papers.measuring import PLAIN, face, sunken
+from supple.papers.measuring import PLAIN, face
 from supple.papers.registry import shows
 from supple.public import PBNG, XPBD, Newton
 
 FRAMES = 6
 """In which the knee bends: a sixth of its angle at a time, which every method survives."""
 
-MEETING = 1e-3
-"""Overlap without contact [m] from which on contact has something to do."""
+SWEEPS = 130
+"""Iterations per frame, as in PBNG Fig. 2."""
 
 SOFT_TISSUE, STIFF_TISSUE = 1e4, 1e8
 """Stiffness of what binds the muscles to each other, between vertices [N/m]; the paper's is the latter."""
-
-SWEEPS = 130
-"""Iterations per frame, as in PBNG Fig. 2."""
 
 
 def knee(account: Account | Sized, contact: Any = "none", tissue: float = SOFT_TISSUE) -> supple.Scene:
@@ -161,41 +158,6 @@ def order_of_constraints(account: Account) -> str:
             "beside which what elements and tissue disagree about is small.",
         ),
     )
-
-
-@shows("pbng-fig15")
-def with_contact(account: Account) -> str:
-    free = account.part("without contact: overlap [m]", partial(overlap, account, "none"))
-    weak = account.part("contact = weak: overlap [m]", partial(overlap, account, "weak"))
-    return account.judge(
-        f"as the knee bends, the two muscles pass into each other by {free * 1e3:.1f} mm without "
-        f"contact and by {weak * 1e3:.2g} mm with it.",
-        Claim("without contact the muscles meet", free > MEETING, "nothing presses them together."),
-        Claim("contact leaves a tenth of that at most", free > MEETING and weak <= 0.1 * free),
-    )
-
-
-def overlap(account: Account, contact: Any) -> float:
-    """How deep two muscles that are pressed together, without tissue between them, are within each other."""
-    scene = pressed(account, contact)
-    left, right = scene.bodies[2:]
-    worst = 0.0
-    for frame in supple.simulate(scene, PBNG(), max_iterations=200):
-        worst = max(worst, sunken(frame, left, right), sunken(frame, right, left))
-    how = "without contact" if contact == "none" else f"contact = {contact}"
-    account.picture(frame, f"pressed together as the knee bends, {how}", field="body", camera=(8, 60))
-    return worst
-
-
-def pressed(account: Account, contact: Any) -> supple.Scene:
-    """The knee with nothing between the muscles, which 40 N press together."""
-    scene = knee(account, contact)
-    scene.attachments.pop()
-    left, right = scene.bodies[2:]
-    for muscle, way in ((left, 40.0), (right, -40.0)):
-        middle = muscle.where(lambda X: np.abs(X[:, 0] + 0.15) < 0.25)
-        scene.add_force(middle, (0.0, 0.0, way))
-    return scene
 
 
 @shows("pxpbd-fig4")

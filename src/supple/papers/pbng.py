@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from supple.papers import cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
+from supple.papers import bundle, cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
 from supple.papers.account import Account, Claim
 from supple.papers.falling import falling
 from supple.papers.measuring import PLAIN
 from supple.papers.registry import shows
 from supple.public import XPBD
 
-PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, dropping, cloths
+PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, bundle, dropping, cloths
 """Which register theirs when they are imported."""
 
 

@@ -29,7 +29,7 @@ from supple.ordering.changing import Changes
 from supple.ordering.rows import overwrite
 from supple.problem.device import Device, for_all_copies
 from supple.problem.materials import are_alike, are_varied, materials_of
-from supple.terms import Term, refreshed, several
+from supple.terms import Deform, Term, refreshed, several
 
 
 class Layout:
@@ -112,6 +112,13 @@ class Layout:
             return rows._replace(material=placed)
         with for_all_copies(self.device):
             return refreshed(rows, materials[0], element, self.device.run)
+
+    def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
+        """What has to be done before vertices at displacements u visit terms that look deformations up."""
+        every = zip(self.model.terms, self.elements, self.terms, strict=True)
+        return tuple(
+            Deform(e.own, e.rows, rows.table, u) for term, e, rows in every if term.carriage is not None
+        )
 
     def exchange(self, index: int, term: Term) -> None:
         """Another term in place of one whose stencils come and go; `take_stencils` lays it out."""

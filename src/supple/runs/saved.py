@@ -136,6 +136,8 @@ class SavedRun:
         here = self.frame(index)
         remembered = {} if here.state is None else here.state.remembered
         acting = force, self.model.materials_at(time), time, remembered
+        if self.model.grid is not None:  # whose nodes have the inertia
+            return Step(np.inf, here.positions, *acting)
         if scene.quasistatic:
             still = force is None and acting[1] is None and not remembered and self.model.obstacles is None
             return None if still else Step(np.inf, here.positions, *acting)

@@ -44,7 +44,7 @@ from supple.solvers.solver import Run, Solver
 from supple.solvers.vertices.exact_blocks import exact_blocks
 from supple.solvers.vertices.links import no_links, rows_of_links, sweep_links
 from supple.solvers.vertices.moving import move
-from supple.terms import limit_step
+from supple.terms import deform_all, keep_up, limit_step
 
 ANDERSON = Anderson()
 """The acceleration that PBNG has unless another is asked for."""
@@ -75,11 +75,13 @@ def _visit(visit, place):
     step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
     t = least_share(batch, limit_step(terms, batch, u, x, step, q))
     move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)
+    keep_up(terms, vertices.own, batch, u, x)
 
 
 class Sweep(NamedTuple):
     """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
-    all, so many records, out of obstacles and back into their balls. bounds: of the first colour."""
+    all, so many records, out of obstacles and back into their balls. deforms: what visits look up, found
+    before; bounds: of the first colour."""
 
     visit: Any
     colours: Any
@@ -88,11 +90,13 @@ class Sweep(NamedTuple):
     acceleration: Any
     clamps: Any
     records: Any
+    deforms: Any = ()
 
 
 @iterate.of(Sweep)
 def _sweep(sweep, team, phase, iteration):
     visit = sweep.visit
+    phase = deform_all(sweep.deforms, team, phase)
     phase = each_colour(team, phase, sweep.colours, sweep.bounds, visit)
     phase = sweep_links(sweep.links, team, phase, visit.u, visit.anchor, visit.omega)
     phase = accelerate(sweep.acceleration, team, phase, iteration, visit.u)
@@ -224,8 +228,9 @@ class PBNGRun(Run):
         visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
         bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
-        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
-        phases = count * (self.colours + acceleration.phases + int(bool(clamps)))
+        deforms = p.layout.deforms(p.u)
+        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records, deforms)
+        phases = count * (len(deforms) + self.colours + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:

@@ -21,7 +21,8 @@ from supple.kernels import generic
 class Visits:
     """Where visits go: visit k is stencil `element[k]` seen from slot `slot[k]`, stored at
     (`row[k]`, `lane[k]`) of arrays with `rows` rows and `lanes` lanes. Places without a visit keep `own`
-    (rows, lanes) in all slots and zeros elsewhere, which add no energy."""
+    (rows, lanes) in all slots and zeros elsewhere, which add no energy. by_vertices: whether each stencil is
+    visited from all of its vertices."""
 
     element: np.ndarray
     slot: np.ndarray
@@ -29,6 +30,7 @@ class Visits:
     lane: np.ndarray
     own: np.ndarray
     dtype: np.dtype
+    by_vertices: bool = False
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """(k, fields) values of the visits as (rows, fields, lanes) in the working precision."""
@@ -64,6 +66,16 @@ class Elements:
     own: np.ndarray
     rows: Any
     element: np.ndarray
+
+
+class Carriage(NamedTuple):
+    """How the corners of elements hang on nodes that carry them: corners (m, 4), numbers of points, and their
+    shape gradients (m, 4, 3) [1/m]; nodes (n, 8) that carry each point, with weights (n, 8)."""
+
+    corners: np.ndarray
+    gradients: np.ndarray
+    nodes: np.ndarray
+    weights: np.ndarray
 
 
 class Relations(NamedTuple):
@@ -128,6 +140,11 @@ class Term(Protocol):
         """Whether it is contacts that may rub, which `grip` carries on from step to step."""
 
     @property
+    def carriage(self) -> Carriage | None:
+        """How its elements hang on vertices that carry them, where these are not their corners. Then its
+        `hessian_blocks` are those of the corners, and rows by vertices look deformations up in a `table`."""
+
+    @property
     def translatable(self) -> np.ndarray:
         """(m,) bool: whether translating a whole stencil leaves its energy as it is."""
 
@@ -178,6 +195,10 @@ class Elemental:
     @property
     def rough(self) -> bool:
         return False
+
+    @property
+    def carriage(self) -> Carriage | None:
+        return None
 
     @property
     def translatable(self) -> np.ndarray:

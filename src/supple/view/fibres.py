@@ -14,6 +14,9 @@ from supple.view.surface import spaced
 SPACING = 0.02
 """Lines are at least this part of the model's size apart at rest, and as long."""
 
+COARSE = 0.6
+"""And this part of the edges of cells."""
+
 FLAT = 0.3
 """Part of a fibre that is along the surface, at least, where it is drawn."""
 
@@ -39,7 +42,7 @@ def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Triangles (t, 3) of the surface of cells with fibres, as far apart as lines are, and the number of the
     cell behind each."""
     fibrous = np.flatnonzero(np.isfinite(carried_fibres(model, model.rest)[:, 0]))
-    tets = model.cells[fibrous]
+    tets = model.cells[fibrous] if len(fibrous) else np.empty((0, 4), int)
     faces = tets[:, [(0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)]].reshape(-1, 3)
     _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
     outer = first[counts == 1]
@@ -48,4 +51,5 @@ def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _width(model: Model) -> float:
-    return SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0)))
+    """[m]"""
+    return max(SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0))), COARSE * model.mean_edge)

@@ -45,7 +45,7 @@ class Renderer:
         self._show_links(drawing.links, camera)
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
         self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
-        self._show_dots("contact", drawing.contacts, camera, 5.5, self.theme.contacts, self.theme.rim)
+        self._show_dots("contact", drawing.contacts, camera, 9.5, self.theme.contacts, self.theme.rim)
         self._place(camera)
         self._plotter.render()
         return np.asarray(self._plotter.screenshot(return_img=True))

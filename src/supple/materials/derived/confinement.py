@@ -10,6 +10,7 @@ intervals tell what that leaves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from supple.materials.derived.differentiation import AlongVertex, Expansion, expansions
@@ -40,17 +41,17 @@ class UnknownSpanError(ValueError):
 
 def confinement(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
     """1/r² [1/m²] of a distance r over which all numbers keep a tenth of themselves."""
-    found = along.g[0].graph.number(0.0)
+    graph = along.g[0].graph
     try:
-        for number in numbers:
-            if degree(number, along) <= 2:
-                q = _tightest({number: 1.0 - KEPT}, along)
-            else:
-                q = _by_spans(number, numbers, along, signs)
-            found = found.graph.largest(found, q)
+        found = [
+            _tightest({number: 1.0 - KEPT}, along)
+            if degree(number, along) <= 2
+            else _by_spans(number, numbers, along, signs)
+            for number in numbers
+        ]
     except UnknownSpanError:
-        return found.graph.number(NOWHERE)
-    return found
+        return graph.number(NOWHERE)
+    return reduce(graph.largest, found) if found else graph.number(0.0)
 
 
 def _by_spans(number: Node, numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
@@ -66,10 +67,8 @@ def _by_spans(number: Node, numbers: Sequence[Node], along: AlongVertex, signs: 
 
 def _tightest(changes: dict[Node, float], along: AlongVertex) -> Node:
     """1/r² such that no polynomial changes by more than its part of itself."""
-    known, found = expansions(changes, along), along.g[0].graph.number(0.0)
-    for number, change in changes.items():
-        found = found.graph.largest(found, _tightness(known[number], change))
-    return found
+    known, graph = expansions(changes, along), along.g[0].graph
+    return reduce(graph.largest, [_tightness(known[number], change) for number, change in changes.items()])
 
 
 def _tightness(expansion: Expansion, change: float) -> Node:

@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from supple.checks import SMALLEST, closest
 from supple.materials import MEASURED, Material, Parameter, measured, measured_density
 from supple.meshes import Mesh, fibres_between
-from supple.scene.selections import side
+from supple.scene.selections import SIDES
 from supple.scene.tables.base import Choice, Number, Table, Vector
 from supple.scene.tables.selections import Where
 
@@ -30,20 +30,31 @@ class FromField(Table):
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+class OrSide:
+    """Lets a selection of vertices be the name of a side, too."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def as_table(value: Any) -> Any:
+            return {"side": value} if isinstance(value, str) else value
+
+        return core_schema.no_info_before_validator_function(as_table, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(SIDES), "type": "string"}, handler(schema)]}
 
 
 class Between(Table):
     """Directions that run from one face of the body to another, solved for inside."""
 
-    between: Annotated[list[Side | Where], Field(min_length=2, max_length=2)] = Field(
+    between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
         description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
         "whatever else a pin's where may be."
     )
 
     def directions(self, mesh: Any) -> Any:
-        ends = [side(end) if isinstance(end, str) else end.selection() for end in self.between]
-        return fibres_between(mesh, *ends)
+        return fibres_between(mesh, *(end.selection() for end in self.between))
 
 
 class OrField:

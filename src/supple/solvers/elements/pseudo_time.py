@@ -81,12 +81,17 @@ class Rest:
         sweeps = counted(method.sweeps_per_step, "sweep")
         return [
             f"run in pseudo-time, steps of {method.pseudo_dt:g} s with {sweeps}, {how}",
-            self._sentence(copy),
+            self._sentence(method, copy),
         ]
 
-    def _sentence(self, copy: int) -> str:
+    def _sentence(self, method: Any, copy: int) -> str:
         if self.at_rest(copy):
-            return "pseudo-time has come to rest"
+            if method.resumes:
+                return "pseudo-time has come to rest"
+            return (
+                "pseudo-time has come to rest, where sweeps of a step that begins without forces lead; what "
+                f"is out of balance there becomes less with steps shorter than pseudo_dt={method.pseudo_dt:g}"
+            )
         watched = min(self.steps, EVERY * KEPT)
         return (
             f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices moved "
