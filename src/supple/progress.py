@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.problem import Balance, Problem
+from supple.problem import Balance
+from supple.problem.measures import Measures
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.stop import Stop
@@ -41,10 +42,10 @@ class Progress:
             self.imbalance, self.at = balance.imbalance, iteration
 
     def outcome(
-        self, problem: Problem, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
+        self, measures: Measures, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
     ) -> Outcome | None:
-        """How a solve ends that has made no progress for long, or None. Iterations that were asked for are
-        done all the same, unless rounding is all that they could change."""
+        """How a solve ends that has made no progress for long, or None; measures: of its states. Iterations
+        that were asked for are done all the same, unless rounding is all that they could change."""
         if self.patience not in (None, run.patience):  # it has gone over to another method, which may do more
             self.at = iteration
         self.patience = run.patience
@@ -52,8 +53,8 @@ class Progress:
             return None
         if latest.is_rounding(ROUNDED):
             return Outcome.PRECISION
-        energy = problem.measures.energy_of(copy)
-        falls = energy < self.energy - problem.measures.energy_rounding(copy)
+        energy = measures.energy_of(copy)
+        falls = energy < self.energy - measures.energy_rounding(copy)
         self.energy, self.at = energy, iteration
         goes_on = falls or stop.max_iterations is not None or run.on_its_way(copy)
         return None if goes_on else Outcome.STAGNATED

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.problem.history import RIGID
+from supple.problem.remembered import RIGID
 
 G = 9.81
 PLANE = (supple.Plane(),)
@@ -26,7 +26,7 @@ def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0),
 def numbers_of(scene, frames):
     """(frames, bodies, 18) of all rigid bodies."""
     moved = supple.simulate(scene, supple.PBNG(iterations=1), frames=frames)
-    return np.array([frame.state.history[RIGID] for frame in moved])
+    return np.array([frame.state.remembered[RIGID] for frame in moved])
 
 
 SHAPES = {

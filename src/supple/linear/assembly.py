@@ -18,8 +18,7 @@ from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
 from supple.problem.measures import rest_stiffness_of
-from supple.terms import Term
-from supple.terms.parameters import placed
+from supple.terms import Term, refreshed
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -73,8 +72,8 @@ class Assembly:
             if term.material is not None:
                 if not isinstance(elements, ElementRows):
                     return False
-                material = placed(term.material, elements.element, self.problem.dtype)
-                elements = replace(elements, rows=elements.rows._replace(material=material))
+                rows = refreshed(elements.rows, term.material, elements.element, self.problem.device.run)
+                elements = replace(elements, rows=rows)
             taken.append(elements)
         self._elements = taken
         return True
@@ -145,8 +144,8 @@ class Assembly:
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
     def matrix(self, kind: str, apart: bool = False) -> Threes:
-        """The same where kernels see it; it is overwritten when the next one is asked for, unless that shall
-        be apart from it."""
+        """∂²E/∂u² as `hessian`, where kernels see it; it is overwritten when the next one is asked for,
+        unless that shall be apart from it."""
         p, H = self.problem, self._memory() if apart else self._matrix
         if self._inertia_of is not p.loads.inertia:
             self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia

@@ -70,15 +70,17 @@ class Settings:
 
 
 def file_settings(file: SceneFile) -> Settings:
-    """What a scene file asks for. Precision is float32, which is twice as fast."""
+    """What a scene file asks for. Precision is float32, which is twice as fast, where all bodies have it."""
     tolerance = file.stop.tolerance
     rigid = any(obstacle.mass is not None for obstacle in file.scene.obstacles)
+    every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
         solvers=(method_of(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
         sweeps=SWEEPS_OF_BODIES if rigid else Settings.sweeps,
+        precision=Settings.precision if every else "float64",
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )
 

@@ -1,9 +1,19 @@
-"""Position-based nonlinear Gauss-Seidel [PBNG section 7].
+"""Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
-Each sweep visits the vertices colour by colour. A visit makes one modified Newton step on the potential as
-a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the positive definite bound Aᵢ of eq. 33.
-Obstacles add the force with which the vertex ends where they let it be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of
-the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
+    û ← uₙ + Δt vₙ, what inertia draws vertices to          problem.py, Problem.begin_step
+    for each sweep                                          iterating.py, `_sweep`
+        for each vertex i, colour by colour                 ordering, each_colour
+            fᵢ ← -∂E/∂xᵢ,  Aᵢ ≥ ∂²E/∂xᵢ²  [eq. 33]          problem/evaluation.py, net_force
+            Δxᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`
+            xᵢ ← xᵢ + ω t Δxᵢ                               moving.py
+        the same for vertices that are tied to each other   links.py
+        acceleration  [section 7.3]                         acceleration/
+    v ← (x - xₙ)/Δt                                         stepping.py
+
+t ≤ 1 keeps the energy finite. Vertices of a colour share no stencil, so that each sees the latest positions
+of its neighbours, as in a serial sweep. Obstacles add the force with which the vertex ends where they let it
+be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead,
+which comes to rest where fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -29,11 +39,11 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
-from supple.solvers.exact_blocks import exact_blocks
 from supple.solvers.iterating import iterate, iterations
-from supple.solvers.links import no_links, rows_of_links, sweep_links
-from supple.solvers.moving import move
 from supple.solvers.solver import Run, Solver
+from supple.solvers.vertices.exact_blocks import exact_blocks
+from supple.solvers.vertices.links import no_links, rows_of_links, sweep_links
+from supple.solvers.vertices.moving import move
 from supple.terms import deform_all, keep_up, limit_step
 
 ANDERSON = Anderson()

@@ -32,11 +32,11 @@ from supple.kernels import (
     sum_shares,
 )
 from supple.materials import psi, step_limit
-from supple.terms.elastic import Elastic, deformation_at, material_at, response, rest_volume
+from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
 from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
 from supple.terms.placing import place_elements
-from supple.terms.tensors import contract_tensors, project_tensors
+from supple.terms.tensors import contract_tensors
 from supple.terms.term import (
     Carriage,
     Elements,
@@ -108,9 +108,7 @@ class EmbeddedElasticity(Elastic):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """(m, 4, 4, 3, 3) of the corners: Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive
         semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
-        if kind == "projected":
-            run(project_tensors, threads, tensors, counters_for(1))
+        tensors = tensors_of(elements, u, kind, threads)
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         gradients = self.hanging.gradients
         run(contract_tensors, threads, tensors, gradients, self.volume, blocks, counters_for(1))
@@ -234,13 +232,8 @@ def _vertex_force(rows, row, u, ui):
 @confined_force.of(NodeRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
-    F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A, q = response(material_at(rows, row), F, gradient_of(rows, row, 0))
-    return (
-        (-V * f[0], -V * f[1], -V * f[2]),
-        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
-        q,
-    )
+    F = deformation_at(rows, row, u, ui)
+    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, gradient_of(rows, row, 0)))
 
 
 @step_fraction.of(NodeRows)

@@ -45,6 +45,12 @@ class Visits:
         out[self.row, self.lane] = self.element
         return out
 
+    def corners(self, vertices: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ids (k,) of the visiting corners of stencils with vertices (m, c), and those (k, c - 1) of the
+        others, in the order of their slots `others` (k, c - 1)."""
+        stencil = vertices[self.element]
+        return stencil[np.arange(len(stencil)), self.slot], np.take_along_axis(stencil, others, axis=1)
+
     def place_ids(self, ids: np.ndarray) -> np.ndarray:
         """(k, slots) vertex ids of the visits as (rows, slots, lanes)."""
         out = np.repeat(self.own[:, None, :], ids.shape[1], axis=1)
@@ -230,8 +236,8 @@ def vertex_force(term, row, u, ui):
 
 @generic
 def confined_force(term, row, u, ui):
-    """(f, A, q): the same with the `confinement` q [1/m²] of the visiting vertex; for terms whose material
-    may have a `barrier`."""
+    """(f, A, q): what `vertex_force` gives, and the `confinement` q [1/m²] of the visiting vertex; for terms
+    whose material may have a `barrier`."""
 
 
 @generic
