@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from supple.problem import Balance, Problem
+import numpy as np
+
+from supple.problem import Balance, Balances, Problem
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.solvers.certificate import Certificate, certify, prepare
@@ -50,11 +52,12 @@ class Certifying:
     def _asked(self) -> bool:
         return self._wanted is not None and self._able
 
-    def see(self, balances: Mapping[int, Balance]) -> None:
+    def see(self, balances: Balances, active: np.ndarray) -> None:
         """Certify at once what will be asked for: copies that have reached the imbalance."""
         if self._asked and self._tolerance is not None and len(self._copies) > 1:
-            most = {copy: min(self._tolerance, self._copies[copy].below) for copy in balances}
-            self._know({copy: b for copy, b in balances.items() if b.imbalance <= most[copy]})
+            imbalance = balances.imbalance
+            reached = active[imbalance[active] <= self._tolerance].tolist()
+            self._know({c: balances[c] for c in reached if imbalance[c] <= self._copies[c].below})
 
     def _know(self, balances: Mapping[int, Balance]) -> None:
         new = {copy: b for copy, b in balances.items() if not self._copies[copy].knows(b)}
@@ -97,18 +100,17 @@ class Certifying:
         again, known.saddle, known.below = known.saddle == balance, balance, math.inf
         return not again and run.leave_saddle(copy)
 
-    def final(self, ended: Mapping[int, tuple[Outcome, Balance]]) -> dict[int, Certificate | None]:
+    def final(self, ended: Mapping[int, Outcome], balances: Balances) -> dict[int, Certificate | None]:
         """Of the states in which the solves of copies have ended, with their outcomes."""
-        sound = {
-            copy: balance
-            for copy, (outcome, balance) in ended.items()
-            if self._asked and outcome is not Outcome.FAILED
-        }
+        found: dict[int, Certificate | None] = dict.fromkeys(ended)
+        if not self._asked:
+            return found
+        sound = {copy: balances[copy] for copy, outcome in ended.items() if outcome is not Outcome.FAILED}
         for copy, balance in sound.items():
             self._copies[copy].cut_short = self._timed and not self._copies[copy].knows(balance)
         wanted = {copy: balance for copy, balance in sound.items() if not self._copies[copy].cut_short}
         self._know(wanted)
-        return dict.fromkeys(ended) | {copy: self._certify(b, copy) for copy, b in wanted.items()}
+        return found | {copy: self._certify(b, copy) for copy, b in wanted.items()}
 
     def _certify(self, balance: Balance, copy: int) -> Certificate:
         known = self._copies[copy]

@@ -127,8 +127,8 @@ def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
     shards = Shards(store)
 
-    def stop(sample):
-        if sample == 3:
+    def stop(samples):
+        if 3 in samples:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
@@ -24,8 +24,8 @@ from these."""
 SAME_ENERGY = 1e-3
 """Part by which energies of the same equilibrium may differ from one start to another."""
 
-Progress = Callable[[int], None]
-"""Called with the id of every sample that is done."""
+Progress = Callable[[Sequence[int]], None]
+"""Called with the ids of samples that are done."""
 
 
 class Shards:
@@ -49,13 +49,10 @@ class Shards:
         began = perf_counter()
         ids = self.store.ids(shard)
         journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
-        rows = []
-        together = self.sampler.together
-        solved: Iterable[Row] = self._together(ids) if together else self._one_by_one(ids, journal)
-        for sample, row in zip(ids, solved, strict=True):
-            rows.append(row)
-            if progress is not None:
-                progress(sample)
+        told = progress or _nobody
+        rows = self._together(ids) if self.sampler.together else [*self._one_by_one(ids, journal, told)]
+        if self.sampler.together:
+            told(ids)
         self._publish(shard, rows, perf_counter() - began)
         journal.close()
 
@@ -132,7 +129,7 @@ class Shards:
         """(k,) which samples are solved from the scene's own start, too."""
         return drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
 
-    def _one_by_one(self, ids: range, journal: Journal) -> Iterator[Row]:
+    def _one_by_one(self, ids: range, journal: Journal, told: Progress) -> Iterator[Row]:
         neighbours, known = Neighbours(len(ids)), journal.read()
         for sample, checked in zip(ids, self._checked(ids), strict=True):
             if (row := known.get(sample)) is None:
@@ -140,6 +137,7 @@ class Shards:
                 journal.add(sample, row)
             if row.positions is not None:
                 neighbours.add(self._points[sample], row.positions)
+            told([sample])
             yield row
 
     def _solved(self, sample: int, neighbours: Neighbours, checked: bool) -> Row:
@@ -156,6 +154,10 @@ class Shards:
         nearest = neighbours.nearest(point)
         guess = neighbours.predicted(point) if self._start == "predicted" else None
         return [*(start for start in (guess, nearest) if start is not None), None]
+
+
+def _nobody(samples: Sequence[int]) -> None:
+    """Who is told of samples where nobody wants to know."""
 
 
 def _compared(sample: int, found: Solved, cold: Solved) -> tuple[Solved, dict[str, Any] | None]:

@@ -123,24 +123,21 @@ class Sampler:
     def solve_all(self, every: Sequence[Values], starts: Sequence[np.ndarray | None]) -> Iterator[Solved]:
         """Several equilibria, as many at once as the device can, from these positions (n, 3); None is the
         scene's own start."""
-        found = [self._conditions(*both) for both in zip(every, starts, strict=True)]
-        sound = (c for c in found if isinstance(c, Conditions))
+        found = self.source.conditions_of(every) if every else []
+        sound = (
+            replace(c, start=self.cold if start is None else start)
+            for c, start in zip(found, starts, strict=True)
+            if isinstance(c, Conditions)
+        )
         solved = self._batch_by_batch(sound)
         for values, each, start in zip(every, found, starts, strict=True):
-            if isinstance(each, Solved):
-                yield each
+            if isinstance(each, SceneError):
+                yield Solved(None, None, str(each))
                 continue
             positions, report = next(solved)
             measured = Measured(self.model, positions, each.force, each.materials)
             one = Solved(measured, report, report.outcome.value, warm=start is not None)
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
-
-    def _conditions(self, values: Values, start: np.ndarray | None) -> Conditions | Solved:
-        """What values mean, or why they mean nothing."""
-        try:
-            return replace(self.source.conditions(values), start=self.cold if start is None else start)
-        except SceneError as error:
-            return Solved(None, None, str(error))
 
     def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report]]:
         if self._batches is None:
@@ -153,7 +150,10 @@ class Sampler:
         if self.source.rebuilds:
             model = self.source.own_model(values)
             return model, Conditions(model.prescribed(np.inf), model.force_at(np.inf))
-        return self.model, self.source.conditions(values)
+        (found,) = self.source.conditions_of([values])
+        if isinstance(found, SceneError):
+            raise found
+        return self.model, found
 
     def _solved(
         self, model: Model, conditions: Conditions, solver: Solver | None = None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from supple.model import Conditions, Model
+from supple.problem.balance import Balance
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
@@ -21,7 +22,7 @@ from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
-from supple.problem.measures import Balance, Measures
+from supple.problem.measures import Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.room import Room
 from supple.problem.states import States, slow_down

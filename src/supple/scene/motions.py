@@ -16,7 +16,8 @@ from supple.scene.ramps import keyed
 
 
 class Motion(ABC):
-    """x(X, t): points (k, 3) [m] that rest at X are at x at time t [s]; t = inf is the end of the motion.
+    """x(X, t): points (k, 3) [m] that rest at X are at x at time t [s]; t = inf is the end of the motion. An
+    axis for several motions of a kind may stand before that of the points.
 
     `a + b` does a, then b: x = b(a(X, t), t).
     """
@@ -121,7 +122,7 @@ class _AboutAxis(_Timed):
         axis, centre = np.array(self.axis), np.array(self.centre)
         r = points - centre
         cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]
-        return centre + cos * r + sin * np.cross(axis, r) + (1 - cos) * (r @ axis)[:, None] * axis
+        return centre + cos * r + sin * np.cross(axis, r) + (1 - cos) * (r @ axis)[..., None] * axis
 
 
 @dataclass(frozen=True)
