@@ -14,6 +14,7 @@ import numpy as np
 from supple.datasets.journal import Journal, Row
 from supple.datasets.ordering import CHECK, coordinates, drawn_share
 from supple.datasets.solving import Sampler, Solved
+from supple.datasets.source import rubs
 from supple.datasets.starting import Neighbours
 from supple.datasets.store import COLUMNS, Store
 
@@ -36,6 +37,8 @@ class Shards:
         self.store, self.sampler = store, Sampler(store, threads, beside)
         spec = store.spec
         self._start, self._check, self._seed = spec["solve"]["start"], spec["solve"]["check"], spec["seed"]
+        if rubs(self.sampler.source):
+            self._start = "cold"
         logarithmic = {v["label"] for v in store.facts["varied"] if v["scale"] == "log"}
         columns = {name: v.reshape(len(v), -1) for name, v in store.inputs.items()}
         self._points = coordinates(columns, logarithmic)

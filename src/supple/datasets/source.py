@@ -22,6 +22,7 @@ from supple.model import Conditions, Model
 from supple.problem.materials import materials_of
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
 from supple.scene.build import check_scene, part_of
+from supple.scene.contact import contact_of
 from supple.scene.mistakes import Mistakes, describe_in
 from supple.scene.reader import Reader
 from supple.scene.schema import scene_table
@@ -186,3 +187,14 @@ def _attempt(source: Source, values: Values) -> Conditions | SceneError:
         return source.conditions(values)
     except SceneError as error:
         return error
+
+
+def rubs(source: Source) -> bool:
+    """Whether anything has friction, or may have: what sticks depends on where a solve begins."""
+    scene, every = source.file.scene, (place for places in source.places.values() for place in places)
+    contact = contact_of(scene.contact)
+    return (
+        bool(contact.friction or contact.pairs)
+        or any(obstacle.friction for obstacle in scene.obstacles)
+        or any({"friction", "kinetic"} & {str(key) for key in place.keys} for place in every)
+    )

@@ -121,14 +121,22 @@ class Histories:
         self.move_on([{name: h[name] for name in MOTION if name in h} for h in histories])
         if self._problem.contacts.rigid and RIGID in histories[0]:
             self._problem.contacts.moved_by_bodies = histories[0][RIGID]
-        for k in self._rubs:
-            if self._problem.model.terms[k].confines:
-                self._problem.following.given[k] = rows_from(histories[0])
-            else:
-                self._problem.refresh(k, from_history(histories[0]))
+        self._touch(histories[0])
         if self._known:
             begun = self._problem.layout.begun
             self._use([self._with(begun, history) for history in histories])
+
+    def forget(self) -> None:
+        """Nothing is behind equilibria under conditions of their own, whose materials are as given."""
+        self.move_on([])
+        self._touch({})
+
+    def _touch(self, history: Mapping[str, np.ndarray]) -> None:
+        for k in self._rubs:
+            if self._problem.model.terms[k].confines:
+                self._problem.following.given[k] = rows_from(history)
+            else:
+                self._problem.refresh(k, from_history(history))
 
     def evolve(self, dt: float) -> None:
         """Let elements change as a time dt [s] where the vertices are changes them."""
