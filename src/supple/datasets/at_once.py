@@ -121,8 +121,9 @@ class AtOnce:
         if not places:
             return self._zero
         values = [_column(label, place, columns, count) for label, place in places.items()]
-        gained = np.einsum("kd,dn->kn", np.concatenate(values, axis=1), self._unit)
-        return self._zero + gained.reshape(count, *self._zero.shape)
+        force = np.einsum("kd,dn->kn", np.concatenate(values, axis=1), self._unit)
+        force += self._zero.ravel()
+        return force.reshape(count, *self._zero.shape)
 
     def _pinned(self, columns: Columns) -> np.ndarray | None:
         """(k, p, 3) [m], or (p, 3) where nothing moves them apart; None where a value is no value for it."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from supple.datasets.journal import Journal, Row
 from supple.datasets.ordering import CHECK, coordinates, drawn_share
-from supple.datasets.solving import Sampler, Solved
+from supple.datasets.solving import Meaning, Sampler, Solved
 from supple.datasets.source import rubs
 from supple.datasets.starting import Neighbours
 from supple.datasets.store import COLUMNS, Store
@@ -21,6 +21,10 @@ from supple.datasets.store import COLUMNS, Store
 EVERY = 4
 """Of samples that are solved together, so many-th begin at the scene's own start; the others are predicted
 from these."""
+
+AT_ONCE, MOST_VERTICES = 32, 1_000_000
+"""Samples whose pins, forces and materials are found at once where they are solved one by one, and the
+vertices that they may have together."""
 
 SAME_ENERGY = 1e-3
 """Part by which energies of the same equilibrium may differ from one start to another."""
@@ -134,20 +138,29 @@ class Shards:
 
     def _one_by_one(self, ids: range, journal: Journal, told: Progress) -> Iterator[Row]:
         neighbours, known = Neighbours(len(ids)), journal.read()
-        for sample, checked in zip(ids, self._checked(ids), strict=True):
+        meanings = self._meanings(ids)
+        for sample, checked, meaning in zip(ids, self._checked(ids), meanings, strict=True):
             if (row := known.get(sample)) is None:
-                row = self._solved(sample, neighbours, bool(checked))
+                row = self._solved(sample, neighbours, bool(checked), meaning)
                 journal.add(sample, row)
             if row.positions is not None:
                 neighbours.add(self._points[sample], row.positions)
             told([sample])
             yield row
 
-    def _solved(self, sample: int, neighbours: Neighbours, checked: bool) -> Row:
-        starts = self._starts(neighbours, self._points[sample])
-        found, check = self.sampler.solve(self.values(sample), starts), None
+    def _meanings(self, ids: range) -> Iterator[Meaning | None]:
+        """What the values of samples mean, some at once, always the same ones; None where each needs a model
+        of its own."""
+        some = max(1, min(AT_ONCE, MOST_VERTICES // self.sampler.model.vertices))
+        for first in range(0, len(ids), some):
+            every = [self.values(sample) for sample in ids[first : first + some]]
+            yield from self.sampler.meanings(every)
+
+    def _solved(self, sample: int, neighbours: Neighbours, checked: bool, meaning: Meaning | None) -> Row:
+        starts, values = self._starts(neighbours, self._points[sample]), self.values(sample)
+        found, check = self.sampler.solve(values, starts, meaning), None
         if checked and found.ok and found.warm:
-            found, check = _compared(sample, found, self.sampler.solve(self.values(sample), [None]))
+            found, check = _compared(sample, found, self.sampler.solve(values, [None], meaning))
         return self._row(found, check)
 
     def _starts(self, neighbours: Neighbours, point: np.ndarray) -> list[np.ndarray | None]:

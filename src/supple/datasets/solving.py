@@ -25,6 +25,9 @@ from supple.solvers import Descent, Solver
 from supple.solvers.certificate import prepare
 from supple.solving import make_problem, solve
 
+Meaning = Conditions | SceneError
+"""What values mean for the model of a scene, or what is wrong with them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solved:
@@ -95,11 +98,18 @@ class Sampler:
         if type(self._near) is Descent:  # which needs no sweeps where it begins near the end
             self._near = replace(self._near, ahead=0, path="straight")
 
-    def solve(self, values: Values, starts: Sequence[np.ndarray | None]) -> Solved:
+    def meanings(self, every: Sequence[Values]) -> Sequence[Meaning | None]:
+        """What each of several values means, for `solve`; None where it needs a model of its own."""
+        return [None] * len(every) if self.source.rebuilds else self.source.conditions_of(every)
+
+    def solve(
+        self, values: Values, starts: Sequence[np.ndarray | None], meaning: Meaning | None = None
+    ) -> Solved:
         """The equilibrium with these values, from the first of these positions (n, 3) from which one is
-        found; None is the scene's own start. Where there is none, loads and motions grow in steps."""
+        found; None is the scene's own start. Where there is none, loads and motions grow in steps. meaning:
+        what `meanings` says of the values, where that is known."""
         try:
-            model, conditions = self._under(values)
+            model, conditions = self._under(values, meaning)
         except SceneError as error:
             return Solved(None, None, str(error))
         best: Solved | None = None
@@ -146,11 +156,11 @@ class Sampler:
             problem, _, reports = self._batches.solve(chunk)
             yield from zip(problem.states.positions, reports, strict=True)
 
-    def _under(self, values: Values) -> tuple[Model, Conditions]:
+    def _under(self, values: Values, meaning: Meaning | None) -> tuple[Model, Conditions]:
         if self.source.rebuilds:
             model = self.source.own_model(values)
             return model, Conditions(model.prescribed(np.inf), model.force_at(np.inf))
-        (found,) = self.source.conditions_of([values])
+        found = meaning or self.source.conditions_of([values])[0]
         if isinstance(found, SceneError):
             raise found
         return self.model, found

@@ -125,7 +125,7 @@ class Source:
         mistakes.raise_any()
         return scene
 
-    def conditions_of(self, every: Sequence[Values]) -> list[Conditions | SceneError]:
+    def conditions_of(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError]:
         """What each of several values means, or what is wrong with it, where they do not need models of their
         own."""
         if self._at_once.able:

@@ -41,7 +41,7 @@ class Measures:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
+        self.edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
         self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
         self.forget()
 
@@ -71,7 +71,7 @@ class Measures:
         self._energies = None
         figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
         acts, active = self.problem.loads.acting, self.problem.device.active
-        memo.balances = Balances(figures, acts, self._edge, self._eps, active)
+        memo.balances = Balances(figures, acts, self.edge, self._eps, active)
         return memo.balances
 
     @property
@@ -180,7 +180,7 @@ class Measures:
 
     def energy_roundings(self) -> np.ndarray:
         """(copies,) the same of all copies."""
-        stiffness = STIFFNESS_ROUNDING * self._edge**2 * self._stiffness_norms
+        stiffness = STIFFNESS_ROUNDING * self.edge**2 * self._stiffness_norms
         return self._eps * (ENERGY_ROUNDING * self._energy_scale + stiffness)
 
     @cached_property

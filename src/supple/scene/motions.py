@@ -122,7 +122,12 @@ class _AboutAxis(_Timed):
         axis, centre = np.array(self.axis), np.array(self.centre)
         r = points - centre
         cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]
-        return centre + cos * r + sin * np.cross(axis, r) + (1 - cos) * (r @ axis)[..., None] * axis
+        return (
+            centre
+            + cos * r
+            + sin * np.cross(axis, r)
+            + (1 - cos) * np.einsum("...i,i->...", r, axis)[..., None] * axis
+        )
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ class Twist(_AboutAxis):
     """
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        h = (points - np.array(self.centre)) @ np.array(self.axis)
+        h = np.einsum("...i,i->...", points - np.array(self.centre), np.array(self.axis))
         return self._rotated(points, fraction * self.angle * h)
 
 
