@@ -1,8 +1,9 @@
 """Cloth beside closed forms, and what a sweep of it costs: python benchmarks/cloth.py
 
-Strips under their own weight beside the heavy elastica (ASTM D1388), sheets rolled to cylinders beside plate
-theory, and sweeps of PBNG over membranes with hinges beside those over tetrahedra, in float32, on one thread
-and on a CUDA device where there is one.
+Strips under their own weight beside the heavy elastica (ASTM D1388), a catenary and the length at which they
+give way sideways, sheets rolled to cylinders beside plate theory; operations and bytes of the stencils of
+cloth and of tetrahedra, and sweeps of PBNG over them, in float32, on one thread and on a CUDA device where
+there is one.
 Writes benchmarks/results/cloth.json; with names of parts, such as sweeps, only these are measured again;
 `card` measures sweeps on a CUDA device.
 """
@@ -21,7 +22,10 @@ import numpy as np
 
 sys.path += [str(Path(__file__).parents[1] / "tests" / name) for name in ("", "terms")]
 from cloth_shapes import ELASTICA, cantilever, cloth, equilateral, tip
+from operations import visits
 from problems import model_of, sheet
+from scipy.optimize import brentq
+from test_buckling import CRITICAL, least_curvature
 
 import supple
 from supple.compute import Compute
@@ -39,39 +43,84 @@ SWEEPS = 50
 BENDINGS = {"hinge": supple.HingeBending, "isometric": supple.IsometricBending}
 
 
-def weave() -> supple.WovenStVK:
-    """As stiff along the strip as the isotropic one, half across, and soft in shear."""
-    return supple.WovenStVK(weft=1e9, warp=5e8, shear=1e8, poisson_weft=0.2, poisson_warp=0.1)
+def weave(stretching: float) -> supple.WovenStVK:
+    """With E h [N/m] along the strip as the isotropic one, half across, and soft in shear."""
+    weft = stretching / 1e-2
+    return supple.WovenStVK(weft=weft, warp=0.5 * weft, shear=0.1 * weft, poisson_weft=0.2, poisson_warp=0.1)
 
 
 def elastica() -> list[dict[str, Any]]:
     """Angle of the chord beside that of the heavy elastica, for each weight."""
     found = []
-    kinds = {
-        **{name: (kind, None) for name, kind in BENDINGS.items()},
-        "weave": (supple.HingeBending, weave()),
-    }
-    for name, (bending, membrane) in kinds.items():
-        for weight, (drop, reach) in ELASTICA.items():
-            if name != "hinge" and weight not in (8, 100):
+    for name, bending in {**BENDINGS, "weave": supple.HingeBending}.items():
+        for weight in ELASTICA:
+            if name == "isometric" and weight not in (8, 100):
                 continue
             stretching = 4e7 if weight == 1 else 1e7  # what is bent less must be harder to bend across itself
-            model = cantilever(float(weight), CELLS, ROWS, bending, stretching, membrane)
-            result = supple.equilibrium(model)
-            angle, expected = (
-                math.degrees(math.atan2(*end)) for end in (tip(model, result.positions), (drop, reach))
-            )
-            found.append(
-                {
-                    "bending": name,
-                    "weight": weight,
-                    "angle": round(angle, 3),
-                    "expected": round(expected, 3),
-                    "error": round(angle / expected - 1, 5),
-                    "outcome": result.report.outcome.name,
-                }
-            )
-            print(found[-1], flush=True)
+            membrane = weave(stretching) if name == "weave" else None
+            found.append(hung(name, weight, cantilever(weight, CELLS, ROWS, bending, stretching, membrane)))
+    for pattern in ("alternating", "parallel"):
+        found.append(hung(f"hinge, {pattern} diagonals", 8, of_right_triangles(8, pattern)))
+    return found
+
+
+def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
+    """A strip, where it comes to rest."""
+    result = supple.equilibrium(model)
+    angle, expected = (
+        math.degrees(math.atan2(*end)) for end in (tip(model, result.positions), ELASTICA[weight])
+    )
+    found = {
+        "bending": name,
+        "weight": weight,
+        "angle": round(angle, 3),
+        "expected": round(expected, 3),
+        "error": round(angle / expected - 1, 5),
+        "outcome": result.report.outcome.name,
+    }
+    print(found, flush=True)
+    return found
+
+
+def of_right_triangles(weight: float, pattern: str) -> Model:
+    """The cantilever of squares cut in two, along its sides. Two columns are held, and the first hinge bends
+    half a cell on both sides of it, so that the strip begins between them."""
+    cell = 1 / (CELLS - 0.5)
+    mesh = supple.sheet(
+        (CELLS, CELLS // 4), (1 + cell / 2, CELLS // 4 * cell), pattern, origin=(-cell / 2, 0, 0)
+    )
+    held = np.flatnonzero(mesh.points[:, 0] <= 0.5 * cell + 1e-9)
+    membrane = supple.PlaneStressStVK(young=1e9, poisson=0.0)
+    bending, down = supple.HingeBending(1.0), np.array([0, 0, -weight])
+    return cloth(mesh.points, mesh.triangles, membrane, bending, held, down)
+
+
+def catenary() -> dict[str, Any]:
+    """The sag of a heavy strip without bending stiffness, a fifth longer than the distance of its ends."""
+    span, length = 1.0, 1.2
+    mesh = supple.sheet((40, 1), (span, 0.02), plane="xz", pattern="parallel")
+    scene = supple.Scene()
+    strip = scene.add_cloth(
+        mesh,
+        supple.PlaneStressStVK(young=1e7, poisson=0.0),
+        rest=mesh.points * [length / span, 1, 1],
+        density=0.2,
+    )
+    scene.pin(strip.where(lambda X: (X[:, 0] <= 0) | (X[:, 0] >= span)))
+    result = supple.equilibrium(scene, tolerance=1e-5)
+    a = brentq(lambda a: 2 * a * math.sinh(span / (2 * a)) - length, 0.1, 10)
+    sag, expected = -result.positions[:, 1].min(), a * (math.cosh(span / (2 * a)) - 1)
+    found = {"sag": round(float(sag), 5), "expected": round(expected, 5)}
+    found |= {"error": round(float(sag / expected - 1), 5), "outcome": result.report.outcome.name}
+    print(found, flush=True)
+    return found
+
+
+def buckling() -> dict[str, Any]:
+    """The weight at which a strip on edge gives way sideways; its length goes with the third root of it."""
+    weight = brentq(lambda w: least_curvature(CRITICAL * w), 0.8, 1.3, xtol=1e-3)
+    found = {"weight": round(weight, 4), "length": round(weight ** (1 / 3), 4)}
+    print(found, flush=True)
     return found
 
 
@@ -123,7 +172,7 @@ def sweep(model: Model, device: str) -> dict[str, Any]:
     }
 
 
-def sweeps(device: str = "cpu") -> dict[str, Any]:
+def swept() -> dict[str, Model]:
     """A cloth of 128 × 128 cells, its membrane alone and with hinges, and a block of as many tetrahedra."""
     points, triangles = sheet(128)
     held = np.flatnonzero(points[:, 0] == 0)
@@ -131,31 +180,50 @@ def sweeps(device: str = "cpu") -> dict[str, Any]:
     scene = supple.Scene(gravity=(0, -1, 0))
     body = scene.add_solid(supple.block(25), membrane, density=10)
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
-    models = {
+    return {
         "tetrahedra": build_model(scene),
         "membrane": cloth(points, triangles, membrane, None, held, down),
         "membrane and hinges": cloth(points, triangles, membrane, supple.HingeBending(1e-3), held, down),
     }
+
+
+def sweeps(device: str = "cpu") -> dict[str, Any]:
     found = {}
-    for name, model in models.items():
+    for name, model in swept().items():
         found[name] = sweep(model, device)
         print(name, found[name], flush=True)
     return found
 
 
+def operations() -> dict[str, Any]:
+    """Of a visit and of a stencil; of the sweep over cloth with hinges, the mean of its stencils."""
+    models = swept()
+    found = visits(models["tetrahedra"]) | visits(models["membrane and hinges"])
+    terms = models["membrane and hinges"].terms
+    counts = {term.name: len(term.vertices) for term in terms}
+    for what in ("flops_per_stencil", "bytes_per_stencil"):
+        mean = sum(count * found[name][what] for name, count in counts.items()) / sum(counts.values())
+        found.setdefault("mean of cloth", {})[what] = round(mean)
+    for name, row in found.items():
+        print(name, row, flush=True)
+    return found
+
+
 def main() -> None:
-    parts = {"sweeps": sweeps, "cylinders": cylinders, "elastica": elastica}
+    parts: dict[str, Any] = {
+        "sweeps": sweeps,
+        "operations": operations,
+        "cylinders": cylinders,
+        "catenary": catenary,
+        "buckling": buckling,
+        "elastica": elastica,
+    }
     if sys.argv[1:] == ["card"]:
         parts = {"card": lambda: {"device": require_device(), **sweeps("cuda")}}
-    old = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    chosen = sys.argv[1:] or list(parts)
-    found = {
-        **old,
-        **{name: parts[name]() for name in chosen},
-        "machine": machine(),
-        "date": str(date.today()),
-    }
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    found = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    for name in sys.argv[1:] or parts:
+        found |= {name: parts[name](), "machine": machine(), "date": str(date.today())}
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@
 
 Pictures and films go to docs/gallery with a README.md that shows them, and figures to
 benchmarks/results/gallery.json, each with its machine and date. Results stay in results/gallery. Scenes that
-read meshes from $SUPPLE_DATA (../shared/meshes unless set) are skipped where these are not there.
+read meshes or fabrics from $SUPPLE_DATA (../shared/meshes unless set) are skipped where these are not there,
+and their pictures stay as they are.
 """
 
 from __future__ import annotations
@@ -74,9 +75,11 @@ def main() -> None:
 
 
 def folder_for(scene: Path, data: Path) -> Path:
-    """Where a scene finds its meshes, or, with fabrics, these, which may be in a folder hylc beside them."""
-    woven = "\nfabric = " in scene.read_text(encoding="utf-8")
-    return data.parent if woven and (data.parent / "hylc").is_dir() else data
+    """Where a scene finds its meshes, or its fabrics, which are in a folder hylc: in data, in a folder meshes
+    there, or beside it."""
+    if "\nfabric = " in scene.read_text(encoding="utf-8"):
+        return next((place for place in (data, data.parent) if (place / "hylc").is_dir()), data)
+    return data / "meshes" if (data / "meshes").is_dir() else data
 
 
 def missing_data(scene: Path) -> str:

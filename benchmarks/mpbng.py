@@ -4,18 +4,23 @@ The cloth of PBNG 11.5: a square of 8,281 vertices, 10 kg/m², E = 1000 (as E h 
 thickness), held at two corners, swings from where it lies, in steps of 5 ms. And that of 11.6: a skirt of 24
 thousand vertices, held at its rim, E h = 1000 N/m, k_b = 0.01, in steps of 12 ms. MPBNG has the paper's 13
 and 24 iterations; the others get as long, on one thread in float32. What counts is how much longer edges are
-than at rest, beside a run in which every step has converged. Writes benchmarks/results/mpbng.json; with names
-of parts, such as sheet, only these are measured again.
+than at rest, beside a run in which every step has converged. Writes benchmarks/results/mpbng.json after each
+method.
+
+    python benchmarks/mpbng.py                 # both, about half an hour on one quiet core
+    python benchmarks/mpbng.py dress           # one of them
+    python benchmarks/mpbng.py dress --small   # some hundred vertices, to see that it runs; writes nothing
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+from collections.abc import Iterator
 from datetime import date
 from functools import partial
 from pathlib import Path
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -33,6 +38,11 @@ CASES: dict[str, tuple[Any, int, int]] = {
     "dress": (partial(skirt, 150, 160), 24, 10),
 }
 """Scenes, the iterations of MPBNG, and how many steps are made."""
+
+SMALL: dict[str, tuple[Any, int, int]] = {
+    "sheet": (partial(sheet, 16), 13, 4),
+    "dress": (partial(skirt, 24, 20), 24, 3),
+}
 
 
 def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
@@ -53,14 +63,20 @@ def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
 def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[float]:
     """The stretch after each step."""
     options = {"precision": "float32", "threads": 1, "frames": steps} | limits
-    return [stretch(scene, frame.positions) for frame in supple.simulate(scene, solver, **options)]
+    found, begin = [], perf_counter()
+    for frame in supple.simulate(scene, solver, **options):
+        found.append(stretch(scene, frame.positions))
+        count, passed = frame.report.iterations, perf_counter() - begin
+        print(f"  step {len(found)} of {steps}: {count} iterations, {passed:.0f} s", flush=True)
+    return found
 
 
-def compared(make: Any, count: int, steps: int) -> dict[str, Any]:
-    """All methods at equal time, beside the motion in which every step has converged."""
+def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
+    """All methods at equal time, beside the motion in which every step has converged: what is known after
+    each of them."""
     scene = make()
+    print(f"{scene.bodies[0].mesh.n_vertices:,} vertices, every step converged", flush=True)
     exact = curve(scene, supple.PBNG(), steps, tolerance=1e-5, precision="float64")
-    print("converged", exact[-1], flush=True)
     budget = seconds(scene, supple.MPBNG(), count)
     plain = supple.PBNG(acceleration=None)
     sweeps = round(budget / (seconds(scene, plain, 100) / 100))
@@ -81,6 +97,7 @@ def compared(make: Any, count: int, steps: int) -> dict[str, Any]:
         "methods": {},
     }
     for name, (solver, limits) in methods.items():
+        print(name, limits, flush=True)
         values = np.array(curve(scene, solver, steps, **limits))
         error = np.abs(values - exact)
         found["methods"][name] = {
@@ -89,18 +106,26 @@ def compared(make: Any, count: int, steps: int) -> dict[str, Any]:
             "mean_error": float(f"{error.mean():.3g}"),
             "last_error": float(f"{error[-1]:.3g}"),
         }
-        print(name, found["methods"][name], flush=True)
-    errors = {name: each["mean_error"] for name, each in found["methods"].items()}
-    found["pbng_over_mpbng"] = round(errors["pbng"] / errors["mpbng"], 2)
-    return found
+        print(found["methods"][name], flush=True)
+        errors = {name: each["mean_error"] for name, each in found["methods"].items()}
+        if errors.keys() >= {"pbng", "mpbng"}:
+            found["pbng_over_mpbng"] = round(errors["pbng"] / errors["mpbng"], 2)
+        yield found
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="MPBNG beside PBNG and the default solver at equal time.")
+    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="|".join(CASES), help="or both")
+    parser.add_argument("--small", action="store_true", help="some hundred vertices, and nothing is written")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.cases) - set(CASES):
+        parser.error(f"there are {' and '.join(CASES)}, and no {', '.join(unknown)}")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for name in sys.argv[1:] or CASES:
-        results[name] = compared(*CASES[name])
-        results |= {"date": date.today().isoformat(), "machine": machine()}
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    for name in arguments.cases:
+        for found in compared(*(SMALL if arguments.small else CASES)[name]):
+            results |= {name: found, "date": date.today().isoformat(), "machine": machine()}
+            if not arguments.small:
+                RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from storm import Tally
+from storm_doors import further_doors
 
 import supple
 from supple.materials import MATERIALS, Isotropic, examples_of
@@ -129,7 +130,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():
         table[name] = solver, {option.name: option.default for option in fields(solver)}  # type: ignore[arg-type]
-    return table
+    return table | further_doors(folder)
 
 
 def _with_lists(scene: supple.Scene) -> supple.Scene:

@@ -64,6 +64,7 @@ ORDER = [
         "state",
         "evaluation",
         "cloth_figures",
+        "fibre_figures",
         "holding",
         "grip",
         "barrier_grip",
@@ -104,6 +105,7 @@ ORDER = [
     {
         "simulate",
         "evaluating",
+        "modes",
         "keeping",
         "equilibria",
         "precompile",

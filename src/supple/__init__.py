@@ -56,6 +56,7 @@ __all__ = [
     "Material",
     "Maxwell",
     "MeshError",
+    "Mode",
     "MooneyRivlin",
     "MotionGradient",
     "Muscle",

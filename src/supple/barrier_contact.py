@@ -147,12 +147,12 @@ class BarrierContact:
     def _grip(self, problem: Problem) -> BarrierGrip | None:
         return None if self.friction is None else problem.following.grips.get(self._index(problem))
 
-    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
+    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
         """The barriers with vertices at positions x (n, 3), where nothing must have passed anything, and
-        their friction as a state's history has it."""
+        their friction as a state remembers it."""
         self._refuse_crossings(x, 1)
         found = gaps(self.surfaces, x, self.thickness)
-        grip = None if self.friction is None else BarrierGrip(x, rows_from(history))
+        grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
         return self.term(found, np.zeros(len(x)), grip, max(1, len(found.keys)))
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from supple.equilibria import bytes_per_copy
 from supple.model import Model, Step
 from supple.problem import Problem
-from supple.problem.history import histories_of
+from supple.problem.remembered import evolving_parameters
 from supple.report import Report
 from supple.simulate import Frame
 from supple.solvers import Solver
@@ -163,7 +163,7 @@ def problem_of_copies(model: Model, precision: str, copies: int, solver: Solver)
             f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
             f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
         )
-    evolves = any(histories_of(model))
+    evolves = any(evolving_parameters(model))
     problem = Problem(model, precision, device=on_device("cuda", model, copies), varied=evolves)
     problem.hold(copies)
     return problem

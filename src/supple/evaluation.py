@@ -11,6 +11,7 @@ import numpy as np
 
 from supple.checks import closest, each, shown
 from supple.cloth_figures import of_cells
+from supple.fibre_figures import carried_fibres
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
@@ -224,6 +225,16 @@ class Evaluation(Deformations):
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
     @cached_property
+    def fibre_stretch(self) -> np.ndarray:
+        """(m,) how far fibres are stretched; NaN where a material has none."""
+        return np.linalg.norm(carried_fibres(self.model, self.positions), axis=1)
+
+    @cached_property
+    def fibres(self) -> np.ndarray:
+        """(m, 3) along which fibres run now, of length 1; NaN where a material has none."""
+        return carried_fibres(self.model, self.positions) / self.fibre_stretch[:, None]
+
+    @cached_property
     def bending_angle(self) -> np.ndarray:
         """(m,) the largest angle of each triangle to a neighbour [degrees]; NaN for tetrahedra."""
         return of_cells(self.model, self.positions, "bending_angle")
@@ -235,7 +246,7 @@ class Evaluation(Deformations):
 
     @cached_property
     def warp_strain(self) -> np.ndarray:
-        """The same along v."""
+        """(m,) by what part threads along v are longer than at rest; NaN where there is no cloth with uv."""
         return of_cells(self.model, self.positions, "warp_strain")
 
     @cached_property
@@ -270,6 +281,8 @@ QUANTITIES = {
     "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
     "principal_stretches": "singular values of F, the largest first",
     "plastic_strain": "equivalent plastic strain, NaN where a material cannot flow",
+    "fibres": "direction of fibres as they run now, NaN where a material has none",
+    "fibre_stretch": "how far fibres are stretched",
     "bending_angle": "largest angle of a triangle of cloth to a neighbour [degrees]",
     "weft_strain": "strain of cloth along u, where it has uv",
     "warp_strain": "strain of cloth along v",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact import Obstacles
-from supple.contact.rigid import Recorded
+from supple.contact.rigid import KnownPoses
 from supple.terms import Term
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Model:
         return tuple(fraction(time) for fraction, _ in self.varying)
 
     def varied_at(self, time: float) -> tuple[float, ...]:
-        """The same, and what part parameters of materials have of their values."""
+        """What part of each varying force acts at a time [s], and of each varying parameter of materials."""
         parts = [part for _, material in self.changing for part in material.fractions(time)]
         return *self.fractions_at(time), *parts
 
@@ -242,7 +242,7 @@ def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
     obstacles = model.obstacles
     if obstacles is None or not obstacles.rigid:
         return model
-    there = Recorded(obstacles, np.zeros(1), numbers[None])
+    there = KnownPoses(obstacles, np.zeros(1), numbers[None])
     return replace(model, obstacles=replace(obstacles, poses=there))
 
 
@@ -251,15 +251,15 @@ class Step:
     """The backward Euler step that led to positions, which says what forces act there beside those of the
     terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
     forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
-    None where all are the model's; time [s]: when it ends, for obstacles that move; history: what elements
-    remember there, as `State` has it."""
+    None where all are the model's; time [s]: when it ends, for obstacles that move; remembered: as
+    `State` has it there."""
 
     dt: float
     anchor: np.ndarray | None
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
     time: float = np.inf
-    history: Mapping[str, np.ndarray] = field(default_factory=dict)
+    remembered: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.problem import Balance, Balances, Problem
+from supple.problem import Balance, Balances
+from supple.problem.measures import Measures
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.stop import Stop
@@ -44,16 +45,16 @@ class Progress:
         return lacking
 
     def outcome(
-        self, problem: Problem, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
+        self, measures: Measures, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
     ) -> Outcome | None:
-        """How a solve ends that has made no progress for long, or None. Iterations that were asked for are
-        done all the same, unless rounding is all that they could change."""
+        """How a solve ends that has made no progress for long, or None; measures: of its states. Iterations
+        that were asked for are done all the same, unless rounding is all that they could change."""
         if not self.lacking(run, iteration)[copy]:
             return None
         if latest.is_rounding(ROUNDED):
             return Outcome.PRECISION
-        energy = problem.measures.energy_of(copy)
-        falls = energy < self.energy[copy] - problem.measures.energy_rounding(copy)
+        energy = measures.energy_of(copy)
+        falls = energy < self.energy[copy] - measures.energy_rounding(copy)
         self.energy[copy], self.at[copy] = energy, iteration
         goes_on = falls or stop.max_iterations is not None or run.on_its_way(copy)
         return None if goes_on else Outcome.STAGNATED

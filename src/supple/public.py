@@ -75,6 +75,7 @@ from supple.meshes import (
     tube,
     weld,
 )
+from supple.modes import Mode
 from supple.report import History, Outcome, Report
 from supple.scene import (
     Body,

@@ -9,7 +9,7 @@ from typing import Any
 from supple.apart_report import ApartReport
 from supple.problem import Balance
 from supple.problem.touched import ContactReport
-from supple.solvers.certificate import Certificate
+from supple.solvers.newton_steps.certificate import Certificate
 from supple.weak_contact import MetReport
 from supple.words import counted
 
@@ -37,8 +37,9 @@ class Outcome(Enum):
 
 @dataclass
 class History:
-    """One entry per recorded iteration; iteration 0 is the start. primary [N] and secondary: the residuals of
-    positions and of multipliers, of methods that have these [PXPBD eq. 11, 12]; none of others."""
+    """One entry per iteration that was kept; iteration 0 is the start. primary [N] and secondary: the
+    residuals of positions and of multipliers, of methods that have these [PXPBD eq. 11, 12]; none of
+    others."""
 
     iterations: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -56,7 +57,7 @@ class History:
         self.energy.append(energy)
 
     def go_on(self, further: History) -> None:
-        """Add what a solve has recorded that began where this one ended, but for its start."""
+        """Add what a solve has kept that began where this one ended, but for its start."""
         done, clock = self.iterations[-1], self.seconds[-1]
         self.iterations += [done + k for k in further.iterations[1:]]
         self.seconds += [clock + s for s in further.seconds[1:]]

@@ -12,7 +12,7 @@ import numpy as np
 from supple.apart_report import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
-from supple.ending import next_look, outcome_here, recovering
+from supple.ending import exact_of, next_look, outcome_here, recovering, without_progress
 from supple.finishing import Ended, finish_alone, rounded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
@@ -99,7 +99,7 @@ class _Solving:
         self.method = solver.begin(problem)  # which may move u already
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_budget)
         self._look_inside()
-        self.certifying = Certifying(problem, stop)
+        self.certifying = Certifying(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = stop.tolerance is not None or history or watch is not None or self.method.guarded
 
@@ -116,7 +116,7 @@ class _Solving:
                 self._look_inside()
             if following.looks and following.iterated(count, self._balanced, self.latest[0].residual):
                 self._begin_again()
-            self.progress.see(self.latest, self.device.active, self.iteration)
+            self.progress.see(exact_of(self.latest, self.method), self.device.active, self.iteration)
         self._move_all()
         if following.settle():
             self.latest = self.measures.balances()
@@ -143,13 +143,13 @@ class _Solving:
         """Where stencils were exchanged, and with them the energy: what was achieved before says nothing."""
         self.latest = self.measures.balances()
         self.progress = Progress(self.problem.copies, self.iteration)
-        self.certifying = Certifying(self.problem, self.stop, prepared=False)
+        self.certifying = Certifying(self.problem, self.stop, self.method, prepared=False)
 
     def _move_all(self) -> None:
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
 
     def _look(self) -> None:
-        """Record and show where the first copy is."""
+        """Keep and show where the first copy is."""
         balance = self.latest[0]
         if self.history is not None:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
@@ -157,7 +157,7 @@ class _Solving:
             self.watch(self.iteration, balance.imbalance, self.clock)
 
     def _look_inside(self) -> None:
-        """Record what the method knows beside the positions."""
+        """Keep what the method knows beside the positions."""
         if self.history is not None:
             self.history.add_multipliers(self.method.residuals())
 
@@ -171,8 +171,9 @@ class _Solving:
                 latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying, copy
             )
             if outcome is None and stop.tolerance is not None:
-                outcome = self.progress.outcome(problem, copy, latest, stop, run, iteration)
-                outcome = self.certifying.judged(outcome, latest, run, copy)
+                outcome = without_progress(
+                    self.progress, latest, stop, iteration, problem, run, self.certifying, copy
+                )
             if outcome is None and run.leaving()[copy]:
                 outcome = Outcome.STAGNATED
             if outcome is not None:
@@ -221,7 +222,7 @@ class _Solving:
     def reports(self) -> list[Report]:
         """Of every copy; those that failed go back to where they were sound."""
         ended, latest = self.ended, self._go_back()
-        together = {copy: outcome for copy, (outcome, *_) in ended.items() if copy not in self.alone}
+        together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
         certificates = self.certifying.final(together, latest)
         certificates |= {copy: report.certificate for copy, report in self.alone.items()}
         energies, inverted = self.measures.energies(), self.measures.inversions()
@@ -275,10 +276,7 @@ def _keep(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> Non
     """Remember the states to which a solve that fails goes back."""
     active = problem.device.active
     sound = active if recovering(problem, run) else active[latest.finite[active]]
-    if len(sound) == problem.copies:
-        problem.device.assign(good, problem.u)
-        return
-    for copy in sound.tolist():
+    for copy in [None] if len(sound) == problem.copies else sound.tolist():
         problem.device.assign(good, problem.u, copy)
 
 

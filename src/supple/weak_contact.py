@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.contact.pairs import Meetings, Surfaces
-from supple.grip import CONTACTS, Grip, from_history, no_contacts, owners
+from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.model import Model
 from supple.terms import RubbingContacts
 from supple.words import counted
@@ -71,11 +71,11 @@ class WeakContact:
         missing = OF_MISSING * following.residual
         return bool(following.balanced or change > ALIKE * most or _norm(now - before) > missing)
 
-    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> RubbingContacts:
-        """The constraints with vertices at positions x (n, 3), and those of a state's history where they
+    def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> RubbingContacts:
+        """The constraints with vertices at positions x (n, 3), and those of a state where they
         rub."""
-        if self.rough and CONTACTS in history:
-            return from_history(history)
+        if self.rough and CONTACTS in remembered:
+            return contacts_from_state(remembered)
         grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
         found = self.meetings(x)
         return self.term(found, grip, max(1, len(found.distance)))

@@ -74,7 +74,7 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
     rest = list(supple.simulate(scene, solver, frames=5, start=whole[2].state, first_frame=4))
     for one, other in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
-        np.testing.assert_array_equal(one.state.history["contacts"], other.state.history["contacts"])
+        np.testing.assert_array_equal(one.state.remembered["contacts"], other.state.remembered["contacts"])
     bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
         next(supple.simulate(scene, solver, frames=5, start=bad, first_frame=4))
@@ -85,7 +85,9 @@ def test_saved_frames_have_the_friction_of_the_run():
 
     scene = on_slope(0.45)
     *_, frame = supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-5)
-    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.history).terms[-1]
+    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.remembered).terms[
+        -1
+    ]
     force = term.forces(frame.positions)[scene.bodies[1].vertices].sum(axis=0)
     np.testing.assert_allclose(force, frame.report.met.bodies["block"], rtol=1e-6)
 

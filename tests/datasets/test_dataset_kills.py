@@ -196,12 +196,12 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
         ray.shutdown()
     assert killed[0] is not None
     assert sample_bytes(store) == sample_bytes(whole)
-    hosts = {json.loads(store.record_file(k).read_text())["process"] for k in range(6)}
+    hosts = {json.loads(store.account_file(k).read_text())["process"] for k in range(6)}
     assert os.getpid() not in hosts
 
 
 def _kill_one_ray_worker(store):
     """The number of a process that has solved a shard, and has the next one under way."""
-    number = store.record(store.finished()[0])["process"]
+    number = store.account(store.finished()[0])["process"]
     os.kill(number, signal.SIGKILL)
     return number

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from supple.problem import Balances
-from supple.solvers.forecast import Forecast, Forecasts
+from supple.solvers.newton_steps.forecast import Forecast, Forecasts
 
 
 def some_figures(copies, bodies, seed=0):

@@ -54,10 +54,6 @@ MODELS = {
     "plate": plate,
 }
 ANY = pytest.mark.parametrize("name", MODELS)
-KINDS = pytest.mark.parametrize(
-    "make", [net, hung_net, membrane], ids=["springs", "point_springs", "membrane"]
-)
-
 KINDS = pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 
 

@@ -54,7 +54,7 @@ def measure_faces(x, stencils, weights, distance):
 
 @kernel
 def measure_edges(x, stencils, weights, distance):
-    """The same of two edges each."""
+    """Signed weights of the closest points of two edges each, and their distance."""
     for m in range(len(stencils)):
         a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
         c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])

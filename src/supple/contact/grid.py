@@ -246,15 +246,15 @@ def near(
     seeking, hiding = _boxes(x, seek, other, radius)
     table = table_of(hiding)
 
-    def look(begin: np.ndarray, found: Any) -> None:
+    def seek_all(begin: np.ndarray, found: Any) -> None:
         search = Search(x, seek, other, float(radius), seeking, hiding, table, begin, found)
         run(_search_all, threads, threads_for(1), search)
 
     count = np.zeros(len(seek), np.int64)
-    look(count, nothing[1])
+    seek_all(count, nothing[1])
     start = np.concatenate([[0], np.cumsum(count)])
     if start[-1] == 0:
         return start, nothing[1]
     found = np.zeros(start[-1], np.int64)
-    look(start[:-1].copy(), found)
+    seek_all(start[:-1].copy(), found)
     return start, found

@@ -79,6 +79,6 @@ def solve_shard(path: str, shard: int) -> int:
         _SHARDS.clear()
         _SHARDS[path] = Shards(Store(Path(path)))
     shards = _SHARDS[path]
-    if not shards.store.record_file(shard).exists():
+    if not shards.store.account_file(shard).exists():
         shards.run(shard)
     return shard

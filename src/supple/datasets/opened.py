@@ -81,16 +81,16 @@ class Samples:
         return found[place]
 
     def _shard(self, number: int) -> Shard | None:
-        """A shard; None where it is not finished: files without a record do not count."""
+        """A shard; None where it is not finished: files without an account do not count."""
         if number in self._open:
             self._open.move_to_end(number)
             return self._open[number]
-        if not self._store.record_file(number).exists():
+        if not self._store.account_file(number).exists():
             return None
         path = self._store.file(self.name, number)
         if not path.exists():
             raise DatasetError(
-                f"{path} is missing, though its shard is recorded as finished; `supple dataset verify` "
+                f"{path} is missing, though its shard is said to be finished; `supple dataset verify` "
                 f"finds what else is."
             )
         self._open[number] = Shard(path, self.shape[1:], self.dtype, self._store.shard)
@@ -227,7 +227,7 @@ class Dataset(Mapping[str, Any]):
         return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalise)
 
     def stream(self, batch: int = 64, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
-        """The same as a `torch.utils.data.IterableDataset` of batches, shuffled by shards and within them,
+        """`pairs` as a `torch.utils.data.IterableDataset` of batches, shuffled by shards and within them,
         for `DataLoader(..., batch_size=None)` with any number of workers; options as for `pairs`. Needs
         torch."""
         from supple.datasets.torch_data import Stream

@@ -21,8 +21,8 @@ from supple.problem import Problem
 from supple.report import Report
 from supple.scene.errors import SceneError
 from supple.simulate import equilibrium
-from supple.solvers import Descent, Solver
-from supple.solvers.certificate import prepare
+from supple.solvers import Solver
+from supple.solvers.newton_steps.certificate import prepare
 from supple.solving import make_problem, solve
 
 Meaning = Conditions | SceneError
@@ -94,9 +94,7 @@ class Sampler:
         self._problem: Problem | None = None
         self._batches: Batches | None = None
         self._beside = beside
-        self._near = self.asked.solver
-        if type(self._near) is Descent:  # which needs no sweeps where it begins near the end
-            self._near = replace(self._near, ahead=0, path="straight")
+        self._near = self.asked.solver.near_the_end()
 
     def meanings(self, every: Sequence[Values]) -> Sequence[Meaning | None]:
         """What each of several values means, for `solve`; None where it needs a model of its own."""

@@ -37,7 +37,7 @@ from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
 from supple.model import Model, Step
 from supple.problem import Problem
-from supple.problem.history import ACCELERATION, EARLIER
+from supple.problem.remembered import ACCELERATION, EARLIER
 from supple.scene import Body
 from supple.simulate import Frame, Result
 
@@ -225,7 +225,7 @@ class Gradient:
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
             )
-        if self._step is not None and self._step.history.keys() & {ACCELERATION, EARLIER}:
+        if self._step is not None and self._step.remembered.keys() & {ACCELERATION, EARLIER}:
             raise ValueError(
                 "Gradients by the start of a step are those of backward Euler; steps of second order look "
                 "back to what came before, too: integrator='backward_euler'."

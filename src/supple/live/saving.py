@@ -97,6 +97,10 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
     for written, body, material in zip(bodies, file.scene.bodies, now.materials, strict=True):
         key = {"solid": "material", "cloth": "membrane"}[body.kind]
         if material is not body.material:
+            if key not in written:
+                raise ValueError(
+                    f"{body.name} is as stiff as its fabric in scene files; let it be so before you save it"
+                )
             if isinstance(material, Grown):
                 written |= _rest_shape(material)
                 material = material.base_material

@@ -13,6 +13,7 @@ from supple.problem.balance import Balances
 from supple.problem.evaluation import (
     Energy,
     Inversion,
+    deform_elements,
     evaluate_balance,
     evaluate_elements,
     evaluate_potential,
@@ -87,6 +88,8 @@ class Measures:
         if u is not p.u and self._memo is not None:
             self._memo.balances = None  # whose net forces these replace
         memory = p.states.net, sizes, softness, self._cuts, parts, figures
+        if works := p.layout.deforms(u):
+            p.device.run(deform_elements, len(works), works)
         p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
         p.device.pull(figures)
         return figures

@@ -30,6 +30,7 @@ OF_RADIUS = 0.9
 """How far pinned vertices go at once."""
 
 HALVINGS = 30
+"""After which a way is a billionth of what it was, and nothing more is to be gained."""
 
 
 class Room:

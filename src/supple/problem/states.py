@@ -12,8 +12,8 @@ from supple.kernels import RECORD
 from supple.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.held import normal_records
-from supple.problem.history import Histories
 from supple.problem.records import Coast, Put
+from supple.problem.remembered import Remembered
 from supple.state import State
 
 
@@ -26,7 +26,7 @@ class States:
 
     u: np.ndarray
     anchor: np.ndarray
-    histories: Histories
+    remembered: Remembered
 
     def __init__(self, model: Model, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
@@ -61,6 +61,14 @@ class States:
         """(copies, n, 3) what records have for the vertices, as a view."""
         self.device.pull(records)
         return _vectors(records, self.model)
+
+    def of(self, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
+        """(k, n, 3) what records have for the vertices of some copies, of which alone they are brought
+        here."""
+        n = self.model.vertices + 1
+        for copy in sorted(set(copies)):
+            self.device.pull(records, copy * n, (copy + 1) * n)
+        return _vectors(records, self.model)[list(copies)]
 
     def _set(self, records: np.ndarray, vectors: Any) -> None:
         _vectors(records, self.model)[:] = vectors
@@ -98,11 +106,11 @@ class States:
         """One by one, so that not all of them must be kept, and before any of them moves on."""
         moving = self.anchor is not self.u
         velocities: Iterable = _vectors(self.velocity, self.model) if moving else repeat(None)
-        for u, v, history in zip(self.vectors(self.u), velocities, self.histories.take(), strict=moving):
-            yield State(u.copy(), np.zeros(u.shape, u.dtype) if v is None else v.copy(), history)
+        for u, v, remembered in zip(self.vectors(self.u), velocities, self.remembered.take(), strict=moving):
+            yield State(u.copy(), np.zeros(u.shape, u.dtype) if v is None else v.copy(), remembered)
 
     def put(self, states: Sequence[State]) -> None:
-        self.histories.put([state.history for state in states])
+        self.remembered.put([state.remembered for state in states])
         self._set(self.u, [state.displacements for state in states])
         self.set_velocities([state.velocities for state in states])
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from supple.compute import PRECISIONS
 from supple.embedding import Embedding, Part
 from supple.meshes import Mesh
 from supple.scene.checks import Vector, shown
@@ -44,6 +45,9 @@ class Body:
 
     kind: ClassVar[str] = "solid"
     """What it is called in sentences and scene files."""
+
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    """In which it can be computed."""
 
     @property
     def masses(self) -> np.ndarray:

@@ -11,7 +11,16 @@ import numpy as np
 from supple.meshes.measures import areas
 from supple.meshes.mesh import lumped
 from supple.scene.bodies import Body
-from supple.terms import Fabric, FabricElasticity, PatternElasticity, Term, TriangleElasticity, hinges_of
+from supple.scene.errors import SceneError
+from supple.terms import (
+    Fabric,
+    FabricElasticity,
+    FabricMembrane,
+    PatternElasticity,
+    Term,
+    TriangleElasticity,
+    hinges_of,
+)
 from supple.terms.bending import HingesOfMesh
 
 
@@ -33,6 +42,10 @@ class Cloth(Body):
     kind: ClassVar[str] = "cloth"
 
     @property
+    def precisions(self) -> tuple[str, ...]:  # type: ignore[override]
+        return Body.precisions if self.fabric is None else ("float64",)
+
+    @property
     def rest_measures(self) -> np.ndarray:
         if self.rest is None:
             return self.mesh.measures
@@ -52,6 +65,11 @@ class Cloth(Body):
         thickness = np.repeat([body.thickness for body in bodies], [body.mesh.n_cells for body in bodies])
         triangles = np.concatenate([body.cells for body in bodies])
         if bodies[0].fabric is not None:
+            if not isinstance(material, FabricMembrane):
+                raise SceneError(
+                    f"{bodies[0].name} is cloth of a fabric, {bodies[0].fabric.name}, and cannot be of "
+                    f"{type(material).__name__}; make cloth of that instead."
+                )
             uv = np.concatenate([body.rest_corners[:, :, :2] for body in bodies])
             return FabricElasticity.from_mesh(uv, triangles, bodies[0].fabric, rest, material)
         if all(body.rest is None for body in bodies):

@@ -118,7 +118,7 @@ class Reader:
             moving |= {"regions": regions, "viscosity": viscosity}
             self.bodies[name] = self.mistakes.attempt(
                 f"{field}.name",
-                lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
+                lambda: self.scene.add_solid(mesh, material, solid.mass_density, name, render, **moving),
             )
 
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:

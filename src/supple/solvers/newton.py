@@ -26,9 +26,9 @@ from supple.linear.pattern import count_blocks
 from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, linear_solver
 from supple.model import Model
 from supple.problem import Problem
-from supple.solvers.beside_obstacles import step_beside_obstacles
-from supple.solvers.line_search import Start, backtrack
-from supple.solvers.moves import line
+from supple.solvers.newton_steps.beside_obstacles import step_beside_obstacles
+from supple.solvers.newton_steps.line_search import Start, backtrack
+from supple.solvers.newton_steps.moves import line
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 

@@ -29,6 +29,8 @@ class Solver(ABC):
     solves_systems: ClassVar[bool] = False
     """Whether an iteration solves a linear system of all vertices: it takes long, and after few of them
     nothing but rounding is left."""
+    recovers: ClassVar[bool] = False
+    """Whether it always unfolds inverted elements of materials with a barrier, where forces are infinite."""
     any_term: ClassVar[bool] = True
     """Whether it treats every term, by its forces; otherwise those for which it says how (see `projects`)."""
     parts: ClassVar[dict[str, dict[str, type]]] = {}
@@ -46,6 +48,14 @@ class Solver(ABC):
         """Whether it goes where forces balance; otherwise it makes constraints vanish, whatever forces there
         are."""
         return True
+
+    def phases(self) -> tuple[Solver, ...]:
+        """Itself, and where it chooses between methods as it runs, itself beginning with another."""
+        return (self,)
+
+    def near_the_end(self) -> Solver:
+        """Itself as it does best where it begins close to what it looks for."""
+        return self
 
     @abstractmethod
     def begin(self, problem: Problem) -> Run:
@@ -104,6 +114,12 @@ class Run(ABC):
     def guarded(self) -> bool:
         """Whether the method must observe the residual to stay stable."""
         return False
+
+    @property
+    def exact(self) -> Problem | None:
+        """A problem in float64 with the state of which the problem's is the rounded one; None where the run
+        knows no better."""
+        return None
 
     unbounded: bool = False
     """Whether the energy falls without end, as far as can be seen."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.algebra.matrix3 import add, dot, scale, select3, sub
 from supple.contact.closest import between
 from supple.contact.planes import is_empty
 from supple.kernels import chosen_by_type, load, physics, select
@@ -23,6 +23,7 @@ BEGAN, SLIP, FRICTION, STIFFNESS, NUMBERS = 0, 9, 12, 13, 14
 """Where among its numbers a visit has the corners when the step began, o₀ [m], μ and κ [N/m]."""
 
 TINY = 1e-30
+"""Least length [m] that is divided by: what has not slipped has no direction."""
 
 
 class Rubs(NamedTuple):
@@ -78,19 +79,14 @@ class Closest(NamedTuple):
 
 
 @physics
-def chosen(where, a, b):
-    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
-
-
-@physics
 def gap_at(at, a, b, c):
     """From the other side to the visiting vertex's own, between points of a stencil whose other corners lie
     at a, b and c from the visiting one [m]."""
     zero = 0.0 * at.role
     here, point = (zero, zero, zero), at.role < 0.5
-    p, corner = chosen(point, here, a), chosen(point, a, here)
+    p, corner = select3(point, here, a), select3(point, a, here)
     from_face = sub(p, add(add(scale(at.x, corner), scale(at.y, b)), scale(at.z, c)))
-    return chosen(at.role < 1.5, from_face, sub(scale(at.s, a), between(at.t, b, c)))
+    return select3(at.role < 1.5, from_face, sub(scale(at.s, a), between(at.t, b, c)))
 
 
 @physics

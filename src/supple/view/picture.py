@@ -103,10 +103,10 @@ class Artist:
         self.model, self.view, self.field = model, view, _field(field)
         self.note = vtk_problem_while_importing() if backend is None else None
         backend = backend or ("matplotlib" if self.note else "vtk")
-        look = theme_named(theme)
+        style = theme_named(theme)
         names = {} if self.field.names is None else self.field.names(model)
-        self._renderer = _renderer(backend)(size, look)
-        self._furniture = Furniture(size, look, title, self.field, view.limits, names)
+        self._renderer = _renderer(backend)(size, style)
+        self._furniture = Furniture(size, style, title, self.field, view.limits, names)
 
     def __enter__(self) -> Artist:
         return self

@@ -41,10 +41,11 @@ class Renderer:
             self._show_shadow(drawing.shadow)
         self._show_surface(drawing, camera)
         self._show_obstacles(*drawing.obstacles)
+        self._show_lines(drawing.lines, camera)
         self._show_links(drawing.links, camera)
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
         self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
-        self._show_dots("contact", drawing.contacts, camera, 5.5, self.theme.contacts, self.theme.rim)
+        self._show_dots("contact", drawing.contacts, camera, 9.5, self.theme.contacts, self.theme.rim)
         self._place(camera)
         self._plotter.render()
         return np.asarray(self._plotter.screenshot(return_img=True))
@@ -108,6 +109,13 @@ class Renderer:
             1 - self.theme.shadow * shadow.darkness.ravel(order="F"), to_rgb(self.theme.background)
         )
         self._show("shadow", mesh, np.round(255 * tones).astype(np.uint8))
+
+    def _show_lines(self, lines: np.ndarray, camera: Camera) -> None:
+        import pyvista
+
+        if len(lines):
+            mesh = pyvista.PolyData(_nearer(lines.reshape(-1, 3), camera, 0.002), lines=_segments(len(lines)))
+            self._show("lines", mesh, color=self.theme.edges, opacity=0.7, line_width=self.size[1] / 500)
 
     def _show_links(self, links: np.ndarray, camera: Camera) -> None:
         """Thin lines with a dot where a vertex is held."""

@@ -16,11 +16,12 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from supple.checks import SMALLEST
-from supple.materials import MEASURED, Material, Parameter, measured
+from supple.checks import SMALLEST, closest
+from supple.materials import MEASURED, Material, Parameter, measured, measured_density
 from supple.meshes import Mesh, fibres_between
-from supple.scene.selections import SIDES, side
+from supple.scene.selections import side
 from supple.scene.tables.base import Choice, Number, Table, Vector
+from supple.scene.tables.selections import Where
 
 
 class FromField(Table):
@@ -29,12 +30,20 @@ class FromField(Table):
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
-class Between(Table):
-    """Directions that run from one side of the body to the other, solved for inside."""
+Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
-    between: Annotated[list[Literal[SIDES]], Field(min_length=2, max_length=2)] = Field(  # type: ignore[valid-type]
-        description="The side where fibres begin and the side where they end, such as x- and x+."
+
+class Between(Table):
+    """Directions that run from one face of the body to another, solved for inside."""
+
+    between: Annotated[list[Side | Where], Field(min_length=2, max_length=2)] = Field(
+        description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
+        "whatever else a pin's where may be."
     )
+
+    def directions(self, mesh: Any) -> Any:
+        ends = [side(end) if isinstance(end, str) else end.selection() for end in self.between]
+        return fibres_between(mesh, *ends)
 
 
 class OrField:
@@ -114,17 +123,36 @@ def _on(mesh: Any, value: Any) -> Any:
     if isinstance(value, FromField):
         return mesh.field(value.field)
     if isinstance(value, Between):
-        return fibres_between(mesh, *map(side, value.between))
+        return value.directions(mesh)
     return value
 
 
 class MeasuredTable(Table):
-    """A material that somebody has measured."""
+    """A material that somebody has measured; further keys are parameters to change, such as its fibre."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[Any, OrField()]]
 
     name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
 
+    @property
+    def density(self) -> float:
+        return measured_density(self.name)
+
+    @model_validator(mode="after")
+    def _known_parameters(self) -> Self:
+        kind = MEASURED[self.name].kind
+        names = [p.name for p in kind.parameters]
+        for name in self.model_extra or {}:
+            if name not in names:
+                raise ValueError(f"{self.name} is a {kind.__name__} without {name}; {closest(name, names)}")
+        return self
+
     def make(self, mesh: Mesh | None) -> Material | None:
-        return measured(self.name)
+        changes = self.model_extra or {}
+        if mesh is None and any(isinstance(value, Table) for value in changes.values()):
+            return None
+        return measured(self.name, **{name: _on(mesh, value) for name, value in changes.items()})
 
 
 class MaterialChoice(Choice):
@@ -132,6 +160,11 @@ class MaterialChoice(Choice):
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
+
+    @property
+    def density(self) -> float | None:
+        """Of one that was measured [kg/m³]."""
+        return getattr(self.chosen[1], "density", None)
 
 
 def material_choice(

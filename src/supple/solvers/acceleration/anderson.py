@@ -20,7 +20,7 @@ from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMe
 from supple.words import counted
 
 LONGEST_WINDOW = 30
-"""One thread eliminates a system of this size after every sweep; longer histories have not been tried."""
+"""One thread eliminates a system of this size after every sweep; longer windows have not been tried."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _sizes(window: int) -> tuple[int, int]:
 
 
 def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemory]:
-    """For the best u, and for the history."""
+    """For the best u, and for earlier sweeps."""
     copies, shape, (columns, rows) = problem.copies, problem.u.shape, _sizes(window)
     return problem.zeros(shape), AndersonMemory(
         phases=3,
@@ -67,12 +67,12 @@ def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemo
 
 
 RISEN = 2.0
-"""How many times its least the residual may be before the history is given up, where there is friction."""
+"""How many times its least the residual may be before earlier sweeps are forgotten, with friction."""
 
 
 class AndersonRun(AccelerationRun):
-    """The history of up to `window` sweeps, and a safeguard: where the energy has risen since the last look,
-    u goes back to where it was least, and a new history begins with half the window, which grows again.
+    """Up to `window` earlier sweeps, and a safeguard: where the energy has risen since the last look,
+    u goes back to where it was least, and the window begins anew with half its length, which grows again.
     Friction has no energy that must fall: there the residual is looked at, and u stays."""
 
     def __init__(self, window: int, problem: Problem) -> None:
@@ -80,7 +80,7 @@ class AndersonRun(AccelerationRun):
         self.restarts = np.zeros(problem.copies, int)
         self._least = np.full(problem.copies, np.inf)
         self._best, self._memory = problem.shared(
-            f"Anderson history of {window} sweeps", lambda: _new_memory(problem, window)
+            f"Anderson memory of {window} sweeps", lambda: _new_memory(problem, window)
         )
         self._better = self._widened = False
         self._memory.slot[:], self._memory.known[:], self._memory.window[:] = 0, 0, window

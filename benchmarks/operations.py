@@ -1,0 +1,76 @@
+"""What one visit of a stencil takes: operations, counted in LLVM's optimised code, and bytes.
+
+A visit is what one vertex learns of one stencil in a sweep of PBNG: its force and the bound of its Hessian.
+Additions, subtractions, multiplications, divisions and roots of whole packs count once each; a comparison, a
+selection or a gather is none. Bytes are those of the stencil's own rows, which a sweep reads once; records of
+the other corners come on top, 16 in float32 each, mostly from caches.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from supple.compute import Compute
+from supple.kernels import gather, lanes_of, store
+from supple.kernels.pack import FAST_FLAGS
+from supple.model import Model
+from supple.solving import make_problem
+from supple.terms import vertex_force
+
+ARITHMETIC = re.compile(r"= f(add|sub|mul|div|neg)\b[^<]*<\d+ x (?:float|double)>")
+ROOT = re.compile(r"call[^\n]*@llvm\.sqrt\.v\d+f\d+")
+
+
+def _visit(term, own, u, out):
+    f, A = vertex_force(term, 0, u, gather(u, own, 0, 0))
+    store(out, 0, 0, f[0])
+    store(out, 0, 1, f[1])
+    store(out, 0, 2, f[2])
+    store(out, 0, 3, A[0])
+    store(out, 0, 4, A[1])
+    store(out, 0, 5, A[2])
+    store(out, 0, 6, A[3])
+    store(out, 0, 7, A[4])
+    store(out, 0, 8, A[5])
+
+
+def counted(code: str) -> dict[str, int]:
+    """Operations in LLVM's code, by kind."""
+    found = [match.group(1) for match in ARITHMETIC.finditer(code)]
+    kinds = {"add": ("add", "sub"), "mul": ("mul",), "div": ("div",)}
+    counts = {name: sum(found.count(part) for part in parts) for name, parts in kinds.items()}
+    return counts | {"sqrt": len(ROOT.findall(code))}
+
+
+def row_bytes(term: Any, lanes: int) -> int:
+    """Of one visit: all that rows of a term have for it."""
+    own = [part for part in term if isinstance(part, np.ndarray) and part.ndim == 3]
+    return sum(int(part[0].nbytes) for part in own) // lanes
+
+
+def visits(model: Model, precision: str = "float32") -> dict[str, dict[str, Any]]:
+    """For each term of a model: corners, and operations and bytes of a visit and of a stencil."""
+    problem = make_problem(model, True, Compute("cpu", precision, 1))
+    lanes, found = lanes_of(precision), {}
+    out = np.zeros((1, 9, lanes), precision)
+    for term, rows in zip(model.terms, problem.layout.terms, strict=True):
+        compiled = njit(fastmath=set(FAST_FLAGS), error_model="numpy")(_visit)
+        compiled(rows, problem.loads.rows.own, problem.u, out)
+        (code,) = compiled.inspect_llvm().values()
+        kinds = counted(code)
+        corners = term.vertices.shape[1]
+        flops, size = sum(kinds.values()), row_bytes(rows, lanes)
+        found[term.name] = {
+            "corners": corners,
+            "flops_per_visit": flops,
+            "of_these": kinds,
+            "bytes_per_visit": size,
+            "records_per_visit": corners - 1,
+            "flops_per_stencil": corners * flops,
+            "bytes_per_stencil": corners * size,
+        }
+    return found

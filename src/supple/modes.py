@@ -1,0 +1,134 @@
+"""The softest directions of an equilibrium: how near it is to giving way, and along what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import bsr_matrix
+
+from supple.compute import Compute
+from supple.linear import Assembly, Multilevel, NotPositive, pcg
+from supple.model import Model, Step
+from supple.problem import Problem
+from supple.problem.materials import change_materials, changing_materials
+from supple.solvers.newton_steps.touching_twin import touching_twin
+from supple.solving import make_problem
+
+MOST_DENSE = 600
+"""Unknowns up to which all eigenvalues are found."""
+
+SHIFT = 1e-9
+"""Part of the largest stiffness that is added to what preconditions, lest bodies that nothing holds make it
+singular."""
+
+CLOSE = 1e-3
+"""What one application of the preconditioner leaves, relative."""
+
+ITERATIONS, EXACT = 200, 1e-8
+"""Allowed; and the residual of a direction by the largest stiffness with which it is good enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """curvature: p · H p / |p|² [N/m], below 0 where the energy falls; direction: p (n, 3) with |p| = 1, in
+    which what is pinned does not move."""
+
+    curvature: float
+    direction: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"Mode(curvature={self.curvature:.4g} N/m)"
+
+
+def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) -> tuple[Mode, ...]:
+    """The eigenvectors of the Hessian at positions (n, 3) [m] with the smallest eigenvalues, ascending; what
+    touches an obstacle stays on it."""
+    problem = _problem_at(model, positions, step)
+    assembly = Assembly(problem)
+    H = assembly.hessian("exact")
+    if not np.isfinite(H.data).all():
+        raise ValueError("there are no softest directions here: the forces are infinite or NaN")
+    count = min(count, assembly.size)
+    few = assembly.size <= max(MOST_DENSE, 6 * count)
+    values, vectors = _all(assembly, H, count) if few else _iterated(assembly, H, count)
+    found = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        direction = np.zeros((problem.model.vertices, 3))
+        direction[assembly.free] = vector.reshape(-1, 3)
+        found.append(Mode(float(value), direction))
+    return tuple(found)
+
+
+def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
+    problem = make_problem(replace(model, followers=(), velocities=None), True, Compute())
+    change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
+    problem.loads.set(model.force if step is None or step.force is None else step.force)
+    problem.positions = positions
+    if not problem.contacts:
+        return problem
+    problem.contacts.find(np.inf if step is None else step.time)
+    return touching_twin(problem)
+
+
+def _all(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Among all of them; held directions are none."""
+    dense = H.toarray()
+    free = assembly.unheld(np.eye(assembly.size))
+    held = np.eye(assembly.size) - free
+    stiffest = float(np.abs(dense).max(initial=0.0)) or 1.0
+    dense = free @ dense @ free + 1e3 * assembly.size * stiffest * held
+    count = min(count, round(float(np.trace(free))))
+    return (
+        eigh(0.5 * (dense + dense.T), subset_by_index=[0, count - 1])
+        if count
+        else (np.empty(0), dense[:, :0])
+    )
+
+
+def _iterated(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """By LOBPCG [Knyazev 2001]: the least of H in the span of directions, what is left of them, solved for
+    with the positive part of H, and how they changed before."""
+    stiffest = float(np.abs(H.diagonal()).max())
+    solve = _preconditioner(assembly, SHIFT * stiffest)
+    block = count + 4
+    X = assembly.unheld(np.random.default_rng(0).normal(size=(assembly.size, block)))
+    X = np.stack([solve(x) for x in X.T], axis=1)
+    P = np.empty((assembly.size, 0))
+    for _ in range(ITERATIONS):
+        X = _orthonormal(X)
+        values = np.einsum("ik,ik->k", X, H @ X)
+        left = assembly.unheld(H @ X - values * X)
+        if np.linalg.norm(left[:, :count], axis=0).max() <= EXACT * stiffest:
+            break
+        W = np.stack([solve(r) for r in left.T], axis=1)
+        basis = _orthonormal(np.concatenate([X, W, P], axis=1))
+        values, mixed = eigh(basis.T @ (H @ basis), subset_by_index=[0, block - 1])
+        new = basis @ mixed
+        P, X = new - X @ (X.T @ new), new
+    order = np.argsort(values)[:count]
+    return values[order], X[:, order]
+
+
+def _orthonormal(X: np.ndarray) -> np.ndarray:
+    """A basis of what vectors span, without those that follow from others."""
+    size = np.linalg.norm(X, axis=0)
+    Q, R = np.linalg.qr(X[:, size > 0] / size[size > 0])
+    return Q[:, np.abs(np.diag(R)) > 1e-12]
+
+
+def _preconditioner(assembly: Assembly, shift: float) -> Any:
+    """r (3 f,) → about (H₊ + shift)⁻¹ r."""
+    levels = Multilevel(assembly)
+    for kind in ("projected", "bound"):
+        positive = assembly.hessian(kind)
+        positive.data[assembly.pattern.diagonal] += shift * np.eye(3)
+        try:
+            M = levels.at(positive, assembly.positions)
+        except NotPositive:
+            continue
+        return lambda r: assembly.unheld(pcg(positive, r, M, CLOSE).x)
+    diagonal = np.abs(assembly.hessian("bound").diagonal()) + shift
+    return lambda r: assembly.unheld(r / diagonal)

@@ -1,0 +1,79 @@
+"""Cloth on the live page: fabrics in their precision, what cannot replace them, and what is saved."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fabrics import invented
+from live_scenes import simulation
+
+import supple
+from supple.live.saving import save_scene
+from supple.live.settings import changed_material
+
+FLAG = """
+quasistatic = false
+dt = 0.01
+
+[[cloth]]
+name = "flag"
+mesh = { sheet = { cells = [3, 3], size = [0.06, 0.06], plane = "zx" } }
+fabric = "twill.json"
+rest = { uv = {} }
+
+[[pin]]
+where = { side = "z-" }
+
+[[wind]]
+velocity = [2, 0, 1]
+"""
+
+
+@pytest.fixture
+def flag(tmp_path):
+    (tmp_path / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
+    made = simulation(tmp_path, FLAG)
+    made.prepare()
+    return made
+
+
+def test_fabrics_move_in_the_precision_that_they_need(flag):
+    assert flag.settings.precision == "float64"
+    before = flag.tracks[0].positions
+    for _ in range(3):
+        flag.update()
+    moved = np.abs(flag.tracks[0].positions - before).max()
+    assert 1e-5 < moved < 0.06
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"precision": "float32"}, "fabrics need precision 'float64'"),
+        ({"materials": (supple.StVK(young=1e5, poisson=0.3),)}, "flag is cloth of a fabric, twill"),
+    ],
+)
+def test_what_fabrics_cannot_be_is_said_and_undone(flag, change, sentence):
+    before = flag.settings
+    flag.change(replace(before, **change))
+    with pytest.raises(ValueError, match=sentence):
+        flag.prepare()
+    assert flag.settings == before
+    flag.prepare()
+    flag.update()
+
+
+def test_a_fabric_may_be_stiffer_but_files_cannot_say_so(flag, tmp_path):
+    pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
+    (soft,) = flag.settings.materials
+    stiff = changed_material(soft, "FabricMembrane", {"stiffness": "3"})
+    flag.change(replace(flag.settings, materials=(stiff,)))
+    flag.prepare()
+    flag.update()
+    with pytest.raises(ValueError, match="flag is as stiff as its fabric in scene files"):
+        save_scene(flag, tmp_path)
+    flag.change(replace(flag.settings, materials=(soft,)))
+    flag.prepare()
+    again = supple.load_scene(save_scene(flag, tmp_path))
+    assert again.scene.bodies[0].fabric.name == "twill"
