@@ -7,7 +7,7 @@ import numpy as np
 from supple.apart_report import ApartReport
 from supple.certifying import Certifying
 from supple.finishing import rounded
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.progress import Progress
 from supple.report import Outcome
 from supple.solvers import Run
@@ -75,6 +75,11 @@ def exactly(balance: Balance, run: Run) -> Balance:
     """The balance of a run's state in float64, where it has one: once rounded to the problem's precision, the
     same state may be out of balance, and as close to the equilibrium as that precision lets it be."""
     return balance if run.exact is None else run.exact.balance()
+
+
+def exact_of(balances: Balances, run: Run) -> Balances:
+    """The same of all copies, of which there is one where a run has such a state."""
+    return balances if run.exact is None else run.exact.measures.balances()
 
 
 def recovering(problem: Problem, run: Run) -> bool:

@@ -85,11 +85,16 @@ class States:
 
     def begin(self, conditions: Sequence[Conditions]) -> None:
         """Put every copy where an equilibrium under conditions of its own starts from, all being at rest."""
-        rest = self.model.rest
-        for u, c in zip(_vectors(self.u, self.model), conditions, strict=True):
-            if c.start is not None:
-                u[:] = c.start - rest
-            self.model.hold(u, c.pinned - rest[self.model.pinned])
+        rest, every = self.model.rest, _vectors(self.u, self.model)
+        starts = {id(c.start): c.start for c in conditions}
+        if len(starts) == 1:  # as where all begin at the scene's own start
+            (start,) = starts.values()
+            every[:] = 0 if start is None else start - rest
+        else:
+            for u, c in zip(every, conditions, strict=True):
+                u[:] = 0 if c.start is None else c.start - rest
+        pinned = conditions[0].pinned if len(conditions) == 1 else np.stack([c.pinned for c in conditions])
+        self.model.hold(every, pinned - rest[self.model.pinned])
         self.device.push(self.u)
 
     def take(self) -> list[State]:
