@@ -25,7 +25,7 @@ GATHERED = 0.2
 """How much nearer to the axis of the bundle the ends of muscles come, in parts of how far they were."""
 
 TOLERANCE, EXACT = 1e-5, 1e-9
-"""Imbalance at which muscles are at rest to the eye, and overlaps to well below a millimetre; and of Newton."""
+"""Imbalance at which muscles are at rest to the eye, overlaps to well below 1 mm; and of Newton."""
 
 MEETING = 1e-3
 """Overlap without contact [m] from which on contact has something to do."""
