@@ -78,7 +78,7 @@ def exactly(balance: Balance, run: Run) -> Balance:
 
 
 def exact_of(balances: Balances, run: Run) -> Balances:
-    """The same of all copies, of which there is one where a run has such a state."""
+    """Balances of all copies in float64, of which there is one where a run has such a state."""
     return balances if run.exact is None else run.exact.measures.balances()
 
 

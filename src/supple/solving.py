@@ -69,8 +69,7 @@ def solve_copies(
 
 
 class _Solving:
-    """A solve of all copies: what each of them has reached, and a clock [s] that leaves out compilation and
-    a history."""
+    """A solve of all copies: what each has reached, and a clock [s] without compilation and history."""
 
     def __init__(
         self,

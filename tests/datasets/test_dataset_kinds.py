@@ -149,7 +149,7 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
     changes = {"vary": [{"path": path, "name": "value", "values": between}], "design": "grid", "count": None}
     store = solved(tmp_path, scene=str(file), shard=2, solve={"tolerance": 1e-6}, **changes)
     data = supple.data.open(store.path)
-    assert list(data.ids) == [0, 1], store.record(0)["failures"]
+    assert list(data.ids) == [0, 1], store.account(0)["failures"]
     source = Source.load(file)
     (place,) = source.vary("value", [path])
     alone = tmp_path / "alone.toml"

@@ -59,7 +59,7 @@ class Forecast:
 
 
 class Forecasts:
-    """The same of many states that are looked at together: aim (copies,)."""
+    """Rates of log(imbalance) of many states that are looked at together, carried on to aims (copies,)."""
 
     def __init__(self, copies: int) -> None:
         self.aim = np.full(copies, 1e-4)
