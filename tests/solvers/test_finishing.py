@@ -171,6 +171,28 @@ def test_copies_beside_obstacles_are_certified():
     assert np.ptp([result.positions for result in batch], axis=0).max() > 1e-3
 
 
+def test_parameters_by_element_are_put_in_place_on_a_device():
+    """Kernels write them for all copies: forces are those of a problem that was made with them."""
+
+    def bent(factors):
+        mesh = supple.bar((30, 1, 1), size=(3, 0.1, 0.1))
+        young = 3e6 * factors * np.linspace(1, 3, len(mesh.tets))
+        scene = supple.Scene(gravity=(0, -9.8, 0))
+        body = scene.add_solid(mesh, supple.StableNeoHookean(young=young, poisson=0.3), density=1000)
+        scene.pin(body.where(lambda X: X[:, 0] <= 0))
+        return problem_of(scene, [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0)])
+
+    problem, other = bent(1.0), bent(2.0)
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=5))
+    problem.set_parameters(0, other.model.terms[0].material)
+    other.states.positions = problem.states.positions
+    for one in (problem, other):
+        one.measures.balances()
+    mine, its = (one.states.vectors(one.states.net) for one in (problem, other))
+    assert np.abs(its[0] - its[1]).max() > 1e-3
+    np.testing.assert_allclose(mine, its, atol=1e-9 * np.abs(its).max())
+
+
 def wrung(gravity):
     """A bar whose end is turned: in balance at once to 1e-4 when a little gravity is added."""
     scene = supple.Scene(gravity=(0, -gravity, 0))

@@ -62,14 +62,6 @@ class States:
         self.device.pull(records)
         return _vectors(records, self.model)
 
-    def of(self, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
-        """(k, n, 3) what records have for the vertices of some copies, of which alone they are brought
-        here."""
-        n = self.model.vertices + 1
-        for copy in sorted(set(copies)):
-            self.device.pull(records, copy * n, (copy + 1) * n)
-        return _vectors(records, self.model)[list(copies)]
-
     def _set(self, records: np.ndarray, vectors: Any) -> None:
         _vectors(records, self.model)[:] = vectors
         self.device.push(records)
@@ -176,6 +168,14 @@ class States:
 
 def _vectors(records: np.ndarray, model: Model) -> np.ndarray:
     return records.reshape(-1, model.vertices + 1, RECORD)[:, :-1, :3]
+
+
+def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
+    """(k, n, 3) what records have for the vertices of some copies, of which alone they are brought here."""
+    n = states.model.vertices + 1
+    for copy in sorted(set(copies)):
+        states.device.pull(records, copy * n, (copy + 1) * n)
+    return _vectors(records, states.model)[list(copies)]
 
 
 def slow_down(states: States, drag: np.ndarray) -> None:

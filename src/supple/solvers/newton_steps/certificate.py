@@ -14,6 +14,7 @@ import numpy as np
 
 from supple.model import Model
 from supple.problem import Problem
+from supple.problem.states import vectors_of
 from supple.solvers.newton_steps.linearisation import Direction, Linearisation
 from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solvers.newton_steps.twin import exact_twin
@@ -114,7 +115,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
     if exact is not None:
-        moved = problem.states.of(problem.u, [copy])[0] - states.vectors(states.u)[0]
+        moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
     stable = not direction.filtered or (bool(problem.contacts) and _hardly(direction, linear))
     return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
@@ -149,8 +150,8 @@ def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) ->
 def distances_of_copies(
     model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
 ) -> list[tuple[Distance, ...]]:
-    """What Newton directions d (copies, n, 3) [m] at displacements u say of every body, for each copy of the
-    state; see `distances`."""
+    """What Newton directions d (copies, n, 3) [m] of several copies of the state say of every body of each,
+    at displacements u, where net forces [N] act, both of the same shape."""
     work = np.where(model.free, 0.5 * np.einsum("cni,cni->cn", d, forces), 0)
     length, moved = (np.sqrt(np.einsum("cni,cni->cn", vectors, vectors)) for vectors in (d, u))
     bodies = []

@@ -63,7 +63,8 @@ def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int
 def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[Certificate]:
     """Of stable copies."""
     slopes, squares = (np.einsum("cni,cni->c", d, other).tolist() for other in (forces, d))
-    found, known = [], distances_of_copies(problem.model, d, forces, u)
+    found: list[Certificate] = []
+    known = distances_of_copies(problem.model, d, forces, u)
     for bodies, slope, square in zip(known, slopes, squares, strict=True):
         if not slope > 0:  # nothing is known
             bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)

@@ -13,6 +13,7 @@ from supple.materials import is_per_element, table_of
 from supple.model import Model
 from supple.problem import Problem
 from supple.problem.materials import are_alike, with_materials
+from supple.problem.states import vectors_of
 
 MOST_VERTICES, MOST_COPIES = 65_536, 64
 """Of one gathered problem: more would take longer to prepare than they gain."""
@@ -51,7 +52,7 @@ def gather(problem: Problem, copies: Sequence[int]) -> Problem:
     if problem.model.held is not None:
         pairs.append((own.held_at, states.held_at))
     for records, copied in pairs:
-        records[:-1, :3] = states.of(copied, copies).reshape(-1, 3)
+        records[:-1, :3] = vectors_of(states, copied, copies).reshape(-1, 3)
         gathered.device.push(records)
     _load(gathered, problem, copies)
     return gathered

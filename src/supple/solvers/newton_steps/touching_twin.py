@@ -10,6 +10,7 @@ from supple.model import Model
 from supple.problem import Problem
 from supple.problem.held import SYMMETRIC, normals_of
 from supple.problem.materials import with_materials
+from supple.problem.states import vectors_of
 
 STICKS = 1 - 1e-6
 """Part of what friction can hold below which a vertex does not slide."""
@@ -40,7 +41,7 @@ def touching_twin(problem: Problem, copy: int = 0) -> Problem:
     twin.loads.copy(problem.loads, copy)
     twin.loads.set(twin.loads.force + forces.sum(axis=0))  # of which friction counts where vertices slide
     for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
-        of_twin[:-1, :3] = problem.states.of(array, [copy])[0]
+        of_twin[:-1, :3] = vectors_of(problem.states, array, [copy])[0]
     there = np.einsum("kij,kj->ki", held[pinned], twin.u[pinned, :3])
     twin.states.held_at[pinned, :3] = there
     return twin
