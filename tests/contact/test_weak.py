@@ -86,3 +86,12 @@ def test_a_stack_of_two_stands_on_the_floor():
 def test_bad_options_are_refused(make, message):
     with pytest.raises(supple.SceneError, match=message):
         make()
+
+
+def test_what_has_passed_is_not_called_converged():
+    """Constraints that are much too soft let blocks through each other."""
+    result = supple.equilibrium(pressed(stiffness=1e3), supple.PBNG(), tolerance=1e-4, distance=None)
+    assert result.report.met.depth > 0
+    assert result.report.outcome is supple.Outcome.PASSED
+    assert not result.report.ok
+    assert result.report.met.complementarity > 0
