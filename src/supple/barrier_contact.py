@@ -102,6 +102,7 @@ class BarrierContact:
         """Whole bodies, with what is inside of them: vertices that left their neighbours behind would invert
         elements."""
         states, room = problem.states, problem.room
+        assert room.balls
         u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
         step = u - start
         far = (step**2).sum(axis=1) > room.radii**2

@@ -1,9 +1,12 @@
 """Bodies against each other, by weak constraints that come and go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import supple
+from supple.ending import unless_passed
 
 
 def pressed(push=0.1, **options):
@@ -86,3 +89,17 @@ def test_a_stack_of_two_stands_on_the_floor():
 def test_bad_options_are_refused(make, message):
     with pytest.raises(supple.SceneError, match=message):
         make()
+
+
+def test_what_has_passed_is_not_called_converged():
+    """Constraints that are much too soft let blocks through each other."""
+    soft = pressed(stiffness=1e4)
+    met = supple.equilibrium(
+        soft, supple.PBNG(), tolerance=1e-2, max_iterations=100, distance=None
+    ).report.met
+    assert met.depth > 0
+    assert met.complementarity > 0
+    assert unless_passed(supple.Outcome.CONVERGED, met) is supple.Outcome.PASSED
+    assert unless_passed(supple.Outcome.COMPLETED, met) is supple.Outcome.COMPLETED
+    assert unless_passed(supple.Outcome.CONVERGED, replace(met, depth=0.0)) is supple.Outcome.CONVERGED
+    assert not supple.Outcome.PASSED.ok
