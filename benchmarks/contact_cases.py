@@ -99,7 +99,7 @@ def ring(contact: Any, size: Size) -> supple.Scene:
     ball = supple.ball(0.8, resolution=5 * size.fine).translated((0, 0, 1.15))
     body = scene.add_solid(ball, rubber(1e4), density=100, name="ball")
     core = body.where(np.flatnonzero(np.linalg.norm(body.points - (0, 0, 1.15), axis=1) < 0.35))
-    scene.pin(core, motion=supple.Translate((0, 0, -2.3), duration=0.6))
+    scene.pin(core, motion=supple.Translate((0, 0, -2.3), duration=2.0))
     return scene
 
 
@@ -186,7 +186,7 @@ CASES: dict[str, Case] = {
     "blocks": Case(blocks, 50),
     "bars": Case(bars, 110),
     "mat": Case(mat, 110, ("barrier", "weak")),
-    "ring": Case(ring, 80, ("barrier", "weak")),
+    "ring": Case(ring, 220, ("barrier", "weak")),
     "armadillo": Case(armadillo, 50),
     "draped": Case(draped, 60, ("barrier", "weak")),
     "dropped_30": Case(partial(dropped, 30, 6, True), 150),
