@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from supple.cell_figures import CellFigures
 from supple.checks import closest, each, shown
-from supple.cloth_figures import of_cells
-from supple.fibre_figures import WithFibres
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
@@ -117,7 +116,7 @@ class Fields:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Deformations, WithFibres):
+class Evaluation(Deformations, CellFigures):
     """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
 
     Arrays with one row for each element are those of all cells, tetrahedra of solids and triangles of cloth,
@@ -221,26 +220,6 @@ class Evaluation(Deformations, WithFibres):
             if not term.ties and not term.loads:
                 stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
-
-    @cached_property
-    def bending_angle(self) -> np.ndarray:
-        """(m,) the largest angle of each triangle to a neighbour [degrees]; NaN for tetrahedra."""
-        return of_cells(self.model, self.positions, "bending_angle")
-
-    @cached_property
-    def weft_strain(self) -> np.ndarray:
-        """(m,) by what part threads along u are longer than at rest; NaN where there is no cloth with uv."""
-        return of_cells(self.model, self.positions, "weft_strain")
-
-    @cached_property
-    def warp_strain(self) -> np.ndarray:
-        """(m,) by what part threads along v are longer than at rest; NaN where there is no cloth with uv."""
-        return of_cells(self.model, self.positions, "warp_strain")
-
-    @cached_property
-    def area_ratio(self) -> np.ndarray:
-        """(m,) area of each triangle over that at rest, of any cloth; NaN for tetrahedra."""
-        return of_cells(self.model, self.positions, "area_ratio")
 
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
         """(n, ...) means of values (m, ...) over the cells around each vertex, by volume; NaN without any."""

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from supple.materials import table_of
 from supple.model import Model, places
-
-
-class WithFibres:
-    """What an evaluation of a model at positions (n, 3) [m] knows of fibres."""
-
-    model: Model
-    positions: np.ndarray
-
-    @cached_property
-    def fibre_stretch(self) -> np.ndarray:
-        """(m,) how far fibres are stretched; NaN where a material has none."""
-        return np.linalg.norm(carried_fibres(self.model, self.positions), axis=1)
-
-    @cached_property
-    def fibres(self) -> np.ndarray:
-        """(m, 3) along which fibres run now, of length 1; NaN where a material has none."""
-        return carried_fibres(self.model, self.positions) / self.fibre_stretch[:, None]
 
 
 def carried_fibres(model: Model, positions: np.ndarray) -> np.ndarray:
