@@ -76,7 +76,7 @@ def exactly(balance: Balance, run: Run) -> Balance:
 
 
 def exact_of(balances: Balances, run: Run) -> Balances:
-    """The same of all copies, of which there is one where a run has such a state."""
+    """Balances of the states of a run in float64, where it has one, which is of one copy; else those given."""
     return balances if run.exact is None else run.exact.measures.balances()
 
 

@@ -174,7 +174,7 @@ class Run(ABC):
         return False
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
-        """The same of all copies that are active: (copies,) which of them were changed."""
+        """See how far the residuals of all active copies have come: (copies,) which of them were moved."""
         moved = np.zeros(self.problem.copies, bool)
         for copy in active.tolist():
             moved[copy] = self.observe(balances[copy], copy)

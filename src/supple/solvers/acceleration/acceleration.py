@@ -55,7 +55,7 @@ class AccelerationRun(ABC):
         return False
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
-        """The same of all copies that are active: (copies,) which of them have another u."""
+        """See how far the residuals of all active copies have come: (copies,) which have another u."""
         moved = np.zeros(balances.residual.shape, bool)
         for copy in active.tolist():
             moved[copy] = self.observe(balances[copy], copy)

@@ -59,7 +59,7 @@ class Forecast:
 
 
 class Forecasts:
-    """The same of many states that are looked at together: aim (copies,)."""
+    """A `Forecast` for each of many states that are looked at together: aim (copies,)."""
 
     def __init__(self, copies: int) -> None:
         self.aim = np.full(copies, 1e-4)
