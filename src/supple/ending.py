@@ -76,7 +76,7 @@ def exactly(balance: Balance, run: Run) -> Balance:
 
 
 def exact_of(balances: Balances, run: Run) -> Balances:
-    """Balances of the states of a run in float64, where it has one, which is of one copy; else those given."""
+    """Balances of the state that a run has in float64, which is of one copy; else those given."""
     return balances if run.exact is None else run.exact.measures.balances()
 
 
