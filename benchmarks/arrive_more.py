@@ -173,11 +173,18 @@ def graded(lowest: float = 1e-5) -> Case:
     return scene, None
 
 
-def tapered_from_tip(lowest: float = 1e-5) -> Case:
-    """The same, held at its tip, which is as thin as that: a load that its tip cannot carry without
-    stretching far."""
-    mesh = graded(lowest)[0].bodies[0].mesh
-    return held(mesh, of("stable_neo_hookean", 1e8, 0.3), lowest * 1e-3), None
+def tapered_from_tip() -> Case:
+    """The same of steel-like stiffness, held at its tip, which is a fifth of a millimetre thick."""
+    mesh = graded(1e-3)[0].bodies[0].mesh
+    return held(mesh, of("stable_neo_hookean", 1e11, 0.3), 1e-6), None
+
+
+def slabs(lowest: float) -> Case:
+    """A bar that bends far, of cells that grow from thin slabs where it is held to its free end."""
+    mesh = mapped((30, 2, 2), lambda X: X * [1, 0.1, 0.1])
+    points = np.array(mesh.points)
+    points[:, 0] = (lowest ** (1 - points[:, 0]) - lowest) / (1 - lowest)
+    return held(supple.TetMesh(points, np.asarray(mesh.tets)), of("corotated", 1e6, 0.3)), None
 
 
 def contrast(factor: float) -> Case:
@@ -276,6 +283,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "graded 1e-3": lambda: graded(1e-3),
     "graded 1e-5": graded,
     "held at its thin tip": tapered_from_tip,
+    "slabs 1e-3": lambda: slabs(1e-3),
+    "slabs 1e-5": lambda: slabs(1e-5),
     "contrast 1e3": lambda: contrast(1e3),
     "contrast 1e6": lambda: contrast(1e6),
     "needles": needles,

@@ -16,9 +16,9 @@ Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 
 NO_DOORS = {
     "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "Frames",
-    "Gradient", "GradientReport", "History", "Material", "MeshError", "MotionGradient", "NoGradientError",
-    "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError", "SceneFile", "SceneFileError",
-    "State", "Trial", "VertexSet",
+    "Gradient", "GradientReport", "History", "Material", "MeshError", "Mode", "MotionGradient",
+    "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError",
+    "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
 }  # fmt: skip
 """What users get and do not call: results, errors, kinds of parameters."""
 
@@ -166,7 +166,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
     appearance |= {"size": (64, 48), "title": "t", "thickness": None}
     motion: dict[str, Any] = {
         "scene": scene,
-        "loss": _height,
+        "loss": lambda frame, x: _height(x),
         "solver": "newton",
         "checkpoints": 1,
         "dt": 0.1,
@@ -187,7 +187,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
                       **compute}),
         "motion_gradient": (supple.motion_gradient, motion),
         "picture": (supple.picture, {"result": result, "path": folder / "a.png", **appearance,
-                    "subtitle": "s", "model": scene}),
+                    "subtitle": "s"}),
         "film": (supple.film, {"frames": folder / "none", "path": folder / "a.mp4", **appearance, "fps": 10,
                  "turning": False, "watch": None}),
         "open_run": (supple.open_run, {"path": folder / "none"}),

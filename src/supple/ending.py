@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from supple.apart_report import ApartReport
 from supple.certifying import Certifying
 from supple.finishing import rounded
 from supple.problem import Balance, Balances, Problem
@@ -11,6 +12,7 @@ from supple.progress import Progress
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.stop import Stop
+from supple.weak_contact import MetReport
 
 
 def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
@@ -86,3 +88,9 @@ def recovering(problem: Problem, run: Run) -> bool:
     if run.recovers:
         problem.device.pull(problem.u)
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+
+
+def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> Outcome:
+    """Nothing has converged while surfaces have passed through each other."""
+    passed = between is not None and between.depth > 0 and outcome is Outcome.CONVERGED
+    return Outcome.PASSED if passed else outcome

@@ -12,7 +12,7 @@ import numpy as np
 from supple.apart_report import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
-from supple.ending import exact_of, next_look, outcome_here, recovering, without_progress
+from supple.ending import exact_of, next_look, outcome_here, recovering, unless_passed, without_progress
 from supple.finishing import Ended, finish_alone, rounded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
@@ -114,7 +114,9 @@ class _Solving:
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
                 self._look_inside()
-            if following.looks and following.iterated(count, self._balanced, self.latest[0].residual):
+            balanced = self._balanced
+            goes_on = following.looks and (balanced or self.iteration < self.limit)
+            if goes_on and following.iterated(count, balanced, self.latest[0].residual):
                 self._begin_again()
             self.progress.see(exact_of(self.latest, self.method), self.device.active, self.iteration)
         self._move_all()
@@ -228,11 +230,12 @@ class _Solving:
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact = contact_reports(self.problem)
         rejected, problem, run = self.method.rejected(), self.problem, self.method
+        between = met(problem) or kept_apart(problem)
         figures = self.first.residual, latest.residual, latest.imbalance
         first, residual, imbalance = (values.tolist() for values in figures)
         return [
             Report(
-                outcome=outcome,
+                outcome=unless_passed(outcome, between),
                 solver=self.solver.name,
                 iterations=iterations,
                 imbalance=imbalance[copy],
@@ -253,7 +256,7 @@ class _Solving:
                 rejected=rejected[copy],
                 certificate=certificates[copy],
                 contact=contact[copy],
-                met=(met(self.problem) or kept_apart(self.problem)) if copy == 0 else None,
+                met=between if copy == 0 else None,
                 notes=run.notes(copy) + _advice(outcome, problem) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )

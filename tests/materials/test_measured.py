@@ -90,6 +90,7 @@ def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
         ('{ name = "muscle", activaton = 0.5 }', "muscle is a Muscle without activaton; did you mean"),
         ('{ name = "muscle", activation = 1.5 }', "activation must lie between 0 and 1"),
         ('{ name = "muscle", fibre = [0, 0, 0] }', "fibre is a direction and must not be zero"),
+        ('{ name = "muscle", fibre = { between = ["x-", "left"] } }', r"between\[1\].side: got 'left'"),
         ('{ name = "muscle", fibre = { between = ["x-"] } }', r"between: got .* it should have 2 items"),
     ):
         with pytest.raises(supple.SceneFileError, match=sentence):

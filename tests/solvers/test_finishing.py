@@ -161,7 +161,7 @@ def test_copies_beside_obstacles_are_certified():
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     plate = supple.Plane(point=(0, 1, 0), normal=(0, -1, 0))
     scene.add_obstacle(plate, supple.Translate((0.02, -0.1, 0)), friction=0.3)
-    chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 200.0)]
+    chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (5.0, 15.0)]
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
     for together, alone in zip(batch, single, strict=True):
         assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED

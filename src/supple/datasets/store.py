@@ -25,7 +25,7 @@ ACCOUNTS = "shards"
 
 OUTCOMES = (
     "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
-    "failed", "invalid", "crashed", "unbounded",
+    "failed", "invalid", "crashed", "unbounded", "passed",
 )  # fmt: skip
 """What became of a sample; the first is what an array has where nothing was written."""
 

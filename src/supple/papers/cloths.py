@@ -136,4 +136,4 @@ def hung(account: Account) -> str:
 @shows("pbng-fig20")
 def dressed(account: Account) -> str:
     scene = skirt(*((150, 160) if account.full else (48, 50)))
-    return verdict(account, stretches(account, scene, 24, 30), "a skirt, which stands for the dress,")
+    return verdict(account, stretches(account, scene, 24, 10), "a skirt, which stands for the dress,")

@@ -14,7 +14,7 @@ from supple.public import PBD, PBNG
 
 SOFT = supple.Corotated(young=2e4, poisson=0.3)
 
-STEP, FALL = 0.004, 250
+STEP, FALL = 0.004, 150
 """Seconds and number of steps of a fall into a box: bodies of 0.3 m arrive at up to 6 m/s."""
 
 
@@ -75,7 +75,7 @@ def into_a_box(account: Account) -> str:
     scene = boxed(count)
     found = account.part(
         f"{count} bodies in a box, steps of {STEP * 1e3:g} ms",
-        partial(fallen, account, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 1 s"),
+        partial(fallen, account, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 0.6 s"),
     )
     deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
     return account.judge(

@@ -141,7 +141,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
 def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
     """How deep the deepest vertex of a body is within another solid [m], 0 where none is."""
-    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells))
+    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells), repair=True)
     within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
     if not within.any():
         return 0.0

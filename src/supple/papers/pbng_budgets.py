@@ -99,6 +99,8 @@ def equal_budgets(account: Account) -> str:
         Claim(
             "with the low budget Newton with the exact Hessian is lost",
             _lost(growth["newton, exact, 2 x 7 CG"]),
+            "seven conjugate gradients do not find the few directions in which it is indefinite; "
+            "ten, eleven times over, do, and are lost.",
         ),
         Claim(
             "with the low budget Newton with a positive definite Hessian is lost",

@@ -235,7 +235,10 @@ class Problem:
             if self.model.drag is not None:
                 slow_down(self.states, self.model.drag * dt)
         self.contacts.arrive()
-        self.room.put_back()
+        if math.isinf(dt):
+            self.room.put_back()
+        else:
+            self.following.fly()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

@@ -135,7 +135,7 @@ class States:
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) or (copies, k, 3) [m]."""
-        self.device.on_records(self._put_at(positions))
+        self.device.on_records(self.aim(positions))
 
     def coast(self, dt: float, damping: float, pinned: np.ndarray) -> None:
         """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
@@ -143,7 +143,7 @@ class States:
         meanwhile counts as velocity."""
         keep = 1.0 - damping if self._going else -1.0
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self.device.on_records(coast, self._put_at(pinned))
+        self.device.on_records(coast, self.aim(pinned))
         self._going = True
 
     def coast_to(self, anchor: np.ndarray) -> None:
@@ -158,11 +158,9 @@ class States:
         """Puts pinned vertices where they are to be, as far as they are held."""
         return self._put
 
-    def aim(self, positions: np.ndarray) -> None:
-        """Let pinned vertices be held at positions (k, 3) or (copies, k, 3) [m] from now on."""
-        self._put_at(positions)
-
-    def _put_at(self, positions: np.ndarray) -> Put:
+    def aim(self, positions: np.ndarray) -> Put:
+        """Let pinned vertices be held at positions (k, 3) or (copies, k, 3) [m] from now on; returns what
+        puts them there."""
         if positions is self._aims:  # which nobody can have changed
             return self._put
         if not np.array_equal(positions, self._aims):

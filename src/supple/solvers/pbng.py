@@ -209,7 +209,8 @@ class PBNGRun(Run):
     def _sweep_in_balls(self, count: int) -> None:
         """Balls move along with the vertices, so that surfaces that touch can go far together."""
         for _ in range(count):
-            self.problem.following.make_room()
+            if self.problem.room.tight:
+                self.problem.following.make_room()
             if self.problem.contacts:
                 self._sweep_and_touch(1)
             else:

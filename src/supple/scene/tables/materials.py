@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from supple.checks import SMALLEST, closest
 from supple.materials import MEASURED, Material, Parameter, measured, measured_density
 from supple.meshes import Mesh, fibres_between
-from supple.scene.selections import side
+from supple.scene.selections import SIDES
 from supple.scene.tables.base import Choice, Number, Table, Vector
 from supple.scene.tables.selections import Where
 
@@ -30,26 +30,41 @@ class FromField(Table):
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
-Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+class OrSide:
+    """Lets a selection of vertices be the name of a side, too."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def as_table(value: Any) -> Any:
+            return {"side": value} if isinstance(value, str) else value
+
+        return core_schema.no_info_before_validator_function(as_table, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(SIDES), "type": "string"}, handler(schema)]}
 
 
 class Between(Table):
     """Directions that run from one face of the body to another, solved for inside."""
 
-    between: Annotated[list[Side | Where], Field(min_length=2, max_length=2)] = Field(
+    between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
         description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
         "whatever else a pin's where may be."
     )
 
     def directions(self, mesh: Any) -> Any:
-        ends = [side(end) if isinstance(end, str) else end.selection() for end in self.between]
-        return fibres_between(mesh, *ends)
+        return fibres_between(mesh, *(end.selection() for end in self.between))
 
 
 class OrField:
-    """Lets a parameter be `{ field = "name" }`, too, and a direction `{ between = ["x-", "x+"] }`."""
+    """Lets a parameter be `{ field = "name" }`, too, and, where it is solved for, a direction, `{ between =
+    ["x-", "x+"] }`."""
 
     table = FromField
+
+    def __init__(self, solved: bool = False) -> None:
+        self.solved = solved
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -57,12 +72,13 @@ class OrField:
         def validate(value: Any, inner: Callable[[Any], Any]) -> Any:
             if not isinstance(value, dict):
                 return inner(value)
-            return (Between if "between" in value else FromField).model_validate(value)
+            kind = Between if self.solved and "between" in value else FromField
+            return kind.model_validate(value)
 
         return core_schema.no_info_wrap_validator_function(validate, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        tables = (FromField, Between)
+        tables = (FromField, Between) if self.solved else (FromField,)
         return {"anyOf": [handler(schema), *(handler(table.__pydantic_core_schema__) for table in tables)]}
 
 
@@ -77,7 +93,7 @@ KINDS: dict[str, Any] = {
 
 def _annotation(parameter: Parameter) -> Any:
     if parameter.kind != "scalar":
-        return Annotated[KINDS[parameter.kind], OrField()]
+        return Annotated[KINDS[parameter.kind], OrField(parameter.kind == "direction")]
     bounds = {"gt": parameter.above, "ge": parameter.at_least, "lt": parameter.below, "le": parameter.at_most}
     if parameter.above == 0:
         bounds |= {"gt": None, "ge": SMALLEST}
@@ -131,7 +147,7 @@ class MeasuredTable(Table):
     """A material that somebody has measured; further keys are parameters to change, such as its fibre."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[Any, OrField()]]
+    __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
 
     name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
 

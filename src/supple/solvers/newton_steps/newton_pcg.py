@@ -101,17 +101,18 @@ class NewtonPCG:
     def _put(self, u: np.ndarray) -> None:
         self.problem.device.assign(self.problem.u, u)
 
-    def _path(self, d: np.ndarray) -> tuple[Move, float, float]:
-        """Moves along d from the problem's u; how far nearly all elements, and any, turn by t = 1 [rad]."""
+    def _path(self, d: np.ndarray, gain: float = math.inf) -> tuple[Move, float, float]:
+        """Moves along d from the problem's u, which would gain so much [J]; how far nearly all elements, and
+        any, turn by t = 1 [rad]."""
         if self._paths is None:
             return line(self.problem, d), 0.0, 0.0
-        path = self._paths.along(d)
+        path = self._paths.along(d, gain)
         return path.go, path.turn, path.most
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """As far along d as the energy falls well, or back to where it began; and the first t tried."""
         begin, slope = present(self.problem), direction.slope
-        move, turn, _ = self._path(direction.d)
+        move, turn, _ = self._path(direction.d, slope)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
         reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
         if reached is None:

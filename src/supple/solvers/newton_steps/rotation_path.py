@@ -37,6 +37,10 @@ from supple.terms.term import Elements, Term
 STRAIGHT = 3e-3
 """Turns [rad] below which a straight line does as well: it stretches elements by half the square of that."""
 
+HARDLY = 1e-6
+"""Part of what a step would gain that stretching elements on a straight line may cost: in a stiff body that
+hardly strains, and turns about a soft part, even small turns cost more than that."""
+
 ACCURACY, FINEST = 1e-2, 1e-6
 """Of y, relative to what it should even out; and the best that is asked for. Both this and what counts as
 straight are finer by the root of the contrast of stiffnesses: stretched as much as soft elements may be,
@@ -87,12 +91,14 @@ class RotationPath:
         least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)
         contrast = float(stiffness.max(initial=0)) / least
         self._finer = min(max(math.sqrt(contrast), 1.0), ACCURACY / FINEST)
-        self.straight = STRAIGHT / self._finer
+        self._straight = STRAIGHT / self._finer
+        self._whole = float(sum(turning.weights.sum() for turning in self._turning))
         self._inertia: np.ndarray | None = None
         self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
 
-    def along(self, d: np.ndarray) -> Path:
-        """The path from the problem's u in a direction d, records (n + 1, 4) [m] where kernels see them."""
+    def along(self, d: np.ndarray, gain: float = math.inf) -> Path:
+        """The path from the problem's u in a direction d, records (n + 1, 4) [m] where kernels see them;
+        gain: what a step of that length would gain [J], if it is known."""
         start = present(self.problem)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
@@ -104,7 +110,15 @@ class RotationPath:
             self._device.pull(turning.most)
         turn = np.concatenate([turning.sample for turning in self._turning] or [np.zeros(1)])
         most = max((float(turning.most.max()) for turning in self._turning), default=0.0)
-        return Path(self, start, d, float(np.quantile(turn, 0.99)) if len(turn) else 0.0, most)
+        usual = float(np.quantile(turn, 0.99)) if len(turn) else 0.0
+        return Path(self, start, d, usual, most, self._nearly_straight(gain))
+
+    def _nearly_straight(self, gain: float) -> float:
+        """The turn [rad] up to which a straight line does as well. It stretches elements by θ²/2, which costs
+        Σ V μ (θ²/2)² [J]."""
+        if not 0 < gain < math.inf or self._whole == 0:
+            return self._straight
+        return min(self._straight, (4 * HARDLY * gain / self._whole) ** 0.25)
 
     def bend(self, path: Path, t: float) -> np.ndarray:
         """y(t), records (n + 1, 4) [m], of the path that was made last."""
@@ -150,15 +164,18 @@ class RotationPath:
 
 class Path:
     """x(t) from displacements `start` along d, both records (n + 1, 4) [m]. turn: how far nearly all elements
-    turn at most, by t = 1, most: how far any does [rad]."""
+    turn at most, by t = 1, most: how far any does, straight: how far they may on a straight line [rad]."""
 
-    def __init__(self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float):
-        self._maker, self.start, self.d, self.turn, self.most = maker, start, d, turn, most
+    def __init__(
+        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float, straight: float
+    ) -> None:
+        self._maker, self.start, self.d = maker, start, d
+        self.turn, self.most, self._straight = turn, most, straight
 
     def go(self, t: float) -> None:
         """Take the problem's u to x(t)."""
         problem = self._maker.problem
-        straight = not t * self.most > self._maker.straight
+        straight = not t * self.most > self._straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
         problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
         problem.following.keep_apart(self.start)
