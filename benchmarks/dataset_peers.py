@@ -155,7 +155,7 @@ def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
         folder = Path(name)
         (folder / "bar.toml").write_text(SCENE.replace("corotated", "log_neo_hookean"), encoding="utf-8")
         names = [v["name"] for v in VARY]
-        rows = [",".join(names), *(",".join(repr(v[n]) for n in names) for v in samples)]
+        rows = [",".join(names), *(",".join(repr(float(v[n])) for n in names) for v in samples)]
         (folder / "values.csv").write_text("\n".join(rows), encoding="utf-8")
         vary = [{"path": v["path"], "name": v["name"]} for v in VARY]
         spec = {"scene": str(folder / "bar.toml"), "design": "table", "table": str(folder / "values.csv")}
@@ -170,7 +170,7 @@ def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
         data = open_dataset(store.path)
         place = {tuple(data.input_matrix[k]): k for k in range(data.count)}
         for values in samples:
-            yield data["positions"][place[tuple(values[n] for n in names)]].astype(float), each
+            yield data["positions"][place[tuple(float(values[n]) for n in names)]].astype(float), each
 
 
 PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, Cost]]]] = {

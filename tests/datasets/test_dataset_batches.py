@@ -34,7 +34,7 @@ def test_batches_are_what_single_solves_are(tmp_path, start):
     else:
         assert batch["warm"].sum() == 33, "three of four are predicted"
         assert figures["compared"] > 3
-        assert figures["fewer_iterations"] > 1
+        assert figures["fewer_iterations"] >= 1, "those that arrive first wait to be certified with others"
         assert figures["lower_from_cold"] == 0
 
 
