@@ -40,7 +40,7 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
     settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
     start = supple.equilibrium(settled, supple.PBNG(), tolerance=1e-8, distance=None).state
-    start = supple.State(start.displacements, start.velocities, start.history if settled is scene else {})
+    start = supple.State(start.displacements, start.velocities, start.remembered if settled is scene else {})
     motion = supple.simulate(scene, supple.PBNG(), frames=frames, tolerance=1e-7, start=start)
     there = np.array([frame.of(scene.bodies[-1])[:, 0].mean() for frame in motion])
     times = scene.dt * np.arange(1, frames + 1)

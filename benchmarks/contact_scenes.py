@@ -1,151 +1,54 @@
 """Large scenes of contact: what intersects, how deep, and what finding contacts costs, into
 results/contact_scenes.json.
 
-A ball pushed through a ring, an armadillo squeezed between plates, objects dropped into a box (40 of them
-[PBNG section 11.2.2], 30 [PXPBD Fig. 1]), and cloth thrown over a bunny, with a barrier, in weak contact and,
-where all are solids, on a grid. After every frame ipctk says whether surfaces intersect. `finding` is the
-part of a step's time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG.
-Small sizes for two cores; --full for the papers'. The armadillo and the bunny are files in SUPPLE_DATA.
+    python benchmarks/contact_scenes.py ring --contact barrier --frames 80 --save runs
+    python benchmarks/contact_scenes.py dropped_40 --full --contact barrier --minutes 8 --save runs
+    python benchmarks/contact_scenes.py --check runs
+
+The scenes are those of contact_cases.py, with a barrier, in weak contact and, where all are solids, on a
+grid; all of them unless some are named. After every frame ipctk says whether surfaces intersect; where it is
+not installed, --save keeps the frames, and --check looks at them elsewhere. `finding` is the part of a step's
+time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG. Results are
+written after every frame. A run that ends early, or after so many --minutes, goes on from its last frame
+where it has a folder. Small sizes for two cores; --full for the papers'; --fine and --count in between.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from intersecting import intersects
+from contact_cases import CASES, FULL, Size
 
 import supple
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
 from supple.grid_stepping import GridStepping
 from supple.io.machine import machine
-from supple.kernels import compilation
+from supple.kernels import compilation, default_threads
 from supple.problem import Problem
 from supple.problem.following import Following
 from supple.stepping import Stepping
 
 RESULTS = Path(__file__).parent / "results" / "contact_scenes.json"
-DATA = Path(os.environ.get("SUPPLE_DATA", Path(__file__).parents[2] / "shared" / "meshes"))
-DT = 0.01
 SWEEPS = 20
 
 
-@dataclass(frozen=True)
-class Case:
-    """A scene with so many frames, and the contacts that can be tried on it."""
+def intersects(scene: supple.Scene, positions: np.ndarray) -> bool | None:
+    """Whether surfaces do, None where nobody can tell."""
+    if find_spec("ipctk") is None:
+        return None
+    from intersecting import intersects as by_ipctk
 
-    make: Callable[[Any, bool], supple.Scene]
-    frames: int
-    contacts: tuple[str, ...] = ("barrier", "weak", "grid")
-
-
-def empty(contact: Any, gravity: float = 9.81, **options: Any) -> supple.Scene:
-    return supple.Scene(gravity=(0, -gravity, 0), quasistatic=False, dt=DT, contact=contact, **options)
-
-
-def rubber(young: float) -> supple.StableNeoHookean:
-    return supple.StableNeoHookean(young=young, poisson=0.3)
-
-
-def ring(contact: Any, full: bool) -> supple.Scene:
-    """A ball whose core is pushed through a ring that is narrower, and held at its rim."""
-    scene = empty(contact, 0.0)
-    fine = 3 if full else 1
-    torus = scene.add_solid(
-        supple.torus(1.0, 0.3, resolution=3 * fine), rubber(2e4), density=100, name="ring"
-    )
-    scene.pin(torus.where(np.flatnonzero(np.hypot(*torus.points[:, :2].T) > 1.2)))
-    ball = supple.ball(0.8, resolution=5 * fine).translated((0, 0, 1.15))
-    body = scene.add_solid(ball, rubber(1e4), density=100, name="ball")
-    core = body.where(np.flatnonzero(np.linalg.norm(body.points - (0, 0, 1.15), axis=1) < 0.35))
-    scene.pin(core, motion=supple.Translate((0, 0, -2.3), duration=0.6))
-    return scene
-
-
-def armadillo(contact: Any, full: bool) -> supple.Scene:
-    """Between two plates that come together to half its height."""
-    scene = empty(contact, 0.0)
-    surface = supple.load_surface(DATA / "armadillo.obj")
-    mesh = supple.tetrahedralise(surface, edge_length=0.03 if full else 0.09)
-    body = scene.add_solid(mesh, rubber(1e4), density=100, name="armadillo")
-    low, high = body.points.min(axis=0), body.points.max(axis=0)
-    height, middle = high[1] - low[1], 0.5 * (low + high)
-    for end, sign in ((low[1], 1.0), (high[1], -1.0)):
-        centre = (middle[0], end - sign * 0.11, middle[2])
-        plate = supple.Box(size=(4, 0.2, 4), centre=centre)
-        motion = supple.Translate((0, sign * 0.25 * height, 0), duration=0.4)
-        scene.add_obstacle(plate, motion, friction=0.3, name="floor" if sign > 0 else "plate")
-    return scene
-
-
-def objects(full: bool, bunnies: bool) -> list[supple.TetMesh]:
-    """Of about the same size, 0.5 m, about the origin."""
-    fine = 3 if full else 1
-    found = [
-        supple.block(cells=3 * fine, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
-        supple.ball(0.25, resolution=3 * fine),
-        supple.torus(0.2, 0.08, resolution=2 * fine),
-        supple.bar(cells=(5 * fine, 2 * fine, 2 * fine), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
-    ]
-    if bunnies and full:
-        bunny = supple.load_mesh(DATA / "bunny.mesh")
-        points = bunny.points - bunny.points.mean(axis=0)
-        found.append(supple.TetMesh(0.5 * points / np.ptp(points, axis=0).max(), bunny.tets))
-    return found
-
-
-def dropped(count: int, bunnies: bool, contact: Any, full: bool) -> supple.Scene:
-    """Objects in turned positions, in layers above each other, fall into a box."""
-    rng = np.random.default_rng(0)
-    scene = empty(contact)
-    side = 2 if count < 20 else 3
-    width = 0.75 * side
-    shape = supple.Box(size=(width, 40, width), centre=(0, 20, 0), hollow=True)
-    scene.add_obstacle(shape, friction=0.2, name="box")
-    meshes = objects(full, bunnies)
-    for k in range(count):
-        mesh = meshes[k % len(meshes)].rotated(rng.normal(size=3), rng.uniform(0, 3))
-        layer, place = divmod(k, side * side)
-        x, z = (np.array(divmod(place, side)) - 0.5 * (side - 1)) * 0.74
-        scene.add_solid(mesh.translated((x, 0.45 + 0.74 * layer, z)), rubber(2e4), density=100)
-    return scene
-
-
-def draped(contact: Any, full: bool) -> supple.Scene:
-    """Cloth that falls on a bunny, which does not move."""
-    scene = empty(contact)
-    bunny = supple.load_mesh(DATA / "bunny.mesh")
-    points = (bunny.points - bunny.points.mean(axis=0)) / np.ptp(bunny.points, axis=0).max()
-    body = scene.add_solid(supple.TetMesh(points, bunny.tets), rubber(1e6), density=1000, name="bunny")
-    scene.pin(body.where(np.arange(len(points))))
-    cells = 120 if full else 24
-    top = float(points[:, 1].max()) + 0.02
-    sheet = supple.sheet(cells, size=(1.6, 1.6), plane="xz", origin=(-0.8, top, -0.8))
-    cloth = supple.PlaneStressStVK(young=1e5, poisson=0.3)
-    scene.add_cloth(
-        sheet, cloth, supple.HingeBending(stiffness=1e-5), density=0.3, thickness=1e-3, name="cloth"
-    )
-    return scene
-
-
-def cases(full: bool) -> dict[str, Case]:
-    count, thirty = (40, 30) if full else (8, 6)
-    return {
-        "ring": Case(ring, 80, ("barrier", "weak")),
-        "armadillo": Case(armadillo, 50),
-        "dropped_40": Case(lambda c, f: dropped(count, False, c, f), 150 if full else 40),
-        "dropped_30": Case(lambda c, f: dropped(thirty, True, c, f), 150 if full else 40),
-        "draped": Case(draped, 60 if full else 30, ("barrier", "weak")),
-    }
+    return by_ipctk(scene, positions)
 
 
 def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:
@@ -157,6 +60,16 @@ def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:
     return max(
         (each.depth for each in crossings(Surfaces(triangles, body, rest, 0.0, flat), positions)), default=0.0
     )
+
+
+WATCHED: list[tuple[Any, str, str]] = [
+    (Following, "make_room", "finding"),
+    (Following, "_look", "finding"),
+    (Following, "keep_apart", "finding"),
+    (Problem, "refresh", "exchanging"),
+    (Stepping, "advance", "frames"),
+    (GridStepping, "advance", "frames"),
+]
 
 
 @contextmanager
@@ -180,97 +93,228 @@ def stopwatch() -> Iterator[dict[str, float]]:
 
         return call
 
-    watched: list[tuple[Any, str, str]] = [
-        (Following, "make_room", "finding"),
-        (Following, "_look", "finding"),
-        (Following, "keep_apart", "finding"),
-        (Problem, "refresh", "exchanging"),
-        (Stepping, "advance", "frames"),
-        (GridStepping, "advance", "frames"),
-    ]
-    kept = [getattr(owner, method) for owner, method, _ in watched]
-    for (owner, method, name), function in zip(watched, kept, strict=True):
+    kept = [getattr(owner, method) for owner, method, _ in WATCHED]
+    for (owner, method, name), function in zip(WATCHED, kept, strict=True):
         setattr(owner, method, timed(function, name))
     try:
         with compilation() as compiled:
             yield spent
     finally:
-        for (owner, method, _), function in zip(watched, kept, strict=True):
+        for (owner, method, _), function in zip(WATCHED, kept, strict=True):
             setattr(owner, method, function)
 
 
-def measure(name: str, case: Case, contact: str, options: argparse.Namespace) -> dict[str, Any]:
-    scene = case.make(contact, options.full)
+@dataclass
+class Figures:
+    """What is known of a run after so many frames; unchecked: those that ipctk has not seen."""
+
+    scene: str
+    contact: str
+    solver: str
+    bodies: int
+    vertices: int
+    frames: int = 0
+    of_frames: int = 0
+    elements: int = 0
+    threads: int = 0
+    seconds: float = 0.0
+    setup_seconds: float = 0.0
+    slowest_frame: float = 0.0
+    finding: float = 0.0
+    exchanging: float = 0.0
+    most_contacts: int = 0
+    deepest: float = 0.0
+    deepest_in_obstacles: float = 0.0
+    smallest_gap: float | None = None
+    frames_that_intersect: list[int] = field(default_factory=list)
+    unchecked: list[int] = field(default_factory=list)
+    lowest: float = 0.0
+    inverted: int = 0
+
+    def see(self, scene: supple.Scene, frame: supple.Frame) -> None:
+        report = frame.report
+        self.frames, self.elements, self.inverted = frame.index, frame.model.elements, report.inverted
+        self.setup_seconds += report.setup_seconds
+        self.slowest_frame = max(self.slowest_frame, report.seconds)
+        self.lowest = float(frame.positions[:, 1].min())
+        self.look(frame.index, scene, frame.positions)
+        if report.met is not None:
+            self.deepest = max(self.deepest, report.met.depth)
+            self.most_contacts = max(self.most_contacts, report.met.contacts)
+            gaps = [self.smallest_gap, getattr(report.met, "gap", None)]
+            self.smallest_gap = min((gap for gap in gaps if gap is not None), default=None)
+        if report.contact is not None:
+            self.deepest_in_obstacles = max(self.deepest_in_obstacles, report.contact.depth)
+
+    def look(self, index: int, scene: supple.Scene, positions: np.ndarray) -> None:
+        """Whether surfaces intersect in a frame, and how deep."""
+        crossed = intersects(scene, positions)
+        if crossed is None:
+            self.unchecked.append(index)
+        elif crossed:
+            self.frames_that_intersect.append(index)
+            self.deepest = max(self.deepest, depth_of(scene, positions))
+
+
+class Folder:
+    """Where a run keeps its frames, the state of the last one, and its figures; None keeps nothing."""
+
+    def __init__(self, path: Path | None, every: int = 1) -> None:
+        self.path, self._every = path, every
+        if path is not None:
+            path.mkdir(parents=True, exist_ok=True)
+
+    def last(self) -> tuple[supple.State | None, dict[str, Any]]:
+        """The state that a run goes on from, and its figures, where it has been begun."""
+        if self.path is None or not (self.path / "state.npz").exists():
+            return None, {}
+        with np.load(self.path / "state.npz") as kept:
+            history = {name[8:]: kept[name] for name in kept if name.startswith("history ")}
+            state = supple.State(kept["displacements"], kept["velocities"], history)
+        return state, json.loads((self.path / "figures.json").read_text())
+
+    def keep(self, frame: supple.Frame, figures: Figures) -> None:
+        if self.path is None:
+            return
+        state = frame.state
+        assert state is not None
+        if frame.index % self._every == 0 or frame.index == figures.of_frames:
+            np.savez_compressed(self.path / f"frame_{frame.index:04d}.npz", positions=frame.positions)
+        history = {f"history {name}": values for name, values in state.remembered.items()}
+        written = self.path / "state.new.npz"
+        np.savez(written, displacements=state.displacements, velocities=state.velocities, **history)
+        written.replace(self.path / "state.npz")
+        (self.path / "figures.json").write_text(json.dumps(vars(figures), indent=2) + "\n")
+
+
+def measure(name: str, contact: str, size: Size, options: argparse.Namespace) -> Figures:
+    case = CASES[name]
+    began = perf_counter()
+    scene = case.make(contact, size)
     frames = options.frames or case.frames
     solver: Any = (
         supple.BPXPBD(zeta=0.5, iterations=SWEEPS) if contact == "grid" else supple.PBNG(iterations=SWEEPS)
     )
-    setup, crossed, deepest, most, outside = 0.0, [], 0.0, 0, 0.0
+    folder = Folder(options.save and options.save / f"{name}_{contact}", options.save_every)
+    state, known = folder.last()
+    points = sum(len(body.points) for body in scene.bodies)
+    figures = Figures(name, contact, solver.name, len(scene.bodies), points)
+    for key, value in known.items():
+        setattr(figures, key, value)
+    figures.of_frames, figures.threads = frames, options.threads or default_threads()
+    print(
+        f"{name}, {contact}: {points:,} vertices, frames {figures.frames + 1} to {frames}, "
+        f"{figures.threads} threads, scene made in {perf_counter() - began:.1f} s",
+        flush=True,
+    )
+    before = {key: getattr(figures, key) * figures.seconds for key in ("finding", "exchanging")}
+    frames_before, frame, took, ended = figures.seconds, None, [], perf_counter()
     with stopwatch() as spent:
         moving = supple.simulate(
-            scene, solver, frames=frames, device=options.device, precision=options.precision
-        )
+            scene, solver, frames=frames, start=state, first_frame=figures.frames + 1,
+            device=options.device, precision=options.precision, threads=options.threads,
+        )  # fmt: skip
         for frame in moving:
-            report = frame.report
-            setup += report.setup_seconds
-            if intersects(scene, frame.positions):
-                crossed.append(frame.index)
-                deepest = max(deepest, depth_of(scene, frame.positions))
-            if report.met is not None:
-                deepest, most = max(deepest, report.met.depth), max(most, report.met.contacts)
-            if report.contact is not None:
-                outside = max(outside, report.contact.depth)
-            if not np.isfinite(frame.positions).all():
+            figures.see(scene, frame)
+            figures.seconds = frames_before + spent["frames"]
+            for key, earlier in before.items():
+                setattr(figures, key, (earlier + spent[key]) / max(figures.seconds, 1e-9))
+            folder.keep(frame, figures)
+            write(options, size, figures)
+            took.append(perf_counter() - ended)
+            say(figures, frame, took)
+            ended = perf_counter()
+            if not np.isfinite(frame.positions).all() or perf_counter() - began > 60 * options.minutes:
                 break
-    if options.pictures is not None:
+    if options.pictures is not None and frame is not None:
         options.pictures.mkdir(parents=True, exist_ok=True)
         supple.picture(frame, options.pictures / f"{name}_{contact}.png", field="body")
-    return {
-        "scene": name,
-        "contact": contact,
-        "solver": solver.name,
-        "bodies": len(scene.bodies),
-        "vertices": len(frame.positions),
-        "elements": frame.model.elements,
-        "frames": frame.index,
-        "seconds": spent["frames"],
-        "setup_seconds": setup,
-        "finding": spent["finding"] / spent["frames"],
-        "exchanging": spent["exchanging"] / spent["frames"],
-        "most_contacts": most,
-        "deepest": deepest,
-        "deepest_in_obstacles": outside,
-        "frames_that_intersect": crossed,
-        "lowest": float(frame.positions[:, 1].min()),
-        "inverted": frame.report.inverted,
-    }
+    return figures
+
+
+def say(figures: Figures, frame: supple.Frame, seconds: list[float]) -> None:
+    """One line for a frame, with what is left if all frames take as long as the last ones did; the first one
+    of a run compiles and lays out."""
+    pace = float(np.mean(seconds[1:][-5:] or seconds))
+    left = pace * (figures.of_frames - frame.index)
+    met = frame.report.met
+    print(
+        f"  frame {frame.index} of {figures.of_frames}: {seconds[-1]:.2f} s, "
+        f"{met.contacts if met else 0} contacts, "
+        f"{len(figures.frames_that_intersect)} frames intersect, {len(figures.unchecked)} unchecked; "
+        f"{left:.0f} s left at this pace",
+        flush=True,
+    )
+
+
+def write(options: argparse.Namespace, size: Size, figures: Figures) -> None:
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    how = "full" if size.full else "small" if size == Size() else f"fine {size.fine}, count {size.count}"
+    key = f"{how}, {options.device}, {options.precision}"
+    here = stored.setdefault(key, {})
+    here["machine"] = machine()
+    here[f"{figures.scene}, {figures.contact}"] = vars(figures)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(stored, indent=2) + "\n")
+
+
+def check(folder: Path) -> None:
+    """Look at the frames of all runs in a folder that nobody has looked at."""
+    for path in sorted(folder.glob("*/figures.json")):
+        kept = json.loads(path.read_text())
+        size = json.loads((path.parent / "size.json").read_text())
+        scene = CASES[kept["scene"]].make(kept["contact"], Size(**size))
+        figures = Figures(**kept)
+        unchecked, figures.unchecked = figures.unchecked, []
+        for index in unchecked:
+            kept_frame = path.parent / f"frame_{index:04d}.npz"
+            if not kept_frame.exists():
+                figures.unchecked.append(index)
+                continue
+            with np.load(kept_frame) as frame:
+                figures.look(index, scene, frame["positions"])
+        path.write_text(json.dumps(vars(figures), indent=2) + "\n")
+        print(json.dumps(vars(figures)))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenes", nargs="*", help="all of them unless given")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("scenes", nargs="*", help=f"of {', '.join(CASES)}; all of them unless given")
     parser.add_argument("--contact", nargs="*", choices=["barrier", "weak", "grid"])
     parser.add_argument("--full", action="store_true", help="at the papers' sizes")
+    parser.add_argument("--fine", type=int, help="how many times finer than the smallest meshes")
+    parser.add_argument("--count", type=int, help="of dropped objects")
     parser.add_argument("--frames", type=int)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="for each scene; then it ends")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float64")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--save", type=Path, help="a folder for frames, from which a run also goes on")
+    parser.add_argument("--save-every", type=int, default=1, help="keep every so many-th frame only")
+    parser.add_argument("--check", type=Path, help="a folder of saved runs to look at")
     parser.add_argument("--pictures", type=Path, help="a folder for pictures of the last frames")
     options = parser.parse_args()
-    known = cases(options.full)
-    RESULTS.parent.mkdir(exist_ok=True)
-    size = f"{'full' if options.full else 'small'}, {options.device}, {options.precision}"
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for name in options.scenes or known:
-        for contact in options.contact or known[name].contacts:
-            if contact not in known[name].contacts:
+    if options.check is not None:
+        return check(options.check)
+    if unknown := set(options.scenes) - set(CASES):
+        parser.error(f"no scene {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    for name in options.scenes or CASES:
+        fine = options.fine or (FULL[name] if options.full else 1)
+        size = Size(fine, options.count, options.full)
+        for contact in options.contact or CASES[name].contacts:
+            if contact not in CASES[name].contacts:
+                print(f"{name} is not for contact {contact}")
                 continue
+            if options.save is not None:
+                folder = options.save / f"{name}_{contact}"
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / "size.json").write_text(json.dumps(vars(size)))
             try:
-                found = measure(name, known[name], contact, options)
+                print(json.dumps(vars(measure(name, contact, size, options))))
             except (ValueError, OSError) as error:
-                found = {"scene": name, "contact": contact, "refused": str(error)}
-            stored.setdefault(size, {"machine": machine()})[f"{name}, {contact}"] = found
-            RESULTS.write_text(json.dumps(stored, indent=2) + "\n")
-            print(json.dumps(found))
+                print(f"{name}, {contact}: refused: {error}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from supple.compute import Compute
 from supple.gradients.gradient import gradient_at
 from supple.gradients.polishing import Polished, polished, problem_of
 from supple.io.machine import machine
-from supple.solvers.linearisation import Linearisation
+from supple.solvers.newton_steps.linearisation import Linearisation
 
 REPEATS = 5
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from storm import Tally
+from storm_doors import further_doors
 
 import supple
-from supple.materials import MATERIALS, Isotropic, examples_of
+from supple.materials import MATERIALS, MEMBRANES, Isotropic, examples_of
 from supple.solvers import SOLVERS
 
 
@@ -123,13 +124,13 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Result.of": (result.of, {"body": body}),
         "Result.positions_like": (result.positions_like, {"like": "nothing"}),
     }  # fmt: skip
-    for kind in MATERIALS.values():
+    for kind in (*MATERIALS.values(), *MEMBRANES.values()):
         table[kind.__name__] = kind, examples_of(kind)
         if issubclass(kind, Isotropic):
             table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():
         table[name] = solver, {option.name: option.default for option in fields(solver)}  # type: ignore[arg-type]
-    return table
+    return table | further_doors(folder)
 
 
 def _with_lists(scene: supple.Scene) -> supple.Scene:

@@ -18,9 +18,9 @@ from supple.kernels import load
 from supple.materials import MATERIALS, NeoHookean, bound_coefficients, psi, stress, stress_coefficients
 from supple.problem import Problem
 from supple.solvers import SOLVERS
-from supple.solvers.corners import element, put_corners, shifted, spread
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Projection, project, projects
+from supple.solvers.elements.corners import element, put_corners, shifted, spread
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.projection import Projection, project, projects
 from supple.solving import solve
 from supple.stop import Stop
 from supple.terms.constraint import Constraint, ConstraintRows, constraint

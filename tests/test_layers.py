@@ -64,6 +64,8 @@ ORDER = [
         "state",
         "evaluation",
         "cloth_figures",
+        "cell_figures",
+        "fibre_figures",
         "holding",
         "grip",
         "barrier_grip",

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from storm import is_told, judge
-from storm_calls import storm_of_calls
+from storm_calls import doors, storm_of_calls
+from storm_doors import ELSEWHERE, NO_DOORS
 from storm_scenes import small_scenes, solve_scene, storm_of_scenes, to_toml
 
 import supple
+from supple.solvers import SOLVERS
+from supple.solvers.acceleration import ACCELERATIONS
 
 SCENES = ("bar_gravity", "twist", "cantilevers")
 """Some that take the same kernels as other tests."""
@@ -30,6 +33,13 @@ def test_calls_give_an_answer_or_a_sentence(tmp_path):
     tally = storm_of_calls(200, tmp_path, seed=1)
     assert tally.findings == []
     assert tally.counts["sentence"] > 100
+
+
+def test_every_public_name_is_a_door(tmp_path):
+    """What is new gets its wrong calls, too."""
+    tried = {name.split(".")[0].split()[0] for name in doors(tmp_path)}
+    tried |= {kind.__name__ for kind in (*SOLVERS.values(), *ACCELERATIONS.values())}
+    assert set(supple.__all__) - tried - NO_DOORS - ELSEWHERE.keys() == set()
 
 
 @pytest.mark.parametrize(

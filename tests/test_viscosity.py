@@ -5,6 +5,8 @@ import pytest
 from problems import PRECISIONS, cantilever, face, material
 
 import supple
+from supple.io.bodies import joined
+from supple.io.frames import SavedFrame, read_frame, write_frame
 from supple.problem import Problem
 from supple.scene import SceneError, load_scene
 
@@ -128,6 +130,29 @@ def test_every_solver_ends_where_newton_does(name):
     assert np.abs(free.positions - newton.positions).max() > 0.1 * moved
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", ["pbng", "fpxpbd"])
+def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
+    """With what the springs of Maxwell's branches have relaxed to."""
+    damped = [supple.KelvinVoigt(shear=3.0), supple.Maxwell(2e3, 0.2, 0.1), supple.Rayleigh(0.01, mass=1.0)]
+    scene = supple.Scene(gravity=(0, -10, 0), quasistatic=False, dt=0.05, frames=5)
+    body = scene.add_solid(supple.block(2), material("stvk"), density=2.0, viscosity=damped)
+    scene.pin(body.where(face(0, 0)))
+    options = {"max_iterations": 8, "precision": precision}
+    whole = list(supple.simulate(scene, name, **options))
+    assert len(whole[1].state.remembered)
+    last = whole[1]
+    saved = SavedFrame(last.positions, last.velocities, last.index, last.time, last.state)
+    write_frame(tmp_path, saved, joined(scene.bodies))
+    start = read_frame(tmp_path, 2).state
+    parts = list(supple.simulate(scene, name, start=start, first_frame=3, **options))
+    for found, expected in zip(parts, whole[2:], strict=True):
+        np.testing.assert_array_equal(found.positions, expected.positions)
+        np.testing.assert_array_equal(found.velocities, expected.velocities)
+        for key, values in expected.state.remembered.items():
+            np.testing.assert_array_equal(found.state.remembered[key], values)
+
+
 def test_an_equilibrium_has_no_viscosity():
     scenes = held_bar(()), held_bar(supple.KelvinVoigt(9.0))
     found = [supple.equilibrium(scene, "newton", tolerance=1e-8).positions for scene in scenes]
@@ -141,7 +166,7 @@ def test_turning_costs_nothing():
     )
     turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
     work = Problem(supple.build_model(scene), "float64")
-    work.histories.evolve(0.1)
+    work.remembered.evolve(0.1)
     work.positions = body.points @ turn.T
     assert abs(work.energy()) < 1e-8
 

@@ -157,6 +157,15 @@ def each(values: Any, what: str) -> Iterator[Any]:
         raise TypeError(f"{what}; got {shown(values)}") from None
 
 
+def items(value: Any) -> tuple[Any, ...]:
+    """What a list or anything else that can be gone through consists of; what cannot is its only item, which
+    whoever looks at items refuses."""
+    try:
+        return tuple(value)
+    except TypeError:
+        return (value,)
+
+
 def thread_count(value: Any) -> int | None:
     """How many threads: None for all cores. More than the cores only wait for each other, so that beyond 64,
     or four for each core where that is more, it is a mistake."""

@@ -36,7 +36,7 @@ def weft_strain(body: Any, x: np.ndarray) -> np.ndarray | None:
 
 
 def warp_strain(body: Any, x: np.ndarray) -> np.ndarray | None:
-    """The same along v."""
+    """By what part threads along v are longer than at rest; None without uv."""
     return _strain(body, x, "v")
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from supple.problem import Problem
 from supple.report import Report
 from supple.solvers import Solver
-from supple.solvers.elementwise import ElementOptions
 from supple.solving import Watcher, solve
 from supple.stop import Stop
 from supple.words import counted
@@ -29,11 +28,10 @@ def grow(
     takes, unless the solver knows what to do there. A time budget is for all of them."""
     reached, longest = Fraction(0), Fraction(1, steps)
     stride, last, left = longest, problem.state, stop.time_budget
-    recovers = isinstance(solver, ElementOptions) and solver.recovers
     while True:
         aim = min(reached + stride, Fraction(1))
         act_in_part(problem, float(aim))
-        if not recovers and not problem.balance().finite:
+        if not solver.recovers and not problem.balance().finite:
             problem.state, stride = last, stride / 2
             if stride >= LEAST:
                 continue

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from supple.apart_report import ApartReport
 from supple.certifying import Certifying
-from supple.problem import Balance, Problem
+from supple.finishing import rounded
+from supple.problem import Balance, Balances, Problem
+from supple.progress import Progress
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.stop import Stop
+from supple.weak_contact import MetReport
 
 
 def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
@@ -32,13 +36,14 @@ def outcome_here(
     copy: int = 0,
 ) -> Outcome | None:
     """How the solve ends here, or None to go on."""
-    if not balance.finite and not recovering(problem, run):
+    reached = exactly(balance, run)
+    if not reached.finite and not recovering(problem, run):
         return Outcome.FAILED
-    if stop.tolerance is not None and balance.imbalance <= stop.tolerance:
+    if stop.tolerance is not None and reached.imbalance <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        if problem.room.arrived and certifying.agrees(balance, run, copy):
-            return Outcome.CONVERGED
+        if problem.room.arrived and certifying.agrees(reached, copy):
+            return rounded(problem, Outcome.CONVERGED, balance.imbalance, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
     if stop.time_budget is not None and clock >= stop.time_budget:
@@ -48,9 +53,44 @@ def outcome_here(
     return None
 
 
+def without_progress(
+    progress: Progress,
+    balance: Balance,
+    stop: Stop,
+    iteration: int,
+    problem: Problem,
+    run: Run,
+    certifying: Certifying,
+    copy: int = 0,
+) -> Outcome | None:
+    """How a solve ends that gets nowhere any more, or None to go on."""
+    reached, exact = exactly(balance, run), run.exact
+    measures, number = (problem.measures, copy) if exact is None else (exact.measures, 0)
+    outcome = progress.outcome(measures, number, reached, stop, run, iteration)
+    outcome = certifying.judged(outcome, reached, copy)
+    return outcome and rounded(problem, outcome, balance.imbalance, stop.tolerance)
+
+
+def exactly(balance: Balance, run: Run) -> Balance:
+    """The balance of a run's state in float64, where it has one: once rounded to the problem's precision, the
+    same state may be out of balance, and as close to the equilibrium as that precision lets it be."""
+    return balance if run.exact is None else run.exact.balance()
+
+
+def exact_of(balances: Balances, run: Run) -> Balances:
+    """The same of all copies, of which there is one where a run has such a state."""
+    return balances if run.exact is None else run.exact.measures.balances()
+
+
 def recovering(problem: Problem, run: Run) -> bool:
     """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
     unfold these."""
     if run.recovers:
         problem.device.pull(problem.u)
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+
+
+def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> Outcome:
+    """Nothing has converged while surfaces have passed through each other."""
+    passed = between is not None and between.depth > 0 and outcome is Outcome.CONVERGED
+    return Outcome.PASSED if passed else outcome

@@ -12,7 +12,7 @@ from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import finite_rows, floats, shown
 from supple.compute import Compute
 from supple.evaluation import FIGURES, Deformations, Evaluation, Pulls
-from supple.grip import as_history, rubbing_terms
+from supple.grip import contacts_to_state, rubbing_terms
 from supple.keeping import kept
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model, Step, padded, places
@@ -110,7 +110,7 @@ def _touches(
     change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
     problem.loads.set(outer)
     problem.positions = positions
-    problem.contacts.look(np.inf if step is None else step.time)
+    problem.contacts.find(np.inf if step is None else step.time)
     problem.balance()
     _, _, forces, which = problem.contacts.found(0)
     planes, vertices = np.nonzero((which >= 0) & forces.any(axis=2))
@@ -160,15 +160,15 @@ def _with_obstacles(model: Model, compute: Compute) -> Problem:
 
 
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
-    """The same with the parameters of the step that led there."""
+    """The model's problem with the parameters of the step that led to its positions."""
     problem = _problem(model, compute)
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
-    remembered = {} if step is None else dict(step.history)
+    remembered = {} if step is None else dict(step.remembered)
     for k in rubbing_terms(model):  # contacts that no step remembers are those that the model has
         rubbing: Any = model.terms[k]
-        remembered = as_history(rubbing, model.rest) | remembered
-    problem.histories.put([remembered])
+        remembered = contacts_to_state(rubbing, model.rest) | remembered
+    problem.remembered.put([remembered])
     return problem
 
 
@@ -197,7 +197,7 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
 
 
 def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """The same where several terms have the same cells, so that their stresses add up first."""
+    """`means_of` where several terms have the same cells, so that their stresses add up first."""
     found = evaluation_of(model, positions, step)
     numbers = found.figures[:, FIGURES[figure]]
     if figure == "energy":

@@ -8,7 +8,7 @@ import numpy as np
 
 from supple.problem import Problem
 from supple.report import History, Outcome, Report
-from supple.solvers.twin import bring_back, exact_twin
+from supple.solvers.newton_steps.twin import bring_back, exact_twin
 
 Ended = dict[int, tuple[Outcome, int, float]]
 """How the solve of each copy has ended, after how many iterations and seconds."""

@@ -21,7 +21,7 @@ from supple.grid import Carried, Forces, NodePlanes, carry, interpolate
 from supple.grid.node_planes import planes_of_nodes, shapes_after
 from supple.model import Step
 from supple.problem import Problem
-from supple.problem.history import AFFINE
+from supple.problem.remembered import AFFINE
 from supple.report import Outcome, Report
 from supple.solving import on_device, solve_copies
 from supple.stepping import Stepping, merged
@@ -111,7 +111,7 @@ class GridStepping(Stepping):
     def _affine(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(n, 3, 3) [1/s] gradients of the velocities: as the last step left them, or as the grid sees
         those that were given."""
-        known, model = self.problem.histories.motions()[0].get(AFFINE), self.problem.model
+        known, model = self.problem.remembered.motions()[0].get(AFFINE), self.problem.model
         if known is not None:
             return known.reshape(-1, 3, 3)
         assert model.grid is not None
@@ -145,7 +145,7 @@ class GridStepping(Stepping):
         v[model.pinned] = (acting.pinned - x[model.pinned]) / dt
         p.positions = moved
         p.states.set_velocities(v)
-        p.histories.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
+        p.remembered.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
     def _of_vertices(self, report: Report, on_grid: Problem, carried: Carried) -> Report:
         """With how deep vertices are in obstacles, or how near; and what pushes nodes, shared by the bodies

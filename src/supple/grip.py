@@ -117,7 +117,7 @@ def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: A
     return Grip.of(term, u, body)
 
 
-def as_history(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
+def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
     """What a state has of contacts where vertices are at positions (n, 3); rows as above."""
     if term.confines:
         return {CONTACTS: remembered(term, positions) if rows is None else rows}
@@ -129,9 +129,9 @@ def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
     return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, rough=rough)
 
 
-def from_history(history: Mapping[str, Any]) -> RubbingContacts:
-    """The contacts of a history; none where it has none."""
-    return _from_rows(floats(history[CONTACTS])) if CONTACTS in history else no_contacts()
+def contacts_from_state(remembered: Mapping[str, Any]) -> RubbingContacts:
+    """The contacts that a state remembers; none where it has none."""
+    return _from_rows(floats(remembered[CONTACTS])) if CONTACTS in remembered else no_contacts()
 
 
 def _from_rows(rows: np.ndarray) -> RubbingContacts:
@@ -145,13 +145,13 @@ def _from_rows(rows: np.ndarray) -> RubbingContacts:
     )
 
 
-def rows_from(history: Mapping[str, Any]) -> np.ndarray:
-    """The same of barriers."""
-    return floats(history[CONTACTS]) if CONTACTS in history else no_rows()
+def rows_from(remembered: Mapping[str, Any]) -> np.ndarray:
+    """The rows that a state remembers of barriers; none where it has none."""
+    return floats(remembered[CONTACTS]) if CONTACTS in remembered else no_rows()
 
 
 def check_contacts(model: Model, values: Any) -> None:
-    """Refuse a history of contacts that does not suit a model."""
+    """Refuse contacts of a state that do not suit a model."""
     (index,) = rubbing_terms(model)
     if model.terms[index].confines:
         check_rows(model.vertices, CONTACTS, values)

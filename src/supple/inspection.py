@@ -204,14 +204,14 @@ def _memory(model: Model) -> dict[str, dict[str, float]]:
     needs."""
     return {
         name: {
-            precision: round(_bytes(model, kind(), np.dtype(precision).itemsize) / 1e6, 1)
+            precision: round(bytes_needed(model, kind(), np.dtype(precision).itemsize) / 1e6, 1)
             for precision in kind.precisions
         }
         for name, kind in SOLVERS.items()
     }
 
 
-def _bytes(model: Model, solver: Solver, size: int) -> int:
+def bytes_needed(model: Model, solver: Solver, size: int) -> int:
     """Rows by vertices for sweeps and residuals, by elements for the energy, and what the solver adds."""
     elements, stencils = model.elements, [term.vertices for term in model.terms]
     visits = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)

@@ -9,8 +9,11 @@ Every method solves m/τ² (x - x̂) = f(x), f being all forces but inertia; rul
 Backward Euler is of first order and damps all that is fast. BDF2 is of second order and damps it less; the
 trapezoidal rule is of second order and damps nothing, also not what a step is too long for, which rings. Both
 look back: to the state before, and to the acceleration aₙ = f(xₙ)/m. Where a motion begins, both are made of
-the forces there, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ = vₙ - Δt aₙ; later aₙ is 4 (x - x̂)/Δt², which is f/m
-where the step was solved. [GPBD section 3 names both beside backward Euler.]
+the forces there, xₙ₋₁ = xₙ - Δt vₙ + ½ Δt² aₙ and vₙ₋₁ = vₙ - Δt aₙ; later aₙ is (x - x̂)/τ², which is f/m
+where the step was solved. Velocities are computed from that, v = vₙ + ½ Δt (aₙ + a) and
+v = (4 vₙ - vₙ₋₁ + 2 Δt a)/3, which is the same: x - x̂ is known as the solve has it, and so rounding x̂, by
+some ε |x|, is not taken for a velocity of ε |x|/Δt that adds up. [GPBD section 3 names both beside backward
+Euler.]
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ import numpy as np
 
 from supple.model import Model
 from supple.problem import Problem
-from supple.problem.history import ACCELERATION, EARLIER, histories_of
 from supple.problem.materials import change_materials
+from supple.problem.remembered import ACCELERATION, EARLIER, evolving_parameters
 
 if TYPE_CHECKING:
     from supple.solvers import Solver
@@ -52,10 +55,10 @@ class Rule(ABC):
 
     @abstractmethod
     def arrive(
-        self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Velocities at u, and what is remembered from there on; before: u, v and past of the step's
-        start."""
+        """Velocities where a step has led, with accelerations a there, and what is remembered from there on;
+        before: u, v and past of the step's start."""
 
 
 class BDF2(Rule):
@@ -73,10 +76,10 @@ class BDF2(Rule):
         return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:6])
 
     def arrive(
-        self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        last, v, past = before
-        return (3 * u - 4 * last + past[..., :3]) / (2 * dt), _with_step(last, v, dt)
+        u, v, past = before
+        return (4 * v - past[..., 3:6] + 2 * dt * a) / 3, _with_step(u, v, dt)
 
 
 def _with_step(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
@@ -95,10 +98,10 @@ class Trapezoidal(Rule):
         return u + dt * v + 0.25 * dt * dt * past
 
     def arrive(
-        self, u: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
+        self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        last, v, _ = before
-        return 2 * (u - last) / dt - v, 4 / (dt * dt) * (u - self.anchor(*before, dt))
+        _, v, last = before
+        return v + 0.5 * dt * (last + a), a
 
 
 RULES: dict[str, Rule] = {"bdf2": BDF2(), "trapezoidal": Trapezoidal()}
@@ -120,7 +123,7 @@ class Integrating:
         that are set, and forces (n, 3) [N] beside the model's."""
         p, dt = self._problem, self._dt
         u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
-        motions = p.histories.motions()
+        motions = p.remembered.motions()
         name, first = self._rule.past, u
         known = [name in motion and self._rule.knows(motion[name], dt) for motion in motions]
         if not all(known):
@@ -136,12 +139,12 @@ class Integrating:
         """Velocities (copies, n, 3) [m/s] where the step has led; what the next one looks back to is kept.
         Vertices move at the constant velocity at which they are led, where they are."""
         p, dt = self._problem, self._dt
-        u = p.states.vectors(p.u).astype(float)
-        v, past = self._rule.arrive(u, self._before, dt)
+        u, anchor = (p.states.vectors(records).astype(float) for records in (p.u, p.states.anchor))
+        v, past = self._rule.arrive((u - anchor) / (self._rule.inertia * dt) ** 2, self._before, dt)
         pinned, held = p.model.pinned, p.model.held
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
         v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
-        p.histories.move_on([{self._rule.past: of_copy} for of_copy in past])
+        p.remembered.move_on([{self._rule.past: of_copy} for of_copy in past])
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
@@ -182,7 +185,7 @@ def refuse_rule(name: str, model: Model, solver: Solver) -> None:
             f"integrator={name!r} does not know forces in proportion to mass and velocity; {back}, or take "
             "damping that follows from strains"
         )
-    flowing = [name for name, *_ in histories_of(model)]
+    flowing = [name for name, *_ in evolving_parameters(model)]
     if flowing:
         raise ValueError(
             f"integrator={name!r} is not for materials that flow or are viscous, whose {flowing[0]} goes on "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.contact import Obstacles
-from supple.contact.rigid import Recorded
+from supple.contact.rigid import KnownPoses
 from supple.terms import Term
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Model:
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
     if anything; gravity: what the forces have of it, which is by the masses; drag (n,): α [1/s] of the forces
     -α m v that slow vertices down, None for none; grid: what carries the bodies in motions, None where they
-    move by themselves.
+    move by themselves; volume_forces: for those of the forces that go with the volume of cells, the body,
+    what part of them acts at time t, and (m, 3) [N/m³] in each of its cells.
     """
 
     rest: np.ndarray
@@ -86,6 +87,7 @@ class Model:
     gravity: Gravity = NO_GRAVITY
     drag: np.ndarray | None = None
     grid: Grid | None = None
+    volume_forces: tuple[tuple[str, Callable[[float], float], np.ndarray], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""
@@ -182,7 +184,7 @@ class Model:
         return tuple(fraction(time) for fraction, _ in self.varying)
 
     def varied_at(self, time: float) -> tuple[float, ...]:
-        """The same, and what part parameters of materials have of their values."""
+        """What part of each varying force acts at a time [s], and of each varying parameter of materials."""
         parts = [part for _, material in self.changing for part in material.fractions(time)]
         return *self.fractions_at(time), *parts
 
@@ -240,7 +242,7 @@ def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
     obstacles = model.obstacles
     if obstacles is None or not obstacles.rigid:
         return model
-    there = Recorded(obstacles, np.zeros(1), numbers[None])
+    there = KnownPoses(obstacles, np.zeros(1), numbers[None])
     return replace(model, obstacles=replace(obstacles, poses=there))
 
 
@@ -249,15 +251,15 @@ class Step:
     """The backward Euler step that led to positions, which says what forces act there beside those of the
     terms: dt [s], inf without inertia; anchor (n, 3) [m] = xₙ + Δt vₙ, None where that is not known; external
     forces (n, 3) [N], None for the model's constant ones; materials that vary, by the number of their term,
-    None where all are the model's; time [s]: when it ends, for obstacles that move; history: what elements
-    remember there, as `State` has it."""
+    None where all are the model's; time [s]: when it ends, for obstacles that move; remembered: as
+    `State` has it there."""
 
     dt: float
     anchor: np.ndarray | None
     force: np.ndarray | None = None
     materials: dict[int, Any] | None = None
     time: float = np.inf
-    history: Mapping[str, np.ndarray] = field(default_factory=dict)
+    remembered: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from supple.linear import Assembly, Multilevel, NotPositive, pcg
 from supple.model import Model, Step
 from supple.problem import Problem
 from supple.problem.materials import change_materials, changing_materials
-from supple.solvers.touching_twin import touching_twin
+from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solving import make_problem
 
 MOST_DENSE = 600
@@ -69,7 +69,7 @@ def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Probl
     problem.positions = positions
     if not problem.contacts:
         return problem
-    problem.contacts.look(np.inf if step is None else step.time)
+    problem.contacts.find(np.inf if step is None else step.time)
     return touching_twin(problem)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from multiprocessing import get_context
 from time import perf_counter
@@ -17,7 +17,7 @@ from supple.materials import MATERIALS
 from supple.meshes import block
 from supple.scene import Scene
 from supple.simulate import equilibrium, simulate
-from supple.solvers import Descent, Solver
+from supple.solvers import Solver
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,6 @@ def precompile(
             yield ready.result()
 
 
-def _phases(solvers: Sequence[Solver]) -> Iterator[Solver]:
-    """The solvers, and those that choose between methods also with the other one."""
-    for solver in solvers:
-        yield solver
-        if isinstance(solver, Descent):
-            yield replace(solver, ahead=0)
-
-
 def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> Compiled:
     began = perf_counter()
     scene = Scene(gravity=(0, -1, 0))
@@ -64,7 +56,7 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
         1,
         0,
     ]  # so that steps have to turn elements
-    for solver in _phases(solvers):
+    for solver in (phase for one in solvers for phase in one.phases()):
         if precision not in solver.precisions or device not in solver.devices:
             continue
         compute = Compute(device, precision, threads=1)

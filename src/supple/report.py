@@ -9,7 +9,7 @@ from typing import Any
 from supple.apart_report import ApartReport
 from supple.problem import Balance
 from supple.problem.touched import ContactReport
-from supple.solvers.certificate import Certificate
+from supple.solvers.newton_steps.certificate import Certificate
 from supple.weak_contact import MetReport
 from supple.words import counted
 
@@ -25,6 +25,10 @@ class Outcome(Enum):
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
         "Another solver or acceleration may get further."
     )
+    PASSED = (
+        "Not converged: forces balance, but surfaces have passed through each other. contact = 'barrier', or "
+        "a larger stiffness of contact, keeps them apart."
+    )
     UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
     PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
@@ -37,8 +41,9 @@ class Outcome(Enum):
 
 @dataclass
 class History:
-    """One entry per recorded iteration; iteration 0 is the start. primary [N] and secondary: the residuals of
-    positions and of multipliers, of methods that have these [PXPBD eq. 11, 12]; none of others."""
+    """One entry per iteration that was kept; iteration 0 is the start. primary [N] and secondary: the
+    residuals of positions and of multipliers, of methods that have these [PXPBD eq. 11, 12]; none of
+    others."""
 
     iterations: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -56,7 +61,7 @@ class History:
         self.energy.append(energy)
 
     def go_on(self, further: History) -> None:
-        """Add what a solve has recorded that began where this one ended, but for its start."""
+        """Add what a solve has kept that began where this one ended, but for its start."""
         done, clock = self.iterations[-1], self.seconds[-1]
         self.iterations += [done + k for k in further.iterations[1:]]
         self.seconds += [clock + s for s in further.seconds[1:]]

@@ -25,8 +25,8 @@ from supple.grid_stepping import stepping_of
 from supple.model import Model, Step, latest
 from supple.pace import Pace, make_pace
 from supple.problem import Problem
-from supple.problem.history import checked_history
 from supple.problem.materials import changing_materials
+from supple.problem.remembered import checked_remembered
 from supple.report import Report
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -158,7 +158,7 @@ def equilibrium(
     report = solve(problem, asked.solver, asked.stop, history, watch, began)
     report = in_all(report, [stage.report for stage in stages], steps)
     there, state = problem.states.on_device(), problem.state
-    acts = model.varying or model.obstacles is not None or state.history
+    acts = model.varying or model.obstacles is not None or state.remembered
     step = _acting(problem, np.inf) if acts else None
     model = latest(model, problem.model)
     return Result(
@@ -168,8 +168,8 @@ def equilibrium(
 
 def _acting(problem: Problem, time: float) -> Step:
     """What acts where an equilibrium is at a time [s]."""
-    materials, (history, *_) = changing_materials(problem.model), problem.histories.take()
-    return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
+    materials, (remembered, *_) = changing_materials(problem.model), problem.remembered.take()
+    return Step(np.inf, problem.positions, problem.loads.force, materials, time, remembered)
 
 
 @takes_options
@@ -267,7 +267,7 @@ def sound(state: State, model: Model) -> State:
     return State(
         finite_rows("displacements of the state", state.displacements, model.vertices),
         finite_rows("velocities of the state", state.velocities, model.vertices, limit=LARGEST),
-        checked_history(model, state.history),
+        checked_remembered(model, state.remembered),
     )
 
 

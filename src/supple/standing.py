@@ -25,14 +25,14 @@ class _There:
 
 
 def standing_at(
-    model: Model, x: np.ndarray, time: float, history: Mapping[str, np.ndarray] | None = None
+    model: Model, x: np.ndarray, time: float, remembered: Mapping[str, np.ndarray] | None = None
 ) -> Model:
     """The model with the pressures and cables of a time [s], and the contacts of bodies that there are with
-    vertices at positions x (n, 3); where they rub, those of a state's history, or else as if nothing had
+    vertices at positions x (n, 3); where they rub, those that a state remembers, or else as if nothing had
     moved yet."""
     for index, follower in model.followers:
         if hasattr(follower, "at"):
-            term = follower.at(model, x, history or {})
+            term = follower.at(model, x, remembered or {})
         else:
             term = follower.follow(_There(model, x), time)
         if term is not None:

@@ -10,12 +10,13 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """displacements (n, 3) from rest [m] and velocities (n, 3) [m/s] in the precision of the solve; history:
-    what earlier steps have left behind in elements, as plastic strains, by name, float64 (m, k).
+    """displacements (n, 3) from rest [m] and velocities (n, 3) [m/s] in the precision of the solve;
+    remembered: what earlier steps have left behind, as plastic strains of elements and contacts that stick,
+    by name, float64 (m, k).
 
     Positions in float64 are not enough to go on from: u = x - X, rounded, is not the u that led to x.
     """
 
     displacements: np.ndarray
     velocities: np.ndarray
-    history: Mapping[str, np.ndarray] = field(default_factory=dict)
+    remembered: Mapping[str, np.ndarray] = field(default_factory=dict)

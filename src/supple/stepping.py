@@ -75,7 +75,7 @@ class Stepping:
     def begin(self) -> None:
         """Go on from what positions and velocities the problem has been given."""
         self._settled, self._interrupted = True, False
-        self.problem.histories.forget_motions(self.past)
+        self.problem.remembered.forget_motions(self.past)
 
     @property
     def past(self) -> str | None:
@@ -91,7 +91,7 @@ class Stepping:
         problem, pace = self.problem, self.pace
         self._interrupted = True
         problem.device.assign(self._before, problem.u)
-        self._remembered = problem.histories.take()
+        self._remembered = problem.remembered.take()
         times = [self.index * pace.dt + k * pace.step for k in range(1, pace.substeps)]
         times.append((self.index + 1) * pace.dt)  # to the bit where a motion that goes on from here begins
         aims = [None] * pace.substeps if pins is None else self._ways(pins)
@@ -132,14 +132,14 @@ class Stepping:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        histories, still = p.histories.take(), force is None and materials is None
-        if pace.quasistatic and still and not any(histories) and p.model.obstacles is None:
+        remembered, still = p.remembered.take(), force is None and materials is None
+        if pace.quasistatic and still and not any(remembered) and p.model.obstacles is None:
             return [None] * p.copies
         anchors = p.states.positions if pace.quasistatic else p.model.rest + p.states.vectors(p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if pace.quasistatic else pace.inertia
-        together = zip(anchors, forces, histories, strict=True)
-        return [Step(dt, anchor, force, materials, self.time, history) for anchor, force, history in together]
+        together = zip(anchors, forces, remembered, strict=True)
+        return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
 
     def _velocities(self) -> np.ndarray:
         states, pace = self.problem.states, self.pace
@@ -151,7 +151,7 @@ class Stepping:
 
     def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
         dt = math.inf if self.pace.quasistatic else self.pace.step
-        self.problem.histories.evolve(self.pace.step)
+        self.problem.remembered.evolve(self.pace.step)
         if self.problem.model.winds and not self.pace.quasistatic:
             forces = self._winds(time) + (0.0 if forces is None else forces)
         if self._rule is not None:
@@ -225,8 +225,7 @@ class Stepping:
             done += count
             exchanged = following.iterated(count)
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
-                for copy, balance in self.problem.measures.balances().items():
-                    run.observe(balance, copy)
+                run.observe_all(self.problem.measures.balances(), self.problem.device.active)
         following.settle()
 
     def _take_began(self) -> float | None:
@@ -245,10 +244,10 @@ class Stepping:
         velocities[lost] = 0
         for copy in np.flatnonzero(lost):
             p.device.assign(p.u, self._before, int(copy))
-        now = p.histories.take()
-        p.histories.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
-        motions = p.histories.motions()
-        p.histories.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
+        now = p.remembered.take()
+        p.remembered.put([self._remembered[k] if gone else now[k] for k, gone in enumerate(lost)])
+        motions = p.remembered.motions()
+        p.remembered.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._settled = True
 

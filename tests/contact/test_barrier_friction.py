@@ -55,6 +55,8 @@ def test_pairs_have_their_own_friction_and_forces_are_opposite():
     for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-5):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
+        each = frame.model.terms[-1].forces(frame.positions)
+        assert np.abs(np.cross(frame.positions, each).sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     assert abs(forces[1, 0]) == pytest.approx(0.4 * forces[1, 1], rel=0.02), "it slides"
 
 
@@ -74,7 +76,7 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
     rest = list(supple.simulate(scene, solver, frames=5, start=whole[2].state, first_frame=4))
     for one, other in zip(whole[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
-        np.testing.assert_array_equal(one.state.history["contacts"], other.state.history["contacts"])
+        np.testing.assert_array_equal(one.state.remembered["contacts"], other.state.remembered["contacts"])
     bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
         next(supple.simulate(scene, solver, frames=5, start=bad, first_frame=4))
@@ -85,7 +87,9 @@ def test_saved_frames_have_the_friction_of_the_run():
 
     scene = on_slope(0.45)
     *_, frame = supple.simulate(scene, supple.PBNG(), frames=6, tolerance=1e-5)
-    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.history).terms[-1]
+    term = standing_at(supple.build_model(scene), frame.positions, frame.time, frame.state.remembered).terms[
+        -1
+    ]
     force = term.forces(frame.positions)[scene.bodies[1].vertices].sum(axis=0)
     np.testing.assert_allclose(force, frame.report.met.bodies["block"], rtol=1e-6)
 
@@ -129,3 +133,5 @@ def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
     assert rub.slides.any() == (mu < 1)
     four = forces.reshape(-1, 4, 3).sum(axis=1)
     np.testing.assert_allclose(four, 0, atol=1e-10 * np.abs(forces).max())
+    torques = np.cross(problem.positions, forces).reshape(-1, 4, 3).sum(axis=1)
+    np.testing.assert_allclose(torques, 0, atol=1e-10 * np.abs(forces).max())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.problem.history import RIGID
+from supple.problem.remembered import RIGID
 
 MASS = 20.0
 
@@ -23,7 +23,7 @@ def test_it_falls_as_backward_euler_has_it_fall():
     scene = collision(gravity=(0, -9.81, 0), velocity=(0.1, 5, 0), spin=(0, 0, 2))
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 1e-9))
     frames = list(supple.simulate(scene, supple.PBNG(iterations=5), frames=3))
-    (numbers,) = frames[-1].state.history[RIGID]
+    (numbers,) = frames[-1].state.remembered[RIGID]
     v = np.array([0.1, 5 - 9.81 * 0.03, 0])
     x = np.array([0.45, 0.83, 0.5]) + 0.03 * np.array([0.1, 5, 0]) - [0, 9.81 * 1e-4 * (1 + 2 + 3), 0]
     np.testing.assert_allclose(numbers[:3], x, atol=1e-12)
@@ -41,7 +41,7 @@ def test_momentum_goes_from_one_to_the_other(friction):
     moment = 0.4 * MASS * 0.3**2
     everything, exchanged = [], 0.0
     for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-7):
-        (numbers,) = frame.state.history[RIGID]
+        (numbers,) = frame.state.remembered[RIGID]
         x, v, spin = numbers[:3], numbers[12:15], numbers[15:]
         linear = mass @ frame.velocities + MASS * v
         angular = (mass[:, None] * np.cross(frame.positions, frame.velocities)).sum(axis=0)
@@ -61,12 +61,12 @@ def test_a_motion_goes_on_from_a_state():
     rest = supple.simulate(scene, supple.PBNG(iterations=20), frames=4, start=whole[1].state, first_frame=3)
     for one, other in zip(whole[2:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
-        np.testing.assert_array_equal(one.state.history[RIGID], other.state.history[RIGID])
+        np.testing.assert_array_equal(one.state.remembered[RIGID], other.state.remembered[RIGID])
 
 
 def test_evaluations_and_pictures_see_it_where_it_is():
     *_, frame = supple.simulate(collision(), supple.PBNG(), frames=6, tolerance=1e-6)
-    centre = frame.state.history[RIGID][0, :3]
+    centre = frame.state.remembered[RIGID][0, :3]
     assert centre[1] < 0.8
     np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], centre)
     found = frame.evaluate()

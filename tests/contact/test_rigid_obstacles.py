@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.problem.history import RIGID
+from supple.problem.remembered import RIGID
 
 G = 9.81
 PLANE = (supple.Plane(),)
@@ -26,7 +26,7 @@ def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0),
 def numbers_of(scene, frames):
     """(frames, bodies, 18) of all rigid bodies."""
     moved = supple.simulate(scene, supple.PBNG(iterations=1), frames=frames)
-    return np.array([frame.state.history[RIGID] for frame in moved])
+    return np.array([frame.state.remembered[RIGID] for frame in moved])
 
 
 SHAPES = {
@@ -105,3 +105,44 @@ def test_a_hollow_box_holds_them():
     moved = numbers_of(scene_of(ball, obstacles=(room,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
     assert np.abs(moved[:, [0, 2]]).max() < 0.4 + 1e-6
     assert moved[:, 1].min() > 0.1 - 1e-6
+
+
+def inside_box(points, numbers, size):
+    """How deep the deepest of points is in a box with such a state [m], negative outside."""
+    local = (points - numbers[:3]) @ numbers[3:12].reshape(3, 3).T
+    return float((np.array(size) / 2 - np.abs(local)).min(axis=1).max())
+
+
+def edge_points(numbers, size, count=41):
+    """Many points on the edges of a box with such a state."""
+    ends = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * np.array(size) / 2
+    pairs = [(p, q) for p in ends for q in ends if (p != q).sum() == 1]
+    local = np.concatenate([p + np.linspace(0, 1, count)[:, None] * (q - p) for p, q in pairs])
+    return numbers[:3] + local @ numbers[3:12].reshape(3, 3)
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+def test_planks_lie_across_each_other(friction):
+    """No corner of one is over the other: they touch with edges that cross."""
+    sizes = (1.0, 0.1, 0.2), (0.2, 0.1, 1.0)
+    low = supple.Box(size=sizes[0], centre=(0, 0.05, 0)), {"mass": 4.0}
+    high = supple.Box(size=sizes[1], centre=(0.03, 0.25, 0.02)), {}
+    moved = numbers_of(scene_of(low, high, friction=friction), 45)
+    assert moved[-1, 1, 1] == pytest.approx(0.15, abs=1e-5)
+    np.testing.assert_allclose(moved[-1, :, 12:], 0, atol=1e-4)
+    for frame in moved:
+        assert inside_box(edge_points(frame[1], sizes[1]), frame[0], sizes[0]) < 1e-3
+
+
+def test_edges_of_boxes_that_meet_in_the_air_keep_their_momentum():
+    """A box on its edge meets another, turned the other way: none passes, and momentum is exchanged."""
+    size = (0.4, 0.4, 0.4)
+    low = supple.Box(size=size, centre=(0, 5, 0), axis=(0, 0, 1), angle=np.pi / 4), {"mass": 3.0}
+    high = supple.Box(size=size, centre=(0.02, 5.7, 0.03), axis=(1, 0, 0), angle=np.pi / 4)
+    flying = high, {"velocity": (0, -3, 0), "mass": 1.0}
+    moved = numbers_of(scene_of(low, flying, gravity=(0, 0, 0), dt=0.005), 60)
+    linear = 3 * moved[:, 0, 12:15] + moved[:, 1, 12:15]
+    np.testing.assert_allclose(linear, np.broadcast_to([0, -3, 0], linear.shape), atol=1e-9)
+    assert moved[-1, 0, 13] < -0.5, "they have met"
+    for frame in moved:
+        assert inside_box(edge_points(frame[1], size), frame[0], size) < 2e-3

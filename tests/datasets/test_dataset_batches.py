@@ -49,7 +49,7 @@ def test_values_that_mean_nothing_do_not_shift_the_others(tmp_path):
     data = supple.data.open(store.path)
     wrong = int(np.flatnonzero(data.inputs["young"] < 0)[0])
     assert list(data.outcomes == "invalid") == [k == wrong for k in range(3)]
-    assert "young" in store.record(0)["failures"][str(wrong)]
+    assert "young" in store.account(0)["failures"][str(wrong)]
     sag = {data.inputs["young"][k]: data["positions"][k][:, 1].mean() for k in data.ids}
     assert sag[1e4] < sag[2e4]
 

@@ -102,7 +102,7 @@ def test_tables_grow_at_their_end(tmp_path):
 
 
 def test_samples_that_failed_stay_failed(tmp_path):
-    """Their record goes along, too."""
+    """Their account goes along, too."""
     vary = [*VARY[:2], {"path": "pin.end.motion.rotate.angle", "name": "angle", "range": [-1, 1]}]
     store = solved(tmp_path, count=3, shard=4, vary=vary, solve=LIMITS)
     failed = supple.data.open(store.path).outcomes

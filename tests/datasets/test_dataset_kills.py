@@ -127,8 +127,8 @@ def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
     shards = Shards(store)
 
-    def stop(sample):
-        if sample == 3:
+    def stop(samples):
+        if 3 in samples:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -142,7 +142,7 @@ def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
     path.write_bytes(kept)
     solves = []
     solve = shards.sampler.solve
-    shards.sampler.solve = lambda values, starts: solves.append(values) or solve(values, starts)
+    shards.sampler.solve = lambda values, *how: solves.append(values) or solve(values, *how)
     shards.run(0)
     assert len(solves) == 2
     assert not path.exists()
@@ -196,12 +196,12 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
         ray.shutdown()
     assert killed[0] is not None
     assert sample_bytes(store) == sample_bytes(whole)
-    hosts = {json.loads(store.record_file(k).read_text())["process"] for k in range(6)}
+    hosts = {json.loads(store.account_file(k).read_text())["process"] for k in range(6)}
     assert os.getpid() not in hosts
 
 
 def _kill_one_ray_worker(store):
     """The number of a process that has solved a shard, and has the next one under way."""
-    number = store.record(store.finished()[0])["process"]
+    number = store.account(store.finished()[0])["process"]
     os.kill(number, signal.SIGKILL)
     return number

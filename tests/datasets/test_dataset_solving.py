@@ -185,7 +185,7 @@ def test_wherever_solves_begin_they_end_in_the_same_place(tmp_path, start):
     assert warm["warm"].sum() > 20
     assert not cold["warm"].any()
     assert warm["iterations"].sum() < 0.7 * cold["iterations"].sum()
-    checks = [check for shard in (0, 1) for check in stores[0].record(shard)["checks"]]
+    checks = [check for shard in (0, 1) for check in stores[0].account(shard)["checks"]]
     assert len(checks) > 5
     assert not any(check["cold_is_lower"] for check in checks)
 
@@ -210,8 +210,8 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     assert np.isnan(data["positions"][:]).all()
     assert set(data.outcomes) == {"budget_iterations"}
     assert (data["imbalance"] > 1e-9).all()
-    assert len(store.record(0)["failures"]) == 3
-    assert "allowed iterations" in store.record(0)["failures"]["0"]
+    assert len(store.account(0)["failures"]) == 3
+    assert "allowed iterations" in store.account(0)["failures"]["0"]
     assert not any(len(data.split(part)) for part in ("train", "valid", "test"))
 
 

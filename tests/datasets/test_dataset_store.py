@@ -84,7 +84,7 @@ def test_a_sound_store_is_found_sound(whole):
     assert len(verdict.solved) == 2
 
 
-@pytest.mark.parametrize("where", ["chunk", "index", "cut", "gone", "record"])
+@pytest.mark.parametrize("where", ["chunk", "index", "cut", "gone", "account"])
 def test_damage_is_found_and_mended(copy, whole, where):
     path = copy.file("positions", 1)
     content = bytearray(path.read_bytes())
@@ -97,11 +97,11 @@ def test_damage_is_found_and_mended(copy, whole, where):
     path.write_bytes(content)
     if where == "gone":
         path.unlink()
-    if where == "record":
-        copy.record_file(1).write_text(copy.record_file(1).read_text()[:-40])
+    if where == "account":
+        copy.account_file(1).write_text(copy.account_file(1).read_text()[:-40])
     verdict = verify(copy, again=0)
     assert verdict.damaged == [1]
-    assert str(path if where != "record" else copy.record_file(1)) in verdict.problems[0]
+    assert str(path if where != "account" else copy.account_file(1)) in verdict.problems[0]
     discard(copy, verdict.damaged)
     Shards(copy).run(1)
     finish(copy)
@@ -110,11 +110,11 @@ def test_damage_is_found_and_mended(copy, whole, where):
 
 
 def test_a_wrong_sample_is_found_by_solving_it_again(copy):
-    record = json.loads(copy.record_file(0).read_text())
+    account = json.loads(copy.account_file(0).read_text())
     chunks = [x + 0.01 for x in supple.data.open(copy.path)["positions"][:4]]
     energies = list(supple.data.open(copy.path)["body_energies"][:4])
-    report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in record["report"].items()}
-    copy.publish(0, {"positions": chunks, "body_energies": energies}, report, record)
+    report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in account["report"].items()}
+    copy.publish(0, {"positions": chunks, "body_energies": energies}, report, account)
     verdict = verify(copy, again=10)
     assert not verdict.good
     assert all("solved again, is 1.0e-02 of the size off" in sentence for sentence in verdict.problems)
@@ -266,6 +266,9 @@ def test_shares_are_i_of_n():
     for wrong in ("16/16", "1-2", "x", "1/0"):
         with pytest.raises(DatasetError, match="i from 0 to N-1"):
             parse_share(wrong)
+    with pytest.raises(DatasetError, match="not overwritten in shares"):
+        parse_share("0/2", overwrite=True)
+    assert parse_share(None, overwrite=True) == Share()
     every = [Share(k, 3).chosen(range(10)) for k in range(3)]
     assert sorted(shard for share in every for shard in share) == list(range(10))
 

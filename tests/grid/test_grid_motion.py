@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import supple
+from supple.cli import app
 from supple.live.simulation import Simulation
 
 SOFT = supple.Corotated(young=1e4, poisson=0.3)
@@ -180,6 +182,19 @@ def test_scene_files_know_grids(tmp_path):
     assert file.scene.contact == supple.Contact("grid", spacing=0.4)
     *_, frame = supple.simulate(file)
     assert "on a grid" in frame.report.notes[-1]
+
+
+def test_saved_frames_are_evaluated_as_those_of_the_motion(tmp_path):
+    """With the forces of the mesh, and no inertia of vertices, which nodes have."""
+    path = tmp_path / "fall.toml"
+    path.write_text(FILE)
+    arguments = ["run", str(path), "--output", str(tmp_path / "out"), "--no-picture", "--quiet"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    saved = supple.open_run(tmp_path / "out")
+    for frame in supple.simulate(supple.load_scene(path)):
+        one, other = saved.evaluate(frame.index), frame.evaluate()
+        np.testing.assert_allclose(one.net_force, other.net_force, atol=1e-9 * np.abs(other.net_force).max())
+        assert one.energy == pytest.approx(other.energy)
 
 
 def stiff(floor):

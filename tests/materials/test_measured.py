@@ -74,6 +74,29 @@ def test_a_scene_file_and_the_list(tmp_path):
     assert "Holzapfel" in next(e for e in listed if e["name"] == "artery_media")["description"]
 
 
+def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
+    path = tmp_path / "scene.toml"
+
+    def made(table):
+        path.write_text(SCENE.replace('{ name = "dragon_skin_30" }', table), encoding="utf-8")
+        return load_scene(path).scene.bodies[0]
+
+    body = made('{ name = "muscle", fibre = { between = ["x-", { side = "x+" }] }, activation = 0.5 }')
+    np.testing.assert_allclose(body.material.fibre, np.tile([1, 0, 0], (6, 1))[: body.mesh.n_tets], atol=1e-9)
+    assert body.material.activation == 0.5
+    assert body.density == supple.measured_density("muscle") == 1060
+    assert made('{ name = "artery_media", fibre = [0, 0, 2] }').material.fibre == (0, 0, 1)
+    for table, sentence in (
+        ('{ name = "muscle", activaton = 0.5 }', "muscle is a Muscle without activaton; did you mean"),
+        ('{ name = "muscle", activation = 1.5 }', "activation must lie between 0 and 1"),
+        ('{ name = "muscle", fibre = [0, 0, 0] }', "fibre is a direction and must not be zero"),
+        ('{ name = "muscle", fibre = { between = ["x-", "left"] } }', r"between\[1\].side: got 'left'"),
+        ('{ name = "muscle", fibre = { between = ["x-"] } }', r"between: got .* it should have 2 items"),
+    ):
+        with pytest.raises(supple.SceneFileError, match=sentence):
+            made(table)
+
+
 def test_rubber_keeps_its_volume_nearly():
     kind = supple.measured("rubber_treloar")
     P = np.array(stress(kind, (1.001, 0, 0, 0, 1.001, 0, 0, 0, 1.001)))

@@ -2,11 +2,20 @@
 
 import numpy as np
 import pytest
+from closed_bodies import (
+    C01,
+    C10,
+    closed_inflation,
+    closed_torsion,
+    inflated_sphere,
+    inflation,
+    torsion,
+    twisted_cylinder,
+)
 
 import supple
 from supple.materials import stress
 
-C10, C01 = 3e4, 1e4
 KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk=1e7)
 
 
@@ -58,6 +67,45 @@ def test_a_thick_sphere_needs_the_pressure_of_its_closed_form(stretch):
 
     expected = primitive(outer / B) - primitive(stretch)
     assert integral(slope, inner, outer) == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_energy_of_a_radius_tends_to_the_closed_forms():
+    """With the bulk modulus, as its reciprocal."""
+    for bulk in (1e3, 1e5):
+        found, exact = torsion(0.7, 1.1, bulk * (C10 + C01)), closed_torsion(0.7, 1.1)
+        np.testing.assert_allclose((found.torque, found.thrust), exact, rtol=2 / bulk)
+        pressure = inflation(1.0, 1.6, 1.3, bulk * (C10 + C01))
+        assert pressure == pytest.approx(closed_inflation(1.0, 1.6, 1.3), rel=5 / bulk)
+
+
+BULK = 10 * (C10 + C01)
+
+
+def test_a_mesh_of_a_cylinder_is_twisted_as_the_closed_form_says():
+    """Torque and thrust, Poynting's effect, at second order in the size of cells."""
+    radius, length, twist = 0.5, 0.5, 1.2
+    exact = torsion(radius, twist, BULK)
+    errors = []
+    for resolution in (4, 8):
+        torque, thrust, report = twisted_cylinder(radius, length, twist, BULK, resolution)
+        assert report.ok
+        errors.append((torque / exact.torque - 1, thrust / exact.thrust - 1))
+    coarse, fine = np.abs(errors)
+    assert exact.thrust < 0
+    assert np.all(fine < (0.05, 0.005))
+    assert np.all(fine < 0.3 * coarse)
+
+
+def test_a_mesh_of_a_hollow_sphere_is_inflated_as_the_closed_form_says():
+    inner, outer, stretch = 1.0, 1.6, 1.3
+    pressure = inflation(inner, outer, stretch, BULK)
+    errors = []
+    for resolution in (4, 8):
+        found, report = inflated_sphere(inner, outer, pressure, BULK, resolution)
+        assert report.ok
+        errors.append(abs(found - stretch) / (stretch - 1))
+    assert errors[1] < 0.06
+    assert errors[1] < 0.36 * errors[0]
 
 
 def wall_moved(resolution):

@@ -48,6 +48,13 @@ def test_elements_of_a_colour_share_no_vertex(name):
     assert set(colour.tolist()) == set(range(colour.max() + 1))
 
 
+def test_there_are_as_many_colours_as_it_takes():
+    """Two hundred pairs that share a vertex, and some that do not."""
+    star = np.column_stack([np.zeros(200, int), np.arange(1, 201)])
+    colour = colour_elements(np.concatenate([star, [[1, 2], [3, 4]]]), 201)
+    np.testing.assert_array_equal(colour, [*range(200), 2, 0])
+
+
 @SHAPES
 @pytest.mark.parametrize("size", [1, 2, K])
 def test_clusters_are_disjoint_cover_all_and_keep_their_size(name, size):

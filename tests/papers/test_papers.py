@@ -1,4 +1,4 @@
-"""The registry of all figures and tables, records that go on where they were interrupted, and the page."""
+"""The registry of all figures and tables, accounts that go on where they were interrupted, and the page."""
 
 import json
 import tomllib
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import supple
+from supple.papers.account import Account, Claim, brief, plain, run_row
 from supple.papers.page import WORDS, standing, write_page
-from supple.papers.record import Record, brief, plain, run_row
 from supple.papers.registry import experiment, find_rows, rows, shows, titles
 
 FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
@@ -54,8 +54,8 @@ def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
         return {"value": 1 / 3, "lost": float("nan")}
 
     def go():
-        record = Record(tmp_path, "pbng-fig3")
-        return [record.part(name, lambda name=name: part(name)) for name in ("first", "second")]
+        account = Account(tmp_path, "pbng-fig3")
+        return [account.part(name, lambda name=name: part(name)) for name in ("first", "second")]
 
     with pytest.raises(KeyboardInterrupt):
         go()
@@ -64,17 +64,17 @@ def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
 
 
 def test_other_sizes_and_unreadable_records_begin_anew(tmp_path):
-    Record(tmp_path, "pbng-fig3").part("a", lambda: 1)
-    assert Record(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
-    assert Record(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
+    Account(tmp_path, "pbng-fig3").part("a", lambda: 1)
+    assert Account(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
+    assert Account(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
     (tmp_path / "pbng-fig3.json").write_text("{")
-    assert Record(tmp_path, "pbng-fig3").part("a", lambda: 3) == 3
+    assert Account(tmp_path, "pbng-fig3").part("a", lambda: 3) == 3
 
 
 def test_the_page_has_every_row_and_counts_them(tmp_path):
-    record = Record(tmp_path, "pbng-fig3")
-    record.part("pbng", lambda: {"200": 1e-9})
-    record.close("agrees: as far as two numbers can.", 0.0)
+    account = Account(tmp_path, "pbng-fig3")
+    account.part("pbng", lambda: {"200": 1e-9})
+    account.close("agrees: as far as two numbers can.", 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
     for row in rows().values():
         assert f"### {row.paper.upper()} {row.label}\n" in text
@@ -82,19 +82,20 @@ def test_the_page_has_every_row_and_counts_them(tmp_path):
     assert "**Verdict:** agrees: as far as two numbers can." in text
     assert "| |200|\n|---|---|\n| pbng | 1e-09 |" in text
     (counts,) = (line for line in text.splitlines() if line.startswith("|[PBNG]"))
-    assert sum(map(int, counts.split("|")[2:-1])) == 24
+    assert sum(map(int, counts.split("|")[2:-2])) == 24
+    assert counts.split("|")[-2] == "0 of 0"
     assert counts.split("|")[2] == "1"
 
 
 def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
-    record = Record(tmp_path, "pbcm-fig7")
-    record.part("words", lambda: "as they are")
-    record.part("a", lambda: {"x": 1, "y": None})
-    record.part("b", lambda: {"x": 2, "y": [1.0] * 9})
-    record.part("c", lambda: 0.25)
-    record.close("differs: for a reason.", 0.0)
+    account = Account(tmp_path, "pbcm-fig7")
+    account.part("words", lambda: "as they are")
+    account.part("a", lambda: {"x": 1, "y": None})
+    account.part("b", lambda: {"x": 2, "y": [1.0] * 9})
+    account.part("c", lambda: 0.25)
+    account.close(account.judge("so it is.", Claim("less than 0.4 mm off", False, "for a reason.")), 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
-    assert "- [PBCM Fig. 7](#pbcm-fig-7): for a reason." in text
+    assert "- [PBCM Fig. 7](#pbcm-fig-7), less than 0.4 mm off: for a reason." in text
     assert "| |x|y|\n|---|---|---|\n| a | 1 | not finite |\n| b | 2 | 9 values |" in text
     assert "as they are\n" in text
     assert "| c | 0.25 |" in text
@@ -105,18 +106,18 @@ def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
 
 def test_what_a_gpu_measured_stands_beside(tmp_path):
     for device, ms in (("cpu", 3.0), ("cuda", 0.5)):
-        record = Record(tmp_path, "bnh-table2", device=device)
-        record.part("ms", lambda ms=ms: ms)
-        record.close(f"agrees: {ms:g} ms.", 0.0)
+        account = Account(tmp_path, "bnh-table2", device=device)
+        account.part("ms", lambda ms=ms: ms)
+        account.close(f"agrees: {ms:g} ms.", 0.0)
     text = write_page(tmp_path).read_text(encoding="utf-8")
     assert "**Verdict:** agrees: 3 ms." in text
     assert "**Verdict on the GPU:** agrees: 0.5 ms." in text
 
 
 def test_curves_and_pictures_are_kept_with_their_records(tmp_path):
-    record = Record(tmp_path, "pbng-fig3")
-    record.curves({"a": ([1, 2], [1.0, None]), "b": ([1, 2], [0.0, 2.0])}, "two curves", "x", "y")
-    record.close("agrees: so far.", 0.0)
+    account = Account(tmp_path, "pbng-fig3")
+    account.curves({"a": ([1, 2], [1.0, None]), "b": ([1, 2], [0.0, 2.0])}, "two curves", "x", "y")
+    account.close("agrees: so far.", 0.0)
     assert (tmp_path / "pbng-fig3-1.png").stat().st_size > 1000
     assert "![two curves](pbng-fig3-1.png)" in write_page(tmp_path).read_text(encoding="utf-8")
 
@@ -127,12 +128,12 @@ def test_the_shipped_page_is_what_the_shipped_records_say():
         pytest.skip("no sources here")
     said = (folder / "README.md").read_text(encoding="utf-8")
     for path in folder.glob("*.json"):
-        record = json.loads(path.read_text(encoding="utf-8"))
+        account = json.loads(path.read_text(encoding="utf-8"))
         key = path.stem.removesuffix("-cuda")
         assert key in rows()
-        assert standing(rows()[key], record) in WORDS
-        assert record["verdict"] in said
-        assert all((folder / name).is_file() for name, _ in record.get("pictures", []))
+        assert standing(rows()[key], account) in WORDS
+        assert account["verdict"] in said
+        assert all((folder / name).is_file() for name, _ in account.get("pictures", []))
 
 
 def test_numbers_are_brief():
@@ -144,10 +145,10 @@ def test_numbers_are_brief():
 
 def test_an_experiment_measures_and_is_not_measured_again(tmp_path):
     """The cheapest of them, end to end."""
-    record = Record(tmp_path, "pbcm-fig2")
-    verdict = run_row(record)
+    account = Account(tmp_path, "pbcm-fig2")
+    verdict = run_row(account)
     assert verdict.startswith("agrees")
-    again = Record(tmp_path, "pbcm-fig2")
+    again = Account(tmp_path, "pbcm-fig2")
     assert again.done
     assert run_row(again) == verdict
 

@@ -16,7 +16,7 @@ from supple.materials import stress
 from supple.model import Model
 from supple.papers.measuring import cube_of_six, elastic_energy, jacobians, place, volume
 from supple.problem import Problem
-from supple.solvers.elementwise import ElementOptions, ElementRun
+from supple.solvers.elements.elementwise import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
 
 __all__ = ["cube_of_six", "elastic_energy", "jacobians", "place", "volume"]

@@ -11,7 +11,7 @@ import supple
 from supple import PBNG, Outcome, Stop
 from supple.scene import build_model
 from supple.solvers import Descent
-from supple.solvers.certificate import certify
+from supple.solvers.newton_steps.certificate import certify
 from supple.solving import solve
 
 

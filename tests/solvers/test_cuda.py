@@ -347,3 +347,22 @@ def test_a_missing_device_is_a_sentence():
 def test_an_unknown_device_is_refused():
     with pytest.raises(ValueError, match="'cpu' or 'cuda'"):
         supple.equilibrium(falling_block("corotated"), device="gpu")
+
+
+@on_a_card
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_evaluations_agree(precision):
+    """Of a frame of a motion, with its inertia, and of positions, on both devices."""
+    frame = list(supple.simulate(falling_block("corotated"), tolerance=1e-3))[-1]
+    found = [
+        supple.evaluate(frame.model, frame.positions, precision=precision, device=device)
+        for device in ("cpu", "cuda")
+    ]
+    near = 1e-11 if precision == "float64" else 1e-3
+    for name in ("net_force", "reaction_force", "piola", "cauchy", "von_mises", "volume_ratio"):
+        a, b = (getattr(one, name) for one in found)
+        np.testing.assert_allclose(a, b, atol=near * max(1.0, np.abs(a).max()))
+    assert found[0].reactions.keys() == found[1].reactions.keys()
+    np.testing.assert_allclose(
+        frame.evaluate().piola, found[0].piola, atol=near * np.abs(found[0].piola).max()
+    )

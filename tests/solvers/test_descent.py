@@ -25,9 +25,9 @@ from supple import PBNG, Newton, Outcome
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Descent
-from supple.solvers.forecast import Allowance, Forecast
-from supple.solvers.line_search import Start, first_lower
-from supple.solvers.twin import exact_twin
+from supple.solvers.newton_steps.forecast import Allowance, Forecast
+from supple.solvers.newton_steps.line_search import Start, first_lower
+from supple.solvers.newton_steps.twin import exact_twin
 
 
 def slender(kind, gravity=0.1):

@@ -11,9 +11,9 @@ from supple.equilibria import problem_under
 from supple.scene import build_model
 from supple.scene.variations import conditions
 from supple.solvers import Descent
-from supple.solvers.certificate import certify
-from supple.solvers.certificates import certify_copies
-from supple.solvers.gathered import room_for
+from supple.solvers.newton_steps.certificate import certify
+from supple.solvers.newton_steps.certificates import certify_copies
+from supple.solvers.newton_steps.gathered import room_for
 from supple.solving import solve_copies
 
 pytestmark = pytest.mark.usefixtures("fake_device")
@@ -109,6 +109,68 @@ def test_certificates_of_copies_are_those_of_each(varied, precision):
     assert np.ptp([found.worst.position for found in together.values()]) > 1e-3
 
 
+def test_certificates_change_no_forces():
+    """Those of copies are scaled for one linear solve, in memory of its own."""
+    scene, body = slender()
+    problem = problem_of(scene, VARIATIONS["loads"](body))
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=30))
+    certify_copies(problem, problem.measures.balances())
+    states = problem.shared("gathered 3", pytest.fail).states
+    net = problem.states.vectors(problem.states.net)
+    np.testing.assert_allclose(states.vectors(states.net)[0].reshape(net.shape), net, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_few_copies_have_a_smaller_problem(count, monkeypatch):
+    """What is repeated in the room that is left, and other numbers of copies, change nothing."""
+    monkeypatch.setattr("supple.solvers.newton_steps.gathered.FEW", 3)
+    scene, body = slender()
+    problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=30))
+    balances = dict(list(problem.measures.balances().items())[:count])
+    found = certify_copies(problem, balances)
+    assert list(found) == list(balances)
+    assert ("gathered 3" in problem._shared) == (count <= 3)
+    for copy, certificate in found.items():
+        assert certificate.worst.position == pytest.approx(certify(problem, copy).worst.position, rel=0.1)
+
+
+def test_copies_wait_for_others_to_be_certified_with(monkeypatch):
+    """Bars that arrive one after the other; without patience each would have a linear solve of its own."""
+    asked = []
+
+    def counted(problem, balances):
+        asked.append(len(balances))
+        return certify_copies(problem, balances)
+
+    monkeypatch.setattr("supple.certifying.certify_copies", counted)
+    scene = wrung(0)
+    chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)]
+    results = list(supple.equilibria(scene, chosen, device="cuda", tolerance=1e-5, distance=1e-2))
+    assert all(result.report.outcome is Outcome.CONVERGED for result in results)
+    assert all(result.report.certificate.worst.of_size <= 1e-2 for result in results)
+    assert len(asked) <= 4
+    assert sum(asked) >= 8
+
+
+def test_copies_beside_obstacles_are_certified():
+    """Blocks of other stiffnesses and weights under a plate that presses on them, in one batch."""
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kind = supple.Corotated(young=1e4, poisson=0.3)
+    body = scene.add_solid(supple.block(2), kind, density=100)
+    scene.pin(body.where(lambda X: X[:, 1] <= 0))
+    plate = supple.Plane(point=(0, 1, 0), normal=(0, -1, 0))
+    scene.add_obstacle(plate, supple.Translate((0.02, -0.1, 0)), friction=0.3)
+    chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (5.0, 15.0)]
+    batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
+    for together, alone in zip(batch, single, strict=True):
+        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
+        assert together.report.certificate.worst.of_size <= 1e-4
+        assert together.report.certificate.stable
+        np.testing.assert_allclose(together.positions, alone.positions, atol=2e-4)
+    assert np.ptp([result.positions for result in batch], axis=0).max() > 1e-3
+
+
 def wrung(gravity):
     """A bar whose end is turned: in balance at once to 1e-4 when a little gravity is added."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
@@ -135,15 +197,36 @@ def test_batches_stop_by_distance_as_single_solves_do():
     assert moved > 1e-4, "which the imbalance alone would not have asked for"
 
 
-def test_copies_that_are_not_stable_are_left_as_single_solves_leave_them():
-    """A column pressed straight buckles, one that is pulled stays."""
+def columns(*ways):
+    """A column between plates, and variations in which the upper one has gone so far up."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = supple.Corotated(young=1e5, poisson=0.3)
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), kind, density=1)
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.pin(top)
-    chosen = [supple.Variation(pins={top: top.points + np.array([0, by, 0])}) for by in (-0.1, 0.1, -0.12)]
+    return scene, [supple.Variation(pins={top: top.points + np.array([0, by, 0])}) for by in ways]
+
+
+def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
+    """Straight columns, not yet in balance: what two of them have of negative curvature tells them apart."""
+    alone = []
+
+    def counted(problem, copy):
+        alone.append(copy)
+        return certify(problem, copy)
+
+    monkeypatch.setattr("supple.solvers.newton_steps.certificates.certify", counted)
+    problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=60))
+    found = certify_copies(problem, problem.measures.balances())
+    assert sorted(alone) == [1, 3]
+    assert [found[copy].stable for copy in range(5)] == [True, False, True, False, True]
+
+
+def test_copies_that_are_not_stable_are_left_as_single_solves_leave_them():
+    """A column pressed straight buckles, one that is pulled stays."""
+    scene, chosen = columns(-0.1, 0.1, -0.12)
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
     for together, alone in zip(batch, single, strict=True):
         assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED

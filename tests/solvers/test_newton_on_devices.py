@@ -7,7 +7,7 @@ from problems import cantilever, face, material, membrane, tied_blocks
 
 import supple
 from supple import Descent, Newton, Outcome
-from supple.solvers.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.newton_pcg import NewtonPCG
 from supple.solving import make_problem
 
 pytestmark = pytest.mark.usefixtures("fake_device")

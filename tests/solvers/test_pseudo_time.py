@@ -8,7 +8,7 @@ import supple
 from supple import FPXPBD, PBNG, XPBD
 from supple.problem import Problem
 from supple.report import Outcome
-from supple.solvers.pseudo_time import EVERY, KEPT
+from supple.solvers.elements.pseudo_time import EVERY, KEPT
 
 
 def bar():
@@ -79,7 +79,7 @@ def test_a_motion_that_is_cut_off_says_so():
     few = supple.equilibrium(bar(), XPBD(), tolerance=None, max_iterations=300)
     assert any("pseudo-time has not come to rest: in the last 29 of 29 steps" in n for n in few.report.notes)
     many = supple.equilibrium(bar(), XPBD(), tolerance=None, max_iterations=20_000)
-    assert "pseudo-time has come to rest" in many.report.notes
+    assert any(n.startswith("pseudo-time has come to rest") for n in many.report.notes)
 
 
 def test_stagnation_is_not_said_before_the_motion_rests():
@@ -87,7 +87,7 @@ def test_stagnation_is_not_said_before_the_motion_rests():
     found = supple.equilibrium(bar(), XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
     assert found.report.outcome in (Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS)
     if found.report.outcome is Outcome.STAGNATED:
-        assert "pseudo-time has come to rest" in found.report.notes
+        assert any(n.startswith("pseudo-time has come to rest") for n in found.report.notes)
         assert found.report.iterations >= 2 * EVERY * KEPT
 
 

@@ -19,8 +19,8 @@ from scipy.linalg import expm
 import supple
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.rotation_path import STRAIGHT, RotationPath
-from supple.solvers.turning import turned_by
+from supple.solvers.newton_steps.rotation_path import STRAIGHT, RotationPath
+from supple.solvers.newton_steps.turning import turned_by
 
 MODELS = {
     "block": lambda: build_model(cantilever(material("corotated")), True),
@@ -157,8 +157,8 @@ def test_precompiled_solves_turn_elements(monkeypatch):
     turned = []
     plain = RotationPath.along
 
-    def watched(self, d):
-        path = plain(self, d)
+    def watched(self, d, *gain):
+        path = plain(self, d, *gain)
         turned.append(path.turn)
         return path
 

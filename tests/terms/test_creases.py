@@ -39,7 +39,7 @@ def kept(bending):
     """The angles that are left when a strip was folded for a while and is let go."""
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
-    state = State(folded.displacements, 0 * folded.velocities, folded.history)
+    state = State(folded.displacements, 0 * folded.velocities, folded.remembered)
     rest = supple.equilibrium(free, start=state, tolerance=1e-5)
     vertices, _ = hinges_of(free.bodies[0].mesh.triangles)
     return np.abs(angles(rest.positions[vertices]))
@@ -102,7 +102,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}
     whole = list(supple.simulate(scene, name, **options))
-    assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
+    assert np.abs(whole[-1].state.remembered["rest_angle"]).max() > 0.01
     state = pickle.loads(pickle.dumps(whole[1].state))
     for found, expected in zip(
         supple.simulate(scene, name, start=state, first_frame=3, **options), whole[2:], strict=True

@@ -69,6 +69,31 @@ def test_hessians_are_derivatives_of_forces():
 
 
 @pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
+@pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
+def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
+    """Summed up element by element over all pairs of nodes, which is what corners by pairs must give."""
+    problem = perturbed(Problem(carried(MATERIALS["corotated"], spacing=spacing).model, "float64"), 0.02)
+    assembly, (term,) = Assembly(problem), problem.model.terms
+    K = term.hessian_blocks(problem.layout.elements[0], problem.u, kind, 1)
+    weight = np.zeros((len(term.vertices), 4, problem.model.vertices))
+    for corner in range(4):
+        points = term.carriage.corners[:, corner]
+        np.put_along_axis(weight[:, corner], term.carriage.nodes[points], term.carriage.weights[points], 1)
+    whole = np.einsum("eap,eabij,ebq->piqj", weight, K, weight, optimize=True)
+    whole = whole[assembly.free][:, :, assembly.free].reshape(assembly.size, -1)
+    H = assembly.hessian(kind).toarray()
+    np.testing.assert_allclose(H, whole, atol=1e-10 * np.abs(whole).max())
+
+
+def test_visits_of_nodes_are_of_nodes_that_carry_something():
+    """Elements with fewer nodes than others repeat one of theirs, which is not visited for that."""
+    problem = Problem(carried(MATERIALS["corotated"], spacing=0.4).model, "float64")
+    (term,), (rows,) = problem.model.terms, problem.layout.terms
+    different = sum(len(np.unique(nodes)) for nodes in term.vertices)
+    assert term.vertices.size > different == int((rows.rest[:, 3] > 0).sum())
+
+
+@pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
 def test_elements_of_a_colour_share_no_node(spacing):
     """[PXPBD Fig. 6]: elements have the colour that no node of theirs knows."""
     (term,) = carried(MATERIALS["corotated"], spacing=spacing).model.terms

@@ -116,6 +116,19 @@ def add_outer6(H, s, t):
 
 
 @physics
+def along_and_across(s, n, t):
+    """s n nᵀ + t I as xx yy zz xy xz yz."""
+    return (
+        s * n[0] * n[0] + t,
+        s * n[1] * n[1] + t,
+        s * n[2] * n[2] + t,
+        s * n[0] * n[1],
+        s * n[0] * n[2],
+        s * n[1] * n[2],
+    )
+
+
+@physics
 def symmetric_part(A):
     """½ (A + Aᵀ) of a 3×3 matrix as xx yy zz xy xz yz."""
     return (A[0], A[4], A[8], 0.5 * (A[1] + A[3]), 0.5 * (A[2] + A[6]), 0.5 * (A[5] + A[7]))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NOT_AS_ASKED = NOT_CONVERGED
 WARMUP_TOLERANCE = 1e-5
+"""To which frames before the one that is compared are solved: what all trials begin from shall be sound."""
 
 
 def compare(

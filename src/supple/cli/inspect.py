@@ -21,10 +21,10 @@ def inspect(
     """Show sizes, orderings, the worst elements, what intersects, and the memory that solvers need."""
     with refusing(json):
         from supple.cli.job import load_file
-        from supple.inspection import inspect as look
+        from supple.inspection import inspect as inspected
 
         file = load_file(scene)
-        found = look(file.scene, cluster_size)
+        found = inspected(file.scene, cluster_size)
         if json:
             answer({"scene": {"file": str(scene), "title": file.title}, **found})
         else:

@@ -25,7 +25,7 @@ def papers(
     device: Annotated[
         str, typer.Option(help="Where rows of times are measured: cpu, or cuda for a GPU, which has its own.")
     ] = "cpu",
-    output: Annotated[Path, typer.Option(help="The folder of records and of the page.")] = Path(
+    output: Annotated[Path, typer.Option(help="The folder of accounts and of the page.")] = Path(
         "results/papers"
     ),
     json: Json = False,
@@ -46,6 +46,7 @@ def papers(
             _list(output, json)
             return
         measured = _measure(chosen, output, full, again, device)
+        _judge(output)
         where = write_page(output)
         if json:
             answer({"rows": measured, "page": str(where)})
@@ -57,7 +58,7 @@ def papers(
 
 def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: str) -> dict[str, str]:
     """The verdicts of rows by key; those that are not shown say why."""
-    from supple.papers.record import Record, record_path, run_row
+    from supple.papers.account import Account, account_path, run_row
 
     verdicts = {}
     for row in chosen:
@@ -65,25 +66,37 @@ def _measure(chosen: list[Row], output: Path, full: bool, again: bool, device: s
             verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
             continue
         if again:
-            record_path(output, row.key, device).unlink(missing_ok=True)
-        record = Record(output, row.key, full, note, device)
+            account_path(output, row.key, device).unlink(missing_ok=True)
+        account = Account(output, row.key, full, note, device)
         try:
-            verdicts[row.key] = run_row(record)
+            verdicts[row.key] = run_row(account)
         except KeyboardInterrupt:
             errors.print(f"Interrupted; `supple papers {row.key}` goes on where this ended.")
             raise typer.Exit(INTERRUPTED) from None
     return verdicts
 
 
+def _judge(output: Path) -> None:
+    """Bring verdicts of what was measured before up to the criteria of today."""
+    from supple.kernels.device import DEVICES
+    from supple.papers.account import judge_again
+    from supple.papers.registry import rows
+
+    for key, row in rows().items():
+        for device in DEVICES:
+            if row.state == "shown" and not judge_again(output, key, device):
+                note(f"{key}: its criteria ask for more than was measured; `supple papers {key} --again`")
+
+
 def _list(output: Path, json: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from supple.papers.account import read_account
     from supple.papers.page import standing
-    from supple.papers.record import read_record
     from supple.papers.registry import rows, titles
 
-    found = {key: standing(row, read_record(output / f"{key}.json")) for key, row in rows().items()}
+    found = {key: standing(row, read_account(output / f"{key}.json")) for key, row in rows().items()}
     if json:
         answer({"rows": [_entry(row, found[key]) for key, row in rows().items()]})
         return

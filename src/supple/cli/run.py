@@ -56,7 +56,7 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="Record residual and energy of every iteration and plot them.")
+        bool, typer.Option("--history", help="Keep residual and energy of every iteration and plot them.")
     ] = False,
     picture: Annotated[
         bool, typer.Option("--picture/--no-picture", help="Draw the last frame, and a film if wanted.")
@@ -221,7 +221,7 @@ def _begin(job: Job, folder: ResultsFolder, account: dict[str, Any]) -> None:
 def _illustrate(
     run: SavedRun, appearance: Appearance, picture: bool, film: bool, gif: bool, quiet: bool
 ) -> None:
-    """Draw picture.png of the last frame, film.mp4 and, where a history was recorded, its plots."""
+    """Draw picture.png of the last frame, film.mp4 and, where a history was kept, its plots."""
     from supple.cli.progress import FilmProgress
     from supple.runs.pictures import draw_film, draw_picture, draw_plots
 

@@ -5,7 +5,7 @@ What is closest is chosen among all places where it may be, so that packs and th
 
 from __future__ import annotations
 
-from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.kernels import physics, select
 
 PARALLEL = 1e-14
@@ -27,11 +27,6 @@ def _part(a, b):
 
 
 @physics
-def _chosen(where, a, b):
-    return select(where, a[0], b[0]), select(where, a[1], b[1]), select(where, a[2], b[2])
-
-
-@physics
 def on_triangle(p, a, b, c):
     """Weights (u, v, w) of the corners at the point of a triangle that is closest to p [Ericson 2005, section
     5.1.5]; of a triangle without area, at the closest point of an edge."""
@@ -43,14 +38,14 @@ def on_triangle(p, a, b, c):
     one = zero + 1.0
     found = _part(va, total), _part(vb, total), _part(vc, total)
     w = _part(d4 - d3, (d4 - d3) + (d5 - d6))
-    found = _chosen((va <= 0.0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - w, w), found)
+    found = select3((va <= 0.0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - w, w), found)
     w = _part(d2, d2 - d6)
-    found = _chosen((vb <= 0.0) & (d2 >= 0.0) & (d6 <= 0.0), (1.0 - w, zero, w), found)
-    found = _chosen((d6 >= 0.0) & (d5 <= d6), (zero, zero, one), found)
+    found = select3((vb <= 0.0) & (d2 >= 0.0) & (d6 <= 0.0), (1.0 - w, zero, w), found)
+    found = select3((d6 >= 0.0) & (d5 <= d6), (zero, zero, one), found)
     v = _part(d1, d1 - d3)
-    found = _chosen((vc <= 0.0) & (d1 >= 0.0) & (d3 <= 0.0), (1.0 - v, v, zero), found)
-    found = _chosen((d3 >= 0.0) & (d4 <= d3), (zero, one, zero), found)
-    return _chosen((d1 <= 0.0) & (d2 <= 0.0), (one, zero, zero), found)
+    found = select3((vc <= 0.0) & (d1 >= 0.0) & (d3 <= 0.0), (1.0 - v, v, zero), found)
+    found = select3((d3 >= 0.0) & (d4 <= d3), (zero, one, zero), found)
+    return select3((d1 <= 0.0) & (d2 <= 0.0), (one, zero, zero), found)
 
 
 @physics

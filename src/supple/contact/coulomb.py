@@ -28,6 +28,7 @@ HARDLY = 1e-6
 """n · A⁻¹ n tr A below which a vertex is held along n by something else."""
 
 TINY = 1e-30
+"""Least length [m] that is divided by: what has not slipped has no direction."""
 
 
 def allowed(at: Any, r: Any) -> Any:

@@ -66,7 +66,7 @@ def _fetch_by_type(planes, j, own, batch):
 
 
 def _fetch_record(planes: Any, j: int, k: Any) -> Any:
-    """The same of the vertex that the k-th record is of."""
+    """What `_fetch` gives, of the vertex that the k-th record is of."""
 
 
 @chosen_by_type(_fetch_record)

@@ -126,7 +126,7 @@ class RigidMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class KnownPoses:
     """t -> the frames (r, 12) of all shapes of obstacles at a time [s], with rigid bodies where they were at
     the nearest of times (f,) [s]: numbers (f, k, 18)."""
 

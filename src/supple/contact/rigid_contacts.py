@@ -1,7 +1,7 @@
 """Rigid bodies among obstacles: what keeps them out of these, and of each other.
 
-Balls touch with their surface, boxes with their corners, what has corners of its own touches them with these;
-edges of boxes do not see each other. A correction s of all rigid bodies minimises ½ sᵀ H s - rᵀ s, with H and
+Balls touch with their surface, boxes with their corners, what has corners of its own touches them with these,
+and edges of boxes touch each other. A correction s of all rigid bodies minimises ½ sᵀ H s - rᵀ s, with H and
 r of `RigidMotion.system`, where no gap g + Jₙ s becomes negative: Gauss-Seidel on the forces λ ≥ 0, with
 friction |λₜ| ≤ μ λ against what points have slid in the step, of the rougher of the two.
 """
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from supple.contact import shapes as kinds
+from supple.contact.box_edges import crossing_edges
 from supple.contact.rigid import Push, RigidMotion
 from supple.contact.shapes import FRICTION, KIND, POSE, SIDE, SIZE, STEP, Shapes, distances_to
 
@@ -70,7 +71,14 @@ def meetings(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[Me
                 found.append(Meeting(point, gap, normal, k, other, shape, mu))
             for point, gap, normal in _touches(shapes, shape, own):
                 found.append(Meeting(point, gap, -normal, k, other, shape, mu))
+            if all(_solid_box(shapes.rows[row]) for row in (own, shape)):
+                for point, gap, normal in crossing_edges(shapes.rows[own], shapes.rows[shape]):
+                    found.append(Meeting(point, gap, normal, k, other, shape, mu))
     return [each for each in found if each.gap < near]
+
+
+def _solid_box(row: np.ndarray) -> bool:
+    return bool(row[KIND] == kinds.BOX and row[SIDE] > 0)
 
 
 def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:

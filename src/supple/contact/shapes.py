@@ -163,7 +163,7 @@ def carried(shapes, k, x):
 
 @physics
 def carried_before(shapes, k, x):
-    """The same of the step before."""
+    """Where a point that moved with the k-th shape was when the step before ended, from x when that began."""
     return _moved(shapes.rows, k, BEFORE, x)
 
 

@@ -19,7 +19,7 @@ size_categories: [{size}]
 {description}
 
 {count} of {vertices:,} vertices each, found by supple {version} from one scene; each was solved until its
-forces balance, and has a report that says how well. A sample that was not is recorded as that, and has no
+forces balance, and has a report that says how well. A sample that was not is said to be so, and has no
 positions.
 
 | varied quantity | in the scene | from | to |

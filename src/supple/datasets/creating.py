@@ -17,7 +17,7 @@ from supple.datasets.arrays import array, group, write_array, write_json
 from supple.datasets.card import card
 from supple.datasets.errors import DatasetError
 from supple.datasets.quantities import Kind
-from supple.datasets.store import OUTCOMES, RECORDS, SCHEMA, Store
+from supple.datasets.store import ACCOUNTS, OUTCOMES, SCHEMA, Store
 from supple.datasets.tables import WORDS
 from supple.io.machine import machine, versions
 from supple.io.replacing import unfinished
@@ -115,7 +115,7 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
     """All of a store that there is before anything is solved; called: the name that it will have."""
     count = len(facts.drawn)
     nodes: dict[str, Any] = {}
-    (path / RECORDS).mkdir(parents=True)
+    (path / ACCOUNTS).mkdir(parents=True)
     for name in ("rest", "inputs", "samples"):
         nodes[name] = group()
         write_json(path / name / "zarr.json", nodes[name])

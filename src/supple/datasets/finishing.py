@@ -1,4 +1,4 @@
-"""What follows from the records of all finished shards: reports, statistics and splits as arrays."""
+"""What follows from the accounts of all finished shards: reports, statistics and splits as arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _gathered(store: Store, finished: list[int]) -> dict[str, np.ndarray]:
     nothing = {name: np.nan if np.dtype(kind).kind == "f" else 0 for name, kind in COLUMNS.items()}
     columns = {name: np.full(store.count, nothing[name], kind) for name, kind in COLUMNS.items()}
     for shard in finished:
-        ids, report = store.ids(shard), store.record(shard)["report"]
+        ids, report = store.ids(shard), store.account(shard)["report"]
         for name, column in columns.items():
             column[ids.start : ids.stop] = [float(v) if isinstance(v, str) else v for v in report[name]]
     return columns
@@ -81,9 +81,9 @@ def statistics(store: Store, finished: list[int]) -> dict[str, dict[str, np.ndar
     """mean, std, rms, min and max of every quantity over the good samples, for each coordinate, and of the
     inputs over the whole design."""
     found: dict[str, dict[str, np.ndarray]] = {}
-    records = [store.record(shard)["sums"] for shard in finished]
+    accounts = [store.account(shard)["sums"] for shard in finished]
     for kind in store.kinds:
-        parts = [record[kind.name] for record in records if record[kind.name]["count"]]
+        parts = [account[kind.name] for account in accounts if account[kind.name]["count"]]
         if parts:
             count = sum(part["count"] for part in parts)
             mean = np.sum([part["sum"] for part in parts], axis=0) / count

@@ -58,7 +58,7 @@ def _refuse_others(store: Store, facts: Facts) -> None:
 def _take_over(store: Store, new: Store, shard: int) -> None:
     """Finished files are never written to again, so that both stores may have them."""
     paths = [(store.file(kind.name, shard), new.file(kind.name, shard)) for kind in store.kinds]
-    for old, own in [*paths, (store.record_file(shard), new.record_file(shard))]:
+    for old, own in [*paths, (store.account_file(shard), new.account_file(shard))]:
         own.parent.mkdir(parents=True, exist_ok=True)
         _link(old, own)
 
@@ -79,16 +79,16 @@ def _go_on(store: Store, new: Store, shard: int) -> None:
 
 def _write_journal(store: Store, new: Store, shard: int) -> None:
     """Of the last shard, what it has: its next samples begin from there."""
-    record = store.record(shard)
+    account = store.account(shard)
     found = {k.name: Shard(store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.kinds}
-    checks = {check["sample"]: check for check in record["checks"]}
+    checks = {check["sample"]: check for check in account["checks"]}
     journal = Journal(new.journal_file(shard), new.facts["identity"])
     for place, sample in enumerate(store.ids(shard)):
         figures = {
             name: float(column[place]) if isinstance(column[place], str) else column[place]
-            for name, column in record["report"].items()
+            for name, column in account["report"].items()
         }
-        sentence = record["failures"].get(str(sample))
+        sentence = account["failures"].get(str(sample))
         quantities = None if sentence is not None else {name: found[name][place] for name in found}
         positions = None
         if quantities is not None and "positions" in quantities:

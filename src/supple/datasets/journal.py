@@ -50,10 +50,10 @@ class Journal:
         at = 0
         while at + HEAD.size <= len(content):
             length, checksum = HEAD.unpack_from(content, at)
-            record = content[at + HEAD.size : at + HEAD.size + length]
-            if len(record) != length or zlib.crc32(record) != checksum:
+            entry = content[at + HEAD.size : at + HEAD.size + length]
+            if len(entry) != length or zlib.crc32(entry) != checksum:
                 break
-            sample, row = _row(record, self._identity)
+            sample, row = _row(entry, self._identity)
             if row is None:
                 break
             found[sample] = row
@@ -64,9 +64,9 @@ class Journal:
         return found
 
     def add(self, sample: int, row: Row) -> None:
-        record = _record(sample, row, self._identity)
+        entry = _entry(sample, row, self._identity)
         with suppress(OSError), self._path.open("ab", buffering=0) as file:
-            file.write(HEAD.pack(len(record), zlib.crc32(record)) + record)
+            file.write(HEAD.pack(len(entry), zlib.crc32(entry)) + entry)
 
     def close(self) -> None:
         """The shard is finished."""
@@ -74,7 +74,7 @@ class Journal:
             self._path.unlink()
 
 
-def _record(sample: int, row: Row, identity: str) -> bytes:
+def _entry(sample: int, row: Row, identity: str) -> bytes:
     """A line of JSON that says what follows it, and then the numbers of all arrays."""
     arrays = {f"q_{name}": values for name, values in (row.quantities or {}).items()}
     if row.positions is not None:
@@ -90,10 +90,10 @@ def _record(sample: int, row: Row, identity: str) -> bytes:
     return b"".join([json.dumps(said).encode(), b"\n", *(values.tobytes() for values in arrays.values())])
 
 
-def _row(record: bytes, identity: str) -> tuple[int, Row | None]:
-    end = record.find(b"\n")
+def _row(entry: bytes, identity: str) -> tuple[int, Row | None]:
+    end = entry.find(b"\n")
     try:
-        said = json.loads(record[:end])
+        said = json.loads(entry[:end])
     except ValueError:  # of an earlier version of supple
         return 0, None
     if said["identity"] != identity:
@@ -101,7 +101,7 @@ def _row(record: bytes, identity: str) -> tuple[int, Row | None]:
     arrays, at = {}, end + 1
     for name, (kind, shape) in said["arrays"].items():
         count = math.prod(shape)
-        arrays[name] = np.frombuffer(record, kind, count, at).reshape(shape)
+        arrays[name] = np.frombuffer(entry, kind, count, at).reshape(shape)
         at += arrays[name].nbytes
     positions = arrays.pop("positions", None)
     quantities = {name.removeprefix("q_"): values for name, values in arrays.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import finish
-from supple.datasets.store import RECORDS, Store
+from supple.datasets.store import ACCOUNTS, Store
 from supple.datasets.verifying import Verdict, wrong_in_shard
 from supple.io.replacing import replacing, replacing_folder
 
@@ -26,7 +26,7 @@ def merge(target: Path, sources: list[Path]) -> Store:
             )
     for source in opened:
         for shard in source.finished():
-            if not store.record_file(shard).exists():
+            if not store.account_file(shard).exists():
                 _copy_shard(source, store, shard)
     finish(store)
     return store
@@ -42,7 +42,7 @@ def _copy_empty(source: Store, target: Path) -> None:
             shutil.copytree(source.path / name, unfinished / name)
         for name in ("zarr.json", "scene.toml", "design.csv", "README.md"):
             shutil.copy2(source.path / name, unfinished / name)
-        (unfinished / RECORDS).mkdir()
+        (unfinished / ACCOUNTS).mkdir()
 
 
 def _copy_shard(source: Store, store: Store, shard: int) -> None:
@@ -50,7 +50,7 @@ def _copy_shard(source: Store, store: Store, shard: int) -> None:
     if problems:
         raise DatasetError(f"{problems[0]} It was not merged; what was merged before it is kept.")
     paths = [(source.file(kind.name, shard), store.file(kind.name, shard)) for kind in store.kinds]
-    for old, new in [*paths, (source.record_file(shard), store.record_file(shard))]:
+    for old, new in [*paths, (source.account_file(shard), store.account_file(shard))]:
         new.parent.mkdir(parents=True, exist_ok=True)
         with replacing(new) as unfinished:
             shutil.copyfile(old, unfinished)

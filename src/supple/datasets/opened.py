@@ -52,9 +52,19 @@ class Samples:
             which = np.arange(*which.indices(len(self)))
         ids = np.asarray(which)
         ids = np.flatnonzero(ids) if ids.dtype == bool else ids
+        return self._several(ids.astype(np.int64))
+
+    def _several(self, ids: np.ndarray) -> np.ndarray:
+        """(k, ...) of samples (k,), shard by shard."""
+        ids = np.where(ids < 0, ids + len(self), ids)
+        if len(ids) and not (ids.min() >= 0 and ids.max() < len(self)):
+            wrong = ids[(ids < 0) | (ids >= len(self))][0]
+            raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; asked for {wrong}")
         found = np.empty((len(ids), *self.shape[1:]), self.dtype)
-        for k, sample in enumerate(ids.tolist()):
-            found[k] = self._one(sample)
+        shards, places = np.divmod(ids, self._store.shard)
+        for number in np.unique(shards):
+            mine, shard = shards == number, self._shard(int(number))
+            found[mine] = np.nan if shard is None else shard.take(places[mine])
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -71,16 +81,16 @@ class Samples:
         return found[place]
 
     def _shard(self, number: int) -> Shard | None:
-        """A shard; None where it is not finished: files without a record do not count."""
+        """A shard; None where it is not finished: files without an account do not count."""
         if number in self._open:
             self._open.move_to_end(number)
             return self._open[number]
-        if not self._store.record_file(number).exists():
+        if not self._store.account_file(number).exists():
             return None
         path = self._store.file(self.name, number)
         if not path.exists():
             raise DatasetError(
-                f"{path} is missing, though its shard is recorded as finished; `supple dataset verify` "
+                f"{path} is missing, though its shard is said to be finished; `supple dataset verify` "
                 f"finds what else is."
             )
         self._open[number] = Shard(path, self.shape[1:], self.dtype, self._store.shard)
@@ -104,6 +114,11 @@ class Displaced(Samples):
 
     def _one(self, sample: int) -> np.ndarray:
         return super()._one(sample) - self._rest
+
+    def _several(self, ids: np.ndarray) -> np.ndarray:
+        found = super()._several(ids)
+        found -= self._rest
+        return found
 
 
 class Dataset(Mapping[str, Any]):
@@ -212,7 +227,7 @@ class Dataset(Mapping[str, Any]):
         return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalise)
 
     def stream(self, batch: int = 64, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
-        """The same as a `torch.utils.data.IterableDataset` of batches, shuffled by shards and within them,
+        """`pairs` as a `torch.utils.data.IterableDataset` of batches, shuffled by shards and within them,
         for `DataLoader(..., batch_size=None)` with any number of workers; options as for `pairs`. Needs
         torch."""
         from supple.datasets.torch_data import Stream

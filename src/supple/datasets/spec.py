@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from supple.datasets.tables import SpecTable, VaryTable
 from supple.scene.errors import SceneError
 from supple.scene.mistakes import Mistakes, describe_in
 from supple.scene.paths import located
+from supple.scene.toml_files import read_toml
 
 Function = Callable[[int, np.random.Generator], Any]
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
@@ -60,7 +60,7 @@ def load_spec(spec: Any, function: Function | None = None) -> Spec:
         folder = Path()
     else:
         path = a_path(spec, "the path of a spec")
-        raw, folder = _read(path), path.parent
+        raw, folder = read_toml(path, "spec", SpecError), path.parent
     if callable(raw.get("function")):
         function, raw = raw.pop("function"), raw
     mistakes = Mistakes(path)
@@ -77,17 +77,6 @@ def load_spec(spec: Any, function: Function | None = None) -> Spec:
 def _raise(mistakes: Mistakes) -> None:
     if mistakes.lines:
         raise SpecError(mistakes.lines)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SpecError([f"{path}: there is no such spec (looked for {path.absolute()})."]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError([f"{path}: cannot be read as text: {error}."]) from error
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError([f"{path}: this is not TOML: {error}."]) from error
 
 
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> SpecTable | None:
@@ -149,6 +138,8 @@ def _check_values(
     wrong = next((v for v in given if (len(v) if isinstance(v, list) else 1) != size), None)
     if wrong is not None:
         which = "one number" if size == 1 else f"{size} numbers, or name one of them as {vary.paths[0]}.x"
+        if size > 3:
+            which = f"{size} numbers, which a table or a function gives, design = 'table' or 'function'"
         key = "range" if vary.range is not None else "values"
         mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {shown(wrong)}.")
     drawn = table.design not in ("table", "function")

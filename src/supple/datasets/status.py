@@ -16,8 +16,8 @@ def status(store: Store) -> dict[str, Any]:
     outcome = columns["outcome"]
     counts = {name: int((outcome == k).sum()) for k, name in enumerate(OUTCOMES) if (outcome == k).any()}
     good = good_samples(columns)
-    records = [store.record(shard) for shard in finished]
-    failures = {sample: text for record in records for sample, text in record["failures"].items()}
+    accounts = [store.account(shard) for shard in finished]
+    failures = {sample: text for account in accounts for sample, text in account["failures"].items()}
     return {
         "title": store.facts["title"],
         "path": str(store.path),
@@ -28,13 +28,13 @@ def status(store: Store) -> dict[str, Any]:
         "finished_shards": len(finished),
         "left": [shard for shard in range(store.shards) if shard not in set(finished)],
         "solving_seconds": float(np.nansum(columns["seconds"])),
-        "worker_seconds": float(sum(record["seconds"] for record in records)),
+        "worker_seconds": float(sum(account["seconds"] for account in accounts)),
         "worst_imbalance": float(columns["imbalance"][good].max()) if good.any() else None,
         "worst_distance": _largest(columns["distance"][good]),
         "inverted": int((columns["inverted"][good] > 0).sum()),
         "retried": int((columns["retries"] > 0).sum()),
         "iterations": int(columns["iterations"].sum()),
-        "warm_starts": gain([check for record in records for check in record["checks"]]),
+        "warm_starts": gain([check for account in accounts for check in account["checks"]]),
         "failures": failures,
     }
 

@@ -1,4 +1,4 @@
-"""A data set on disk: a Zarr hierarchy, and for each finished shard a record that it is."""
+"""A data set on disk: a Zarr hierarchy, and for each finished shard an account that it is."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from supple.io.replacing import is_abandoned, left_beside, put_back
 SCHEMA = 1
 """Of the layout; a reader refuses stores of a later one."""
 
-RECORDS = "shards"
-"""The folder of the records, each written when all of its shard is on disk."""
+ACCOUNTS = "shards"
+"""The folder of the accounts, each written when all of its shard is on disk."""
 
 OUTCOMES = (
     "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
-    "failed", "invalid", "crashed", "unbounded",
+    "failed", "invalid", "crashed", "unbounded", "passed",
 )  # fmt: skip
 """What became of a sample; the first is what an array has where nothing was written."""
 
@@ -114,19 +114,19 @@ class Store:
         kind = next(kind for kind in self.kinds if kind.name == name)
         return self.path / "samples" / name / chunk_file(len(kind.shape) + 1, shard)
 
-    def record_file(self, shard: int) -> Path:
-        return self.path / RECORDS / f"{shard:06d}.json"
+    def account_file(self, shard: int) -> Path:
+        return self.path / ACCOUNTS / f"{shard:06d}.json"
 
     def journal_file(self, shard: int) -> Path:
         """What is done of a shard that is not finished."""
-        return self.path / RECORDS / f"{shard:06d}.journal"
+        return self.path / ACCOUNTS / f"{shard:06d}.journal"
 
     def finished(self) -> list[int]:
-        """Numbers of the shards whose record is there, in order."""
-        return sorted(int(file.stem) for file in (self.path / RECORDS).glob("*.json") if file.stem.isdigit())
+        """Numbers of the shards whose account is there, in order."""
+        return sorted(int(file.stem) for file in (self.path / ACCOUNTS).glob("*.json") if file.stem.isdigit())
 
-    def record(self, shard: int) -> dict[str, Any]:
-        path = self.record_file(shard)
+    def account(self, shard: int) -> dict[str, Any]:
+        path = self.account_file(shard)
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -141,7 +141,7 @@ class Store:
         report: Mapping[str, Sequence[Any]],
         further: Mapping[str, Any],
     ) -> None:
-        """Write all of a shard, its record last: what is not complete is never taken for finished."""
+        """Write all of a shard, its account last: what is not complete is never taken for finished."""
         self._refuse_another()
         checksums, sums = {}, {}
         for name, chunks in samples.items():
@@ -154,7 +154,7 @@ class Store:
             sums[name] = _sums(whole)
         columns = {name: [plain(v) for v in report[name]] for name in COLUMNS}
         write_json(
-            self.record_file(shard), {**further, "report": columns, "checksums": checksums, "sums": sums}
+            self.account_file(shard), {**further, "report": columns, "checksums": checksums, "sums": sums}
         )
 
     def _refuse_another(self) -> None:
@@ -179,6 +179,10 @@ def plain(value: Any) -> Any:
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
 
 
+BLOCK = 32
+"""Samples that are summed up together: about what a processor's cache holds."""
+
+
 def _sums(chunks: np.ndarray) -> dict[str, Any]:
     """Of chunks (k, ...), for each number of their last axis, as far as it is one of coordinates: count, sum,
     sum of squares, least and greatest. Summed over samples first, along which memory is read as it lies."""
@@ -186,8 +190,11 @@ def _sums(chunks: np.ndarray) -> dict[str, Any]:
         return {"count": 0}
     wide = chunks.shape[-1] if chunks.ndim > 2 else 1
     flat = chunks.reshape(len(chunks), -1)
-    values = flat.astype(float)
-    total, squares = values.sum(axis=0), np.einsum("ki,ki->i", values, values)
+    total, squares = np.zeros(flat.shape[1]), np.zeros(flat.shape[1])
+    for first in range(0, len(flat), BLOCK):
+        values = flat[first : first + BLOCK].astype(float)
+        total += values.sum(axis=0)
+        squares += np.einsum("ki,ki->i", values, values)
     return {
         "count": flat.size // wide,
         "sum": total.reshape(-1, wide).sum(axis=0).tolist(),

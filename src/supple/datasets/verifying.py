@@ -57,13 +57,13 @@ def verify(
 def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
     """What is wrong with a shard."""
     try:
-        record = store.record(shard)
+        account = store.account(shard)
     except DatasetError as error:
         yield str(error)
         return
-    good = len(store.ids(shard)) - len(record["failures"])
+    good = len(store.ids(shard)) - len(account["failures"])
     for kind in store.kinds:
-        path, wanted = store.file(kind.name, shard), record["checksums"][kind.name]
+        path, wanted = store.file(kind.name, shard), account["checksums"][kind.name]
         try:
             found = Shard(path, kind.shape, store.dtype, store.shard)
         except FileNotFoundError:
@@ -80,7 +80,7 @@ def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
             sample = store.ids(shard)[place]
             if (checksum is None) == (place in found):
                 state = "there" if checksum is None else "missing"
-                yield f"{path}: sample {sample} is {state}, against its record."
+                yield f"{path}: sample {sample} is {state}, against its account."
             elif checksum is not None and zlib.crc32(found[place].data) != checksum:
                 yield f"{path}: sample {sample} is damaged: its checksum is wrong."
 
@@ -121,7 +121,7 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
 def discard(store: Store, shards: list[int]) -> None:
     """Let shards count as not finished, so that they are solved again."""
     for shard in shards:
-        store.record_file(shard).unlink(missing_ok=True)
+        store.account_file(shard).unlink(missing_ok=True)
 
 
 def said(verdict: Verdict) -> str:

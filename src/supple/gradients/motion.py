@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.asking import Options, compute_of, takes_options
-from supple.checks import LARGEST, finite_rows, listed, whole_number
+from supple.checks import LARGEST, finite_rows, listed, positive, shown, whole_number
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.polishing import Polished, problem_of
 from supple.gradients.report import GradientReport, NoGradientError
@@ -75,13 +75,15 @@ def motion_gradient(
     """
     owner = scene_of(scene)
     _refuse(owner)
+    if not callable(loss):
+        raise TypeError(f"loss is a function of the number of a frame and its positions, got {shown(loss)}")
     every = whole_number("checkpoints", checkpoints)
     parts = whole_number("substeps", owner.substeps if substeps is None else substeps)
     count = parts * whole_number("frames", owner.frames if frames is None else frames)
     lost = owner.damping if damping is None else damping
     options.setdefault("tolerance", TOLERANCE)
     pace: dict[str, Any] = {
-        "dt": (owner.dt if dt is None else dt) / parts,
+        "dt": positive("dt", owner.dt if dt is None else dt, "s") / parts,
         "substeps": 1,
         "damping": lost,
         "quasistatic": False,

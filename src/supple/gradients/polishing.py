@@ -21,8 +21,8 @@ from supple.scene.cavities import Gas
 from supple.scene.turning import Turning
 from supple.simulate import Result
 from supple.solvers import default_solver
-from supple.solvers.moves import line
-from supple.solvers.touching_twin import touching_twin
+from supple.solvers.newton_steps.moves import line
+from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solving import on_device, solve
 from supple.stop import Stop
 
@@ -33,6 +33,7 @@ NEAR = 1e-3
 """The imbalance from which on whole Newton steps are tried."""
 
 MOST_STEPS = 12
+"""Newton steps: from NEAR they square the imbalance, so that four or five suffice unless rounding is met."""
 
 ACCURACY = 1e-9
 """Of the systems of Newton steps."""

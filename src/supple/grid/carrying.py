@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.grid.interpolation import Interpolation, interpolate
 from supple.model import Model
-from supple.terms import EmbeddedElasticity
+from supple.terms import Carriage, EmbeddedElasticity
 
 LIGHT = {"float32": 1e-6, "float64": 0.0}
 """Parts of the mean mass of a node: lighter ones are not solved for, but go where their velocity takes
@@ -100,7 +100,10 @@ def embedded(
     ids = points.corners[corners].reshape(len(corners), -1)
     parts = (points.weights[corners][..., None] * term.gradients[:, :, None]).reshape(*ids.shape, 3)
     nodes, gradients = _merged(ids, parts)
-    return EmbeddedElasticity(nodes, gradients, term.volume, material, term.deformations(displacements))
+    carriage = Carriage(corners, term.gradients, points.corners, points.weights)
+    return EmbeddedElasticity(
+        nodes, gradients, term.volume, material, term.deformations(displacements), carriage
+    )
 
 
 def _merged(ids: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ LEAST = 1e-3
 """Parts of a cell: a vertex nearer to a face counts as that far away, lest nodes have next to no mass."""
 
 MOST_CELLS = 2**62
+"""Whose numbers fit into 64 bits."""
 
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 

@@ -19,8 +19,8 @@ from supple.io.replacing import replacing
 from supple.meshes.files import write_meshes
 from supple.state import State
 
-OF_STATE, HISTORY = ("displacements", "velocities"), "history of elements: "
-"""How the arrays of a `State` are called in files."""
+OF_STATE, REMEMBERED = ("displacements", "velocities"), "history of elements: "
+"""How the arrays of a `State` are called in files; what it remembers is called so since the first of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | 
     arrays |= {"positions": frame.positions, "velocities": frame.velocities}
     if frame.state is not None:
         arrays |= {f"state_{name}": getattr(frame.state, name) for name in OF_STATE}
-        arrays |= {f"{HISTORY}{name}": values for name, values in frame.state.history.items()}
+        arrays |= {f"{REMEMBERED}{name}": values for name, values in frame.state.remembered.items()}
     with replacing(frame_path(folder, frame.index, ".npz")) as path:
         np.savez(path, allow_pickle=False, **arrays, **(fields or Fields()).all)
 
@@ -113,8 +113,8 @@ def _frame(saved: Mapping[str, np.ndarray]) -> SavedFrame:
     state = None
     if f"state_{OF_STATE[0]}" in saved:
         u, v = (saved[f"state_{name}"] for name in OF_STATE)
-        history = {name.removeprefix(HISTORY): saved[name] for name in saved if name.startswith(HISTORY)}
-        state = State(u, v, history)
+        kept = [name for name in saved if name.startswith(REMEMBERED)]
+        state = State(u, v, {name.removeprefix(REMEMBERED): saved[name] for name in kept})
         vectors += [u, v]
     if any(v.shape != (len(vectors[0]), 3) or not np.isfinite(v).all() for v in vectors):
         raise ValueError("vectors are missing or not finite")

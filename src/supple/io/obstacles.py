@@ -47,7 +47,7 @@ class Shown:
         return replace(shot, bodies=[*shot.bodies, *self.bodies])
 
     def moment(self, moment: Moment, time: float) -> Moment:
-        """The same with the points of obstacles at a time [s], and zeros for all that is known of bodies
+        """A moment with the points of obstacles at a time [s], and zeros for all that is known of bodies
         only."""
         rows = self.obstacles.shapes(time).rows
         points = [each.placed(rows) for each in self.shapes]

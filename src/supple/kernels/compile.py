@@ -46,7 +46,7 @@ def physics(function: Callable) -> Any:
 
 
 def ordered(function: Callable) -> Any:
-    """The same, where sums keep their order. If they need not, LLVM vectorises short inner loops, such as
+    """`physics` whose sums keep their order. If they need not, LLVM vectorises short inner loops, such as
     those over the blocks in a row of a matrix, which makes them three times slower."""
     return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
 

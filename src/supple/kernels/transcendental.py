@@ -15,6 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 LN2 = 0.6931471805599453
+"""ln 2."""
 BEYOND = 2.3190468138462996e-17
 """log 2 - LN2."""
 

@@ -11,7 +11,7 @@ found = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 
 from supple.linear.assembly import Assembly
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
-from supple.linear.pcg import Solution, curvature_along, pcg, solve
+from supple.linear.pcg import Solution, curvature_along, pcg, shares_along, solve
 
 __all__ = [
     "Assembly",
@@ -21,5 +21,6 @@ __all__ = [
     "Solution",
     "curvature_along",
     "pcg",
+    "shares_along",
     "solve",
 ]

@@ -10,6 +10,7 @@ from scipy.sparse import bsr_matrix
 
 from supple.kernels import default_threads
 from supple.linear.block_rows import Threes
+from supple.linear.carried import CarriedBlocks, carried_stencils
 from supple.linear.elements import Bound, ElementRows, Tangent, add_elements, arrange_elements
 from supple.linear.filling import arrange_blocks, begin_blocks, hold_rows
 from supple.linear.pattern import pattern_of
@@ -17,7 +18,7 @@ from supple.linear.vectors import locate, spread_free, take_free
 from supple.materials import LinearElastic
 from supple.problem.held import normal_records
 from supple.problem.measures import rest_stiffness_of
-from supple.terms.parameters import placed
+from supple.terms import Term, refreshed
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -43,14 +44,14 @@ class Assembly:
         self.free = free[along_curve(model.rest[free])]
         number_of = np.full(model.vertices, -1, np.int64)
         number_of[self.free] = np.arange(len(self.free))
-        stencils = [number_of[term.vertices] for term in model.terms]
+        stencils = [number_of[_stencils(term)] for term in model.terms]
         threads = problem.device.threads if problem.device.name == "cpu" else default_threads()
         self.pattern = pattern_of(stencils, len(self.free), threads)
         places = number_of, len(self.pattern.indices), problem.dtype, problem.device
         self._elements = [
             arrange_elements(term, slots, *places)
             if _has_principal_frame(term)
-            else arrange_blocks(problem, k, slots, len(self.pattern.indices))
+            else _blocks_of(term)(problem, k, slots, len(self.pattern.indices))
             for k, (term, slots) in enumerate(zip(model.terms, self.pattern.slots, strict=True))
         ]
         self._rest, self._positions = self.rest, problem.device.zeros((len(free), 3), np.dtype(float))
@@ -71,8 +72,8 @@ class Assembly:
             if term.material is not None:
                 if not isinstance(elements, ElementRows):
                     return False
-                material = placed(term.material, elements.element, self.problem.dtype)
-                elements = replace(elements, rows=elements.rows._replace(material=material))
+                rows = refreshed(elements.rows, term.material, elements.element, self.problem.device.run)
+                elements = replace(elements, rows=rows)
             taken.append(elements)
         self._elements = taken
         return True
@@ -143,8 +144,8 @@ class Assembly:
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
     def matrix(self, kind: str, apart: bool = False) -> Threes:
-        """The same where kernels see it; it is overwritten when the next one is asked for, unless that shall
-        be apart from it."""
+        """∂²E/∂u² as `hessian`, where kernels see it; it is overwritten when the next one is asked for,
+        unless that shall be apart from it."""
         p, H = self.problem, self._memory() if apart else self._matrix
         if self._inertia_of is not p.loads.inertia:
             self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia
@@ -165,6 +166,16 @@ class Assembly:
                 p.device.run(add_elements, elements.colours, filtered, *places, u, data)
             else:
                 elements.add("bound" if kind == AT_REST else kind, u, data)
+
+
+def _stencils(term: Term) -> np.ndarray:
+    """(m, k) vertices that share blocks of a term's Hessian."""
+    return term.vertices if term.carriage is None else carried_stencils(term.carriage)
+
+
+def _blocks_of(term: Term) -> Any:
+    """What makes the blocks that the host computes."""
+    return arrange_blocks if term.carriage is None else CarriedBlocks
 
 
 def _has_principal_frame(term: Any) -> bool:

@@ -40,7 +40,7 @@ class Threes(NamedTuple):
 
 
 class Sixes(NamedTuple):
-    """The same with blocks (b, 36)."""
+    """A matrix as `Threes`, with blocks (b, 36) of 6×6 numbers."""
 
     indptr: Any
     indices: Any
@@ -48,7 +48,7 @@ class Sixes(NamedTuple):
 
 
 class Ones(NamedTuple):
-    """The same with single numbers (b,), for vectors of three columns."""
+    """A matrix as `Threes`, with single numbers (b,), for vectors of three columns."""
 
     indptr: Any
     indices: Any

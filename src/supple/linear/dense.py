@@ -81,19 +81,21 @@ def _factor(work, row, b):
 
 @do.of(Eliminate)
 def _eliminate(work, place):
+    """All columns first, then those of the pivot, which are others: a loop without conditions is fast."""
     row, first, before, after = number(place), 6 * work.p, work.before, work.after
-    own = row // 6 == work.p
+    own = 0.0 if row // 6 == work.p else 1.0
     a, b, c = _factor(work, row, 0), _factor(work, row, 1), _factor(work, row, 2)
     d, e, f = _factor(work, row, 3), _factor(work, row, 4), _factor(work, row, 5)
-    k, step = strides(place)
+    begin, step = strides(place)
+    k = begin
     while k < len(before):
         value = a * before[first, k] + b * before[first + 1, k] + c * before[first + 2, k]
         value += d * before[first + 3, k] + e * before[first + 4, k] + f * before[first + 5, k]
-        if k // 6 == work.p:
-            value = _factor(work, row, k - first)
-        elif not own:
-            value += before[row, k]
-        after[row, k] = value
+        after[row, k] = value + own * before[row, k]
+        k += step
+    k = begin + max(0, -(-(first - begin) // step)) * step
+    while k < first + 6:
+        after[row, k] = _factor(work, row, k - first)
         k += step
 
 

@@ -54,7 +54,7 @@ def pcg(
 def solve(
     H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
 ) -> tuple[Solution, float]:
-    """The same where kernels see H and the records b (f, 4); and b·x."""
+    """Solve H x = b as `pcg` does, where kernels see H and the records b (f, 4); also gives b·x."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
     for _ in range(WIDENINGS):
@@ -73,3 +73,12 @@ def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
     M.device.run(measure_curvature, 3, H, p, M.vectors.q, M.vectors.parts, figures)
     M.device.pull(figures)
     return float(figures[0, 1] / max(figures[0, 2], 1e-300))
+
+
+def shares_along(M: Preconditioner) -> np.ndarray:
+    """(f,) what each row has of p · H p, of the p on which conjugate gradients with M have ended because that
+    was not positive; in the basis of M."""
+    p, q = M.vectors.p, M.vectors.q
+    for vector in (p, q):
+        M.device.pull(vector)
+    return np.einsum("fi,fi->f", p[:, :3], q[:, :3])

@@ -7,6 +7,7 @@ import ipaddress
 import socket
 
 TRIES = 100
+"""Ports in a row that are tried: more pages than anybody has open."""
 
 
 def free_port(host: str, port: int) -> int:

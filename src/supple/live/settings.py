@@ -23,6 +23,9 @@ from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
 from supple.stop import DEFAULT_TOLERANCE
 
+SWEEPS_OF_BODIES = 50
+"""Per update of scenes with rigid bodies: these are moved after every ten of them."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -69,12 +72,14 @@ class Settings:
 def file_settings(file: SceneFile) -> Settings:
     """What a scene file asks for. Precision is float32, which is twice as fast, where all bodies have it."""
     tolerance = file.stop.tolerance
+    rigid = any(obstacle.mass is not None for obstacle in file.scene.obstacles)
     every = all(Settings.precision in body.precisions for body in file.scene.bodies)
     return Settings(
         solvers=(method_of(None, file),),
         materials=tuple(body.material for body in file.scene.bodies),
         dt=file.scene.dt / (1 if file.scene.quasistatic else file.scene.substeps),
         quasistatic=file.scene.quasistatic,
+        sweeps=SWEEPS_OF_BODIES if rigid else Settings.sweeps,
         precision=Settings.precision if every else "float64",
         tolerance=Settings.tolerance if tolerance is None else tolerance,
     )

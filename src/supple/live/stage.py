@@ -102,9 +102,9 @@ class Figure:
                 self._obstacles[k].vertices = points
             else:
                 triangles = outline.triangles.astype(np.uint32)
-                look = {"color": OBSTACLE, "opacity": 0.3, "side": "double", "cast_shadow": False}
+                style = {"color": OBSTACLE, "opacity": 0.3, "side": "double", "cast_shadow": False}
                 path = f"{self._name}/obstacle{k}"
-                self._obstacles.append(self._scene.add_mesh_simple(path, points, triangles, **look))
+                self._obstacles.append(self._scene.add_mesh_simple(path, points, triangles, **style))
 
     def _dots(self, name: str, points: np.ndarray, colour: tuple[int, int, int]) -> Any:
         return self._scene.add_point_cloud(

@@ -52,7 +52,7 @@ class Track:
         """Forget what came after so many updates, and go on from positions (n, 3) [m], at rest, and with
         rigid bodies where they were."""
         self.positions, self.velocities, self.bodies = positions, np.zeros_like(positions), bodies
-        self._problem.histories.put([{}])
+        self._problem.remembered.put([{}])
         self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
 
     def work_on(self, model: Model, compute: Compute) -> None:
@@ -74,8 +74,8 @@ class Track:
         if self._step is None:
             return None
         p = self._problem
-        materials, (history, *_) = changing_materials(p.model), p.histories.take()
-        return Step(*self._step, p.loads.force, materials, self._time, history)
+        materials, (remembered, *_) = changing_materials(p.model), p.remembered.take()
+        return Step(*self._step, p.loads.force, materials, self._time, remembered)
 
     def follow_pins(self, time: float) -> None:
         """Show the pinned vertices where they are at a time [s], without solving."""
@@ -100,7 +100,7 @@ class Track:
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
-        p.histories.evolve(dt)
+        p.remembered.evolve(dt)
         winds = blown(p.model, self.positions, self.velocities, time) if p.model.winds else None
         p.begin_step(time, dt, forces=winds)
         self._run = self.solver.begin(p)

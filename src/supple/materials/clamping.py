@@ -63,7 +63,7 @@ def _at_clamped(material, F):
 
 @physics
 def _in_principal_frame(material, F):
-    """The same of an isotropic material, whose P is diagonal where F is."""
+    """`clamped_energy` of an isotropic material, whose P is diagonal where F is."""
     sound = _sound(material, F)
     energy, P = psi(material, F), stress(material, F)
     if all_lanes(sound):

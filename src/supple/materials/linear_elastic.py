@@ -2,7 +2,17 @@
 
 from typing import ClassVar
 
-from supple.algebra.matrix3 import add_diagonal, combine, contract, dot, matvec, outer, scaled, transpose
+from supple.algebra.matrix3 import (
+    add_diagonal,
+    combine,
+    contract,
+    dot,
+    matvec,
+    outer,
+    plus9,
+    scaled,
+    transpose,
+)
 from supple.kernels import physics
 from supple.materials.isotropic import Isotropic
 from supple.materials.material import hessian_bound, psi, stress, stress_differential, traction
@@ -17,26 +27,27 @@ class LinearElastic(Isotropic):
 
 
 @physics
-def _stress_of(material, strain):
-    """2μ ε + λ tr(ε) I."""
-    return add_diagonal(scaled(2.0 * material.mu, strain), material.lam * (strain[0] + strain[4] + strain[8]))
+def _twice_strain(F):
+    """2 ε = F + Fᵀ - 2 I."""
+    return add_diagonal(plus9(F, transpose(F)), -2.0)
 
 
 @physics
-def _symmetric(A):
-    return combine(0.5, A, 0.5, transpose(A))
+def _stress_of(material, twice):
+    """2μ ε + λ tr(ε) I, of 2 ε."""
+    return add_diagonal(scaled(material.mu, twice), 0.5 * material.lam * (twice[0] + twice[4] + twice[8]))
 
 
 @psi.of(LinearElastic)
 def _psi(material, F):
-    strain = add_diagonal(_symmetric(F), -1.0)
-    return 0.5 * contract(_stress_of(material, strain), strain)
+    twice = _twice_strain(F)
+    return 0.25 * contract(_stress_of(material, twice), twice)
 
 
 @stress.of(LinearElastic)
 def _stress(material, F):
     """P = 2μ ε + λ tr(ε) I."""
-    return _stress_of(material, add_diagonal(_symmetric(F), -1.0))
+    return _stress_of(material, _twice_strain(F))
 
 
 @traction.of(LinearElastic)
@@ -46,7 +57,7 @@ def _traction(material, F, g):
 
 @stress_differential.of(LinearElastic)
 def _stress_differential(material, F, dF):
-    return _stress_of(material, _symmetric(dF))
+    return _stress_of(material, plus9(dF, transpose(dF)))
 
 
 @hessian_bound.of(LinearElastic)

@@ -150,6 +150,6 @@ def measured_density(name: str) -> float:
 
 
 def _found(name: str) -> Measured:
-    if name not in MEASURED:
+    if not isinstance(name, str) or name not in MEASURED:
         raise ValueError(f"there is no measured material {name!r}; {closest(str(name), MEASURED)}")
     return MEASURED[name]

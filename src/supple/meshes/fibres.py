@@ -23,6 +23,8 @@ def fibres_between(mesh: TetMesh, start: Selection, end: Selection) -> np.ndarra
     through the rest of the surface; so they follow the body, as fibres of a muscle do between its tendons.
     start and end: a function of rest points (n, 3) that gives a mask, a mask, or numbers of vertices.
     """
+    if not isinstance(mesh, TetMesh):
+        raise TypeError(f"fibres_between needs a TetMesh, got {shown(mesh)}")
     low, high = (_vertices(mesh, chosen, name) for chosen, name in ((start, "start"), (end, "end")))
     if len(shared := np.intersect1d(low, high)):
         raise MeshError(f"start and end of fibres must not share vertices; they share {len(shared)}")

@@ -16,6 +16,8 @@ from supple.meshes.tetmesh import TetMesh
 def select_tets(mesh: TetMesh, tets: ArrayLike) -> TetMesh:
     """The mesh of some tets, as a mask (m,) of bools or as their numbers, with their vertices and data:
     `select_tets(mesh, mesh.cell_data["region"] == 2)`."""
+    if not isinstance(mesh, TetMesh):
+        raise TypeError(f"select_tets needs a TetMesh, got {shown(mesh)}")
     chosen = np.asarray(tets)
     if chosen.dtype == bool and chosen.shape == (mesh.n_tets,):
         chosen = np.flatnonzero(chosen)

@@ -208,7 +208,7 @@ def _shifted(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _placed(flat: np.ndarray, triangles: np.ndarray, plane: str, origin: ArrayLike) -> TriMesh:
-    if plane not in PLANES:
+    if not isinstance(plane, str) or plane not in PLANES:
         raise MeshError(f"plane must be two different axes, one of {', '.join(PLANES)}; got {shown(plane)}.")
     points = np.zeros((len(flat), 3))
     points[:, ["xyz".index(axis) for axis in plane]] = flat
@@ -230,7 +230,7 @@ def _two_lengths(size: ArrayLike) -> np.ndarray:
 
 def _two_counts(cells: int | Sequence[int], lengths: np.ndarray, pattern: str) -> tuple[int, int]:
     """Cells along both axes; from one number the other, so that they are about regular."""
-    if pattern not in PATTERNS:
+    if not isinstance(pattern, str) or pattern not in PATTERNS:
         raise MeshError(f"pattern must be one of {', '.join(PATTERNS)}; got {shown(pattern)}.")
     counts = np.asarray(cells) if np.isfinite(floats(cells)).all() else np.array(0.0)
     if counts.shape not in ((), (2,)) or counts.dtype.kind not in "iu" or counts.min() < 1:

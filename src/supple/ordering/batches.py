@@ -45,7 +45,7 @@ def batch_vertices(
     told how many batches are worked on at once, it may give several lanes to each vertex of a colour, which
     divide its visits, so that the colour takes the least time."""
     n, lanes = len(free), lanes or lanes_of(dtype)
-    stencils = [term.vertices for term in terms]
+    stencils = [_visited(term) for term in terms]
     colour = colour_vertices(stencils, np.flatnonzero(free), n)
     incidences = [incidence(s, n) for s in stencils]
     valences = [np.diff(start) for start, _, _ in incidences]
@@ -102,10 +102,17 @@ def _visits_by_vertex(
     batch, lane = batch_of[vertex], lane_of[vertex]
     row, part = np.divmod(rank, parts[batch])
     own_of_row = np.repeat(own, np.diff(start), axis=0)
-    visits = Visits(
-        element, slot, start[batch] + row, part * width[batch] + lane, own_of_row, np.dtype(dtype)
-    )
-    return visits, start
+    row, lane = start[batch] + row, part * width[batch] + lane
+    return Visits(element, slot, row, lane, own_of_row, np.dtype(dtype), by_vertices=True), start
+
+
+def _visited(term: Term) -> np.ndarray:
+    """The stencils (m, k) of a term, with -1 for nodes that only fill them up and have no part in them."""
+    if term.carriage is None:
+        return term.vertices
+    filled = term.vertices == term.vertices[:, :1]
+    filled[:, 0] = False
+    return np.where(filled, -1, term.vertices)
 
 
 def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None = None) -> Elements:

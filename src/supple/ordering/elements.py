@@ -10,37 +10,45 @@ from scipy.sparse import csr_matrix
 
 from supple.kernels import kernel, lanes_of
 from supple.ordering.clustering import cluster_elements, smallest_degree_last
-from supple.ordering.colouring import incidence
 from supple.terms import Term, Visits
 
 
 @kernel
-def _greedy_groups(groups, stencils, start, element, group_of, colour, forbidden):
-    """Least colour of each group of elements that no group sharing a vertex with it has."""
-    for g in range(len(groups)):
+def _greedy_groups(groups, stencils, first, taken, colour):
+    """Least colour of each group of elements, from the first on, that no group sharing a vertex with it has;
+    taken (n, words): bits of the colours that a vertex has. Returns how many groups have one: one that needs
+    more bits ends it."""
+    for g in range(first, len(groups)):
+        c = 0
+        for word in range(taken.shape[1]):
+            used = np.uint64(0)
+            for e in groups[g]:
+                if e >= 0:
+                    for v in stencils[e]:
+                        used |= taken[v, word]
+            bit = 0
+            while bit < 64 and (used >> np.uint64(bit)) & np.uint64(1):
+                bit += 1
+            c += bit
+            if bit < 64:
+                break
+        if c == 64 * taken.shape[1]:
+            return g
+        colour[g] = c
         for e in groups[g]:
             if e >= 0:
                 for v in stencils[e]:
-                    for i in range(start[v], start[v + 1]):
-                        other = group_of[element[i]]
-                        if colour[other] >= 0:
-                            forbidden[colour[other]] = g
-        c = 0
-        while forbidden[c] == g:
-            c += 1
-        colour[g] = c
+                    taken[v, c // 64] |= np.uint64(1) << np.uint64(c % 64)
+    return len(groups)
 
 
 def colour_groups(groups: np.ndarray, stencils: np.ndarray, vertices: int) -> np.ndarray:
     """Colour of every group (g, k) of elements (-1 is padding): groups of one colour share no vertex.
     In the order given, each takes the least colour that none of its neighbours has yet [PBNG section 10]."""
-    start, element, _ = incidence(stencils, vertices)
-    group_of = np.empty(len(stencils), np.int64)
-    member = groups >= 0
-    group_of[groups[member]] = np.nonzero(member)[0]
-    colour = np.full(len(groups), -1, np.int64)
-    most = groups.shape[1] * stencils.shape[1] * int(np.diff(start).max(initial=0)) + 1
-    _greedy_groups(groups, stencils.astype(np.int64), start, element, group_of, colour, np.full(most, -1))
+    colour, done = np.empty(len(groups), np.int64), 0
+    taken, stencils = np.zeros((vertices, 1), np.uint64), stencils.astype(np.int64)
+    while (done := _greedy_groups(groups, stencils, done, taken, colour)) < len(groups):
+        taken = np.concatenate([taken, np.zeros_like(taken)], axis=1)
     return colour
 
 

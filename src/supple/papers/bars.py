@@ -1,6 +1,7 @@
 """PXPBD's scenes of contact: bars twisted around each other, and bodies that fall on each other.
 
-The paper has them on a grid; here contact is of bodies themselves, weak or by barriers.
+Bars are kept apart by barriers, since grids do not come to balance; bodies that fall are carried by a grid,
+as in the paper.
 """
 
 from __future__ import annotations
@@ -11,27 +12,27 @@ from typing import Any
 import numpy as np
 
 from supple import public as supple
-from supple.papers.dropping import box_row
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import face
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
-from supple.public import BPXPBD
 
 
 @shows("pxpbd-fig10")
-def twisted_bars(record: Record) -> str:
-    found = record.part("four bars, barrier", partial(_twisted, record, "barrier"))
-    free = record.part("without contact", partial(_twisted, record, "none"))
-    word = "agrees" if found["converged"] and found["overlap"] <= 0 < free["overlap"] else "partly agrees"
-    return (
-        f"{word}: four bars whose ends are turned by {found['angle [rad]']:.1f} rad wind around each other "
-        f"and balance ({found['frames']} frames) without passing each other; without contact their middle "
-        f"comes {free['overlap'] * 1e3:.0f} mm closer to the axis than bars that keep apart can."
+def twisted_bars(account: Account) -> str:
+    found = account.part("four bars, barrier", partial(_twisted, account, "barrier"))
+    free = account.part("without contact", partial(_twisted, account, "none"))
+    return account.judge(
+        f"four bars whose ends are turned by {found['angle [rad]']:.1f} rad wind around each other "
+        f"and balance ({found['frames']} frames); their middle passes the axis by "
+        f"{found['overlap'] * 1e3:.0f} mm, without contact by {free['overlap'] * 1e3:.0f} mm.",
+        Claim("all frames balance", found["converged"]),
+        Claim("no bar passes the axis, which the others leave no room beyond", found["overlap"] <= 0),
+        Claim("without contact they would", free["overlap"] > 0),
     )
 
 
-def _twisted(record: Record, contact: Any) -> Figures:
-    cells, frames, angle = ((24, 3, 3), 20, 2.2) if record.full else ((10, 2, 2), 8, 1.2)
+def _twisted(account: Account, contact: Any) -> Figures:
+    cells, frames, angle = ((24, 3, 3), 20, 2.2) if account.full else ((10, 2, 2), 8, 1.2)
     scene = supple.Scene(gravity=(0, 0, 0), dt=1 / frames, frames=frames, contact=contact)
     material = supple.StableNeoHookean(young=1e4, poisson=0.35)
     for y, z in ((0.05, 0.05), (-0.3, 0.05), (0.05, -0.3), (-0.3, -0.3)):
@@ -42,7 +43,7 @@ def _twisted(record: Record, contact: Any) -> Figures:
     found = list(supple.simulate(scene, tolerance=1e-3, distance=None))
     last = found[-1]
     if contact != "none":
-        record.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
+        account.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
     return {
         "angle [rad]": angle,
         "frames": frames,
@@ -61,10 +62,3 @@ def nearest_to_axis(scene: supple.Scene, frame: Any) -> float:
         along = (x[middle, 1] * y + x[middle, 2] * z) / np.sqrt(2)
         reach.append(-float(along.min()))
     return max(reach)
-
-
-@shows("pxpbd-fig12")
-def dropped(record: Record) -> str:
-    return box_row(
-        record, BPXPBD(iterations=20), "paper: dragons, on a grid; and pxpbd-fig1, left: 30 objects"
-    )

@@ -8,8 +8,8 @@ import numpy as np
 
 from supple import public as supple
 from supple.model import Model
+from supple.papers.account import Account, Figures
 from supple.papers.measuring import clamped, placed
-from supple.papers.record import Figures, Record
 from supple.problem import Problem
 from supple.public import PBNG
 from supple.solvers import Solver
@@ -33,15 +33,15 @@ def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray
     return found
 
 
-def step(record: Record, cell: float = CELL) -> Problem:
+def step(account: Account, cell: float = CELL) -> Problem:
     """The ninth step."""
-    model, x, v = start(15 if record.full else 6, cell)
+    model, x, v = start(15 if account.full else 6, cell)
     return placed(model, 0.01, x, v)
 
 
-def falling(record: Record, solver: Solver, cell: float = CELL) -> Figures:
+def falling(account: Account, solver: Solver, cell: float = CELL) -> Figures:
     """What is left of the residual after so many iterations, and of the two residuals of multipliers."""
-    report = solve(step(record, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
+    report = solve(step(account, cell), solver, Stop(max_iterations=max(COUNTS)), history=True)
     history = report.history
     assert history is not None
     found: Figures = {"outcome": report.outcome.name.lower()}

@@ -11,7 +11,7 @@ import numpy as np
 from supple import public as supple
 from supple.meshes.closest import closest_in_body
 from supple.model import Model
-from supple.papers.record import Record
+from supple.papers.account import Account
 from supple.problem import Problem
 from supple.solvers import Solver
 from supple.solving import on_device, solve
@@ -24,9 +24,9 @@ PLAIN = supple.PBNG(acceleration=None, links=False)
 """PBNG as the paper has it, without acceleration."""
 
 
-def cells_of(record: Record, small: int = 11, paper: int = 31) -> int:
+def cells_of(account: Account, small: int = 11, paper: int = 31) -> int:
     """Cells along the edge of a block, 32,768 vertices in the paper."""
-    return paper if record.full else small
+    return paper if account.full else small
 
 
 def face(body: supple.Body, axis: int, value: float) -> supple.VertexSet:
@@ -93,17 +93,17 @@ def march(
         yield x, v
 
 
-def problem_on(record: Record, scene: supple.Scene, precision: str = "float32") -> Problem:
-    """A scene where a record's rows of times are measured."""
+def problem_on(account: Account, scene: supple.Scene, precision: str = "float32") -> Problem:
+    """A scene where an account's rows of times are measured."""
     model = supple.build_model(scene)
-    return Problem(model, precision, device=on_device(record.device, model))
+    return Problem(model, precision, device=on_device(account.device, model))
 
 
-def at_rest(scene: supple.Scene, precision: str = "float64", record: Record | None = None) -> Problem:
-    """A scene's equilibrium to be found, with every motion at its end; where a record's times are measured,
+def at_rest(scene: supple.Scene, precision: str = "float64", account: Account | None = None) -> Problem:
+    """A scene's equilibrium to be found, with every motion at its end; where an account's times are measured,
     if one is given."""
     model = supple.build_model(scene)
-    problem = Problem(model, precision, device=on_device("cpu" if record is None else record.device, model))
+    problem = Problem(model, precision, device=on_device("cpu" if account is None else account.device, model))
     problem.begin_step(np.inf)
     return problem
 
@@ -141,7 +141,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
 def sunken(frame: supple.Frame, body: supple.Body, other: supple.Body) -> float:
     """How deep the deepest vertex of a body is within another solid [m], 0 where none is."""
-    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells))
+    x, there = frame.of(body), supple.TetMesh(frame.of(other), np.asarray(other.mesh.cells), repair=True)
     within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
     if not within.any():
         return 0.0

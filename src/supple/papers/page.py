@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.io.replacing import replacing
-from supple.papers.record import brief, read_record, record_path
+from supple.papers.account import account_path, brief, read_account
 from supple.papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
@@ -22,22 +22,24 @@ goes on where it was interrupted, `--full` takes the paper's sizes in place of s
 measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
 [options](options.md) says how to ask for everything that the papers compare with.
 
-*agrees*: what the paper claims is seen here. *partly*: some of it, or on other meshes only; the verdict
-says which. *differs*: it is not, and the verdict says why. *impossible*: it needs what nobody can have.
-*illustration*: a drawing, or a list.
+What a row of a paper claims is written down as conditions on figures before they are measured, and these
+decide the verdict: *agrees* where all of them hold, *differs* where none does, *partly* where some do.
+Every one that does not hold is in the list below, with the reason. *impossible*: it needs what nobody can
+have. *illustration*: a drawing, or a list. [Item by item](audit.md) is what the papers describe, and where
+it is.
 """
 
 
 def write_page(folder: Path) -> Path:
-    """README.md in a folder of records, from all that are there."""
-    records = {key: read_record(folder / f"{key}.json") for key in rows()}
-    parts = [HEAD, _counts(records), _differing(records)]
+    """README.md in a folder of accounts, from all that are there."""
+    accounts = {key: read_account(folder / f"{key}.json") for key in rows()}
+    parts = [HEAD, _counts(accounts), _differing(accounts)]
     for paper, title in titles().items():
         parts.append(f"## {paper.upper()}: {title}\n")
         for row in rows().values():
             if row.paper == paper:
-                on_gpu = read_record(record_path(folder, row.key, "cuda"))
-                parts.append(_section(row, records[row.key], on_gpu))
+                on_gpu = read_account(account_path(folder, row.key, "cuda"))
+                parts.append(_section(row, accounts[row.key], on_gpu))
     path = folder / "README.md"
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
@@ -45,24 +47,24 @@ def write_page(folder: Path) -> Path:
     return path
 
 
-def standing(row: Row, record: dict[str, Any] | None) -> str:
+def standing(row: Row, account: dict[str, Any] | None) -> str:
     """agrees, differs, partly, illustration, impossible, or not measured."""
     if row.state != "shown":
         return row.state
-    verdict = (record or {}).get("verdict", "")
+    verdict = (account or {}).get("verdict", "")
     return next((word for word in WORDS if verdict.startswith(word)), "not measured")
 
 
-def _counts(records: dict[str, dict[str, Any] | None]) -> str:
+def _counts(accounts: dict[str, dict[str, Any] | None]) -> str:
     """A table of how many of each paper's rows stand how."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
-    lines = ["| |" + "|".join(columns) + "|", "|---|" + "---|" * len(columns)]
-    every: Counter[str] = Counter()
-    for paper in titles():
-        found = Counter(standing(row, records[key]) for key, row in rows().items() if row.paper == paper)
-        lines.append(f"|[{paper.upper()}](#{_anchor(paper)})|" + _cells(found, columns))
-        every += found
-    lines.append("|all|" + _cells(every, columns))
+    lines = ["| |" + "|".join([*columns, "claims that hold"]) + "|", "|---|" + "---|" * (len(columns) + 1)]
+    for paper in [*titles(), "all"]:
+        chosen = {key: row for key, row in rows().items() if paper in ("all", row.paper)}
+        found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
+        held = [claim["holds"] for key in chosen for claim in (accounts[key] or {}).get("claims", [])]
+        name = "all" if paper == "all" else f"[{paper.upper()}](#{_anchor(paper)})"
+        lines.append(f"|{name}|{_cells(found, columns)}{sum(held)} of {len(held)}|")
     return "\n".join(lines) + "\n"
 
 
@@ -77,42 +79,47 @@ def _anchor(paper: str) -> str:
     return kept.replace(" ", "-")
 
 
-def _differing(records: dict[str, dict[str, Any] | None]) -> str:
-    """What does not hold, one line each."""
-    lines = ["What differs:\n"]
+def _differing(accounts: dict[str, dict[str, Any] | None]) -> str:
+    """Claims that do not hold, one line each, with the reason."""
+    lines = ["What does not hold here, and why:\n"]
     for key, row in rows().items():
-        if standing(row, records[key]) == "differs":
-            said = (records[key] or {})["verdict"].removeprefix("differs: ")
-            place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
-            lines.append(f"- [{row.paper.upper()} {row.label}](#{place}): {said}")
+        place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
+        for claim in (accounts[key] or {}).get("claims", []):
+            if not claim["holds"]:
+                why = claim["why"] or "the reason is not known."
+                lines.append(f"- [{row.paper.upper()} {row.label}](#{place}), {claim['says']}: {why}")
     return "\n".join(lines) + "\n" if len(lines) > 1 else ""
 
 
-def _section(row: Row, record: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
+def _section(row: Row, account: dict[str, Any] | None, on_gpu: dict[str, Any] | None = None) -> str:
     lines = [f"### {row.paper.upper()} {row.label}\n", f"**Paper:** {row.claim}\n"]
     if row.state == "illustration":
         lines.append("**Nothing to measure:** a drawing or a list.\n")
     elif row.state == "impossible":
         lines.append(f"**Cannot be shown:** it needs {row.needs}.\n")
-    elif record is None or "verdict" not in record:
+    elif account is None or "verdict" not in account:
         lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
     else:
-        lines += [f"**Here:** {row.shows}.\n", *_measured(record, "Verdict")]
+        lines += [f"**Here:** {row.shows}.\n", *_measured(account, "Verdict")]
         if on_gpu is not None and "verdict" in on_gpu:
             lines += _measured(on_gpu, "Verdict on the GPU")
     return "\n".join(lines)
 
 
-def _measured(record: dict[str, Any], title: str) -> list[str]:
+def _measured(account: dict[str, Any], title: str) -> list[str]:
     """Figures, pictures, the verdict, and where and when it was measured."""
-    lines = [_table(record["parts"])]
-    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in record.get("pictures", [])]
-    lines.append(f"**{title}:** {record['verdict']}\n")
-    size = "the paper's size" if record["full"] else "small"
-    cpu, cores = record["machine"]["cpu"], record["machine"]["cores"]
-    load, when = record.get("load"), f"{record['measured'][:10]}, {record['seconds']:g} s"
+    lines = [_table(account["parts"])]
+    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in account.get("pictures", [])]
+    lines.append(f"**{title}:** {account['verdict']}\n")
+    for claim in account.get("claims", []):
+        lines.append(f"- {'holds' if claim['holds'] else 'does not hold'}: {claim['says']}")
+    if account.get("claims"):
+        lines.append("")
+    size = "the paper's size" if account["full"] else "small"
+    cpu, cores = account["machine"]["cpu"], account["machine"]["cores"]
+    load, when = account.get("load"), f"{account['measured'][:10]}, {account['seconds']:g} s"
     busy = f", load {load:g}: times are of a busy machine" if load and load > cores else ""
-    device = f"{record['device']} beside " if "device" in record else ""
+    device = f"{account['device']} beside " if "device" in account else ""
     lines.append(f"*{size}; {device}{cores} cores of {cpu}, {when}{busy}*\n")
     return lines
 

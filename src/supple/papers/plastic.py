@@ -9,8 +9,8 @@ import numpy as np
 
 from supple import public as supple
 from supple.model import Model
+from supple.papers.account import Account, Claim, Figures
 from supple.papers.measuring import elastic_energy, placed
-from supple.papers.record import Figures, Record
 from supple.papers.registry import shows
 from supple.public import PBD, Newton
 
@@ -18,25 +18,29 @@ COUNTS = (1, 2, 3, 5, 10, 20)
 
 
 @shows("pbcm-fig4")
-def energies(record: Record) -> str:
-    local = record.part("pbd: energy over iterations [J]", partial(local_energies, record))
-    whole = record.part("Newton-Raphson on all constraints [J]", partial(global_energies, record))
+def energies(account: Account) -> str:
+    local = account.part("pbd: energy over iterations [J]", partial(local_energies, account))
+    whole = account.part("Newton-Raphson on all constraints [J]", partial(global_energies, account))
     start, five, newton = local[0], local[5], whole[5]
-    if not record.pictures:
+    if not account.pictures:
         lines = {"PBD": (range(len(local)), local), "Newton-Raphson": (range(len(whole)), whole)}
-        record.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
-    word = "agrees" if five < 1.5 * newton and local[-1] < 4 * whole[-1] else "partly agrees"
-    return (
-        f"{word}: of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
+        account.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
+    return account.judge(
+        f"of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
         f"{local[-1] / start:.1e} after {len(local) - 1}, Newton-Raphson on all constraints C = E "
         f"{newton / start:.1e} and {whole[-1] / start:.1e}; where C = E has a double root, Newton, too, "
-        "only halves the strain each time. The paper's dragon is not public: a twisted bar."
+        "only halves the strain each time. The paper's dragon is not public: a twisted bar.",
+        Claim(
+            "after five iterations PBD has at most 1.5 times the energy of Newton-Raphson",
+            five < 1.5 * newton,
+        ),
+        Claim("after 20 at most four times", local[-1] < 4 * whole[-1]),
     )
 
 
-def bar(record: Record) -> tuple[supple.Scene, np.ndarray]:
+def bar(account: Account) -> tuple[supple.Scene, np.ndarray]:
     """A free bar of StVK, and where it is twisted and stretched."""
-    n = 4 if record.full else 2
+    n = 4 if account.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     body = scene.add_solid(
         supple.bar((4 * n, n, n), (4, 1, 1)), supple.StVK(young=1e4, poisson=0.3), density=100
@@ -50,8 +54,8 @@ def bar(record: Record) -> tuple[supple.Scene, np.ndarray]:
     return scene, turned
 
 
-def local_energies(record: Record) -> list[float]:
-    scene, x = bar(record)
+def local_energies(account: Account) -> list[float]:
+    scene, x = bar(account)
     model = supple.build_model(scene)
     problem, energy = placed(model, 0.005, x, 0.0), elastic_energy(model)
     run, found = PBD().begin(problem), [energy(x)]
@@ -61,9 +65,9 @@ def local_energies(record: Record) -> list[float]:
     return found
 
 
-def global_energies(record: Record) -> list[float]:
+def global_energies(account: Account) -> list[float]:
     """Δx = -W Jᵀ (J W Jᵀ)⁺ C for all constraints C = E at once, J = ∂C/∂x [PBCM section 6, after eq. 3]."""
-    scene, x = bar(record)
+    scene, x = bar(account)
     model = supple.build_model(scene)
     W = np.repeat(1 / model.mass, 3)
     found = [float(stvk(model, x)[0].sum())]
@@ -138,47 +142,51 @@ def let_go(
     free, body = beam(False, cells, **plastic)
     state = held.state
     assert state is not None
-    still = supple.State(state.displacements, 0 * state.velocities, state.history)
+    still = supple.State(state.displacements, 0 * state.velocities, state.remembered)
     rest = supple.equilibrium(free, "newton", start=still, tolerance=1e-5)
     return twist_left(body, rest.positions), float(rest.evaluate().plastic_strain.max()), rest, body
 
 
 @shows("pbcm-fig8")
-def plastic_twist(record: Record) -> str:
+def plastic_twist(account: Account) -> str:
     left = {
-        name: record.part(f"pbd, {name}", partial(twisted, record, name))["twist left [rad]"] for name in SETS
+        name: account.part(f"pbd, {name}", partial(twisted, account, name))["twist left [rad]"]
+        for name in SETS
     }
     a, b, c, d = left.values()
-    word = "agrees" if b > a > c and d < a else "differs"
-    return (
-        f"{word}: of a twist by {ANGLE:.2f} rad, {a:.2f} remain of beam (a), {b:.2f} of (b), which creeps "
-        f"faster, {c:.2f} of (c), which yields later, and {d:.2f} of (d), whose plastic strain is limited."
+    return account.judge(
+        f"of a twist by {ANGLE:.2f} rad, {a:.2f} remain of beam (a), {b:.2f} of (b), which creeps "
+        f"faster, {c:.2f} of (c), which yields later, and {d:.2f} of (d), whose plastic strain is limited.",
+        Claim("what creeps faster keeps more", b > a),
+        Claim("what yields later keeps less", c < a),
+        Claim("what is limited keeps less", d < a),
     )
 
 
-def twisted(record: Record, name: str) -> Figures:
-    cells = (16, 3, 3) if record.full else (8, 2, 2)
+def twisted(account: Account, name: str) -> Figures:
+    cells = (16, 3, 3) if account.full else (8, 2, 2)
     angle, strain, rest, _ = let_go("pbd", cells, **SETS[name])
-    record.picture(rest, f"({name[0]}){name[1:]}", camera=(20, 16), size=(420, 280))
+    account.picture(rest, f"({name[0]}){name[1:]}", camera=(20, 16), size=(420, 280))
     return {"twist left [rad]": angle, "plastic strain": strain}
 
 
 @shows("pbcm-fig9")
-def dent(record: Record) -> str:
-    elastic = record.part("elastic", partial(dented, record, 1e3))
-    plastic = record.part("plastic", partial(dented, record, 0.02))
+def dent(account: Account) -> str:
+    elastic = account.part("elastic", partial(dented, account, 1e3))
+    plastic = account.part("plastic", partial(dented, account, 0.02))
     pressed, left = plastic["pressed by [m]"], plastic["left [m]"]
-    word = "agrees" if left > 0.2 * pressed and elastic["left [m]"] < 0.3 * left else "differs"
-    return (
-        f"{word}: a sphere pressed {pressed * 1e3:.0f} mm into a plastic body in PBD leaves a dent of "
+    return account.judge(
+        f"a sphere pressed {pressed * 1e3:.0f} mm into a plastic body in PBD leaves a dent of "
         f"{left * 1e3:.0f} mm, in an elastic one {elastic['left [m]'] * 1e3:.1f} mm. A block stands for the "
-        "dragon, which is not public in this form."
+        "dragon, which is not public in this form.",
+        Claim("the plastic body keeps more than a fifth of the dent", left > 0.2 * pressed),
+        Claim("the elastic one less than a third of that", elastic["left [m]"] < 0.3 * left),
     )
 
 
-def dented(record: Record, yields: float) -> Figures:
+def dented(account: Account, yields: float) -> Figures:
     """How deep a sphere presses the top of a block, and what is left after it has gone."""
-    n = 12 if record.full else 6
+    n = 12 if account.full else 6
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, damping=0.05)
     kind = supple.PlasticStVK(young=1e4, poisson=0.3, yield_strain=yields, creep=20.0)
     body = scene.add_solid(supple.block((n, n // 2, n), (1, 0.5, 1)), kind, density=100)
@@ -189,5 +197,5 @@ def dented(record: Record, yields: float) -> Figures:
     for frame in supple.simulate(scene, PBD(iterations=15, stiffness=0.5), frames=200):
         deepest = max(deepest, 0.5 - float(frame.positions[top, 1].min()))
     name = "plastic" if yields < 1 else "elastic"
-    record.picture(frame, f"{name}, after the sphere has gone", camera=(24, 24), size=(420, 280))
+    account.picture(frame, f"{name}, after the sphere has gone", camera=(24, 24), size=(420, 280))
     return {"pressed by [m]": deepest, "left [m]": 0.5 - float(frame.positions[top, 1].min())}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from supple.checks import closest
 
 if TYPE_CHECKING:
-    from supple.papers.record import Record
+    from supple.papers.account import Account
 
 State = Literal["shown", "illustration", "impossible"]
 
@@ -32,8 +32,8 @@ class Row:
     needs: str = ""
 
 
-Experiment = Callable[["Record"], str]
-"""Measures into a record, and returns the verdict in a sentence."""
+Experiment = Callable[["Account"], str]
+"""Measures into an account, and returns the verdict in a sentence."""
 
 _experiments: dict[str, Experiment] = {}
 

@@ -238,7 +238,7 @@ class Contacts:
         for motion in self.rigid:
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
 
-    def look(self, time: float) -> None:
+    def find(self, time: float) -> None:
         """Find the planes at the present u, with obstacles where they are at a time [s]. Nothing is put out
         of them, and anchors are where vertices are."""
         assert self.obstacles is not None

@@ -115,9 +115,9 @@ class Cuda:
         self._catch_up()
         synchronise()
 
-    def pull(self, array: np.ndarray) -> None:
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         self._catch_up()
-        self._mirror.pull(array)
+        self._mirror.pull(array, first, last)
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
         self._catch_up()

@@ -57,8 +57,9 @@ class Device(Protocol):
     def wait(self) -> None:
         """Return when all kernels are done."""
 
-    def pull(self, array: np.ndarray) -> None:
-        """Bring what kernels have written into an array to the host."""
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        """Bring what kernels have written into an array, or into its rows first, ..., last - 1, to the
+        host."""
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
         """Let kernels see what the host has written into an array, or into its first rows."""
@@ -129,7 +130,7 @@ class Cpu:
     def wait(self) -> None:
         """Kernels are done when they return."""
 
-    def pull(self, array: np.ndarray) -> None:
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         """It is here."""
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:

@@ -24,7 +24,7 @@ from supple.kernels import (
 )
 from supple.problem.held import held_at
 from supple.problem.sums import add_up, measure
-from supple.terms import add_forces, energy, inversion
+from supple.terms import add_forces, deform_all, energy, inversion
 
 
 class VertexRows(NamedTuple):
@@ -100,6 +100,12 @@ def _forces(work, place):
         r, s = support(vertices.contact, vertices.own, batch, N, A, ui, r, s)
         scatter(work.net, vertices.own, batch, 0, r)
         scatter(work.sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))
+
+
+@kernel
+def deform_elements(team, works):
+    """Write deformations where visits look them up; see `Layout.deforms`."""
+    deform_all(works, team, 0)
 
 
 @kernel

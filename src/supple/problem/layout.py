@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from supple.ordering.changing import Changes
 from supple.ordering.rows import overwrite
 from supple.problem.device import Device, for_all_copies
 from supple.problem.materials import are_alike, are_varied, materials_of
-from supple.terms import Term, refreshed, several
+from supple.terms import Deform, Term, refreshed, several
 
 
 class Layout:
@@ -58,7 +59,9 @@ class Layout:
             self.vertices = batch_vertices(terms, model.free, *size)
         self._use_colours(self.room.colours if self.room else self.vertices.colour_start)
         self._elements = [batch_elements(term, self.dtype, model.vertices, device.lanes) for term in terms]
-        self.use(self.materials)
+        self.terms, self.elements = tuple(self.vertices.terms), list(self._elements)
+        if self.varied or any(map(is_not, self.materials[0], materials_of(model))):
+            self.use(self.materials)
 
     def _use_colours(self, colours: Colours) -> None:
         """colours: how many there are; widest: batches of the one that has the most."""
@@ -107,10 +110,15 @@ class Layout:
         if self.varied:
             placed = several(materials, element, len(terms[k].vertices), self.dtype)
             return rows._replace(material=placed)
-        rows, written = refreshed(rows, materials[0], element)
-        for array in written:
-            self.device.push(array)
-        return rows
+        with for_all_copies(self.device):
+            return refreshed(rows, materials[0], element, self.device.run)
+
+    def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
+        """What has to be done before vertices at displacements u visit terms that look deformations up."""
+        every = zip(self.model.terms, self.elements, self.terms, strict=True)
+        return tuple(
+            Deform(e.own, e.rows, rows.table, u) for term, e, rows in every if term.carriage is not None
+        )
 
     def exchange(self, index: int, term: Term) -> None:
         """Another term in place of one whose stencils come and go; `take_stencils` lays it out."""

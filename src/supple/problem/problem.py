@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from supple.model import Conditions, Model
+from supple.problem.balance import Balance
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
-from supple.problem.history import Histories
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
-from supple.problem.measures import Balance, Measures
+from supple.problem.measures import Measures
 from supple.problem.refresh import refresh, take_stencils
+from supple.problem.remembered import Remembered
 from supple.problem.room import Room
 from supple.problem.states import States, slow_down
 from supple.state import State
@@ -68,7 +69,7 @@ class Problem:
         self.loads.stay_in(self.room.balls)
         self.measures = Measures(self)
         self.following = Following(self)
-        self.histories = self.states.histories = Histories(self)
+        self.remembered = self.states.remembered = Remembered(self)
         self._shared: dict[str, Any] = {}
         self.keeps_prepared = False
         if self.layout.room is not None:
@@ -146,7 +147,7 @@ class Problem:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
-        self.histories.put([{}])
+        self.remembered.forget()
         self.following.remember()
         self.following.begin_step(math.inf)
         return True
@@ -165,7 +166,7 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.use_materials(self.histories.keep([materials_of(self.model)] * self.copies))
+        self.use_materials(self.remembered.keep([materials_of(self.model)] * self.copies))
 
     def use_materials(self, materials: list[tuple]) -> None:
         """Go over to materials that differ in values only, one of each term for each copy."""
@@ -228,13 +229,16 @@ class Problem:
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
-            self.histories.forget_motions()
+            self.remembered.forget_motions()
         else:
             self.states.coast(dt, damping, pinned)
             if self.model.drag is not None:
                 slow_down(self.states, self.model.drag * dt)
         self.contacts.arrive()
-        self.room.put_back()
+        if math.isinf(dt):
+            self.room.put_back()
+        else:
+            self.following.fly()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from supple.problem.problem import Problem
     from supple.terms import Term
 
-LASTING = ("workplaces of element-wise methods", "elements of term", "Anderson history", "no links")
+LASTING = ("workplaces of element-wise methods", "elements of term", "Anderson memory", "no links")
 """What solvers have prepared that serves other stencils too: names that begin so."""
 
 BY_BATCH = "rejected"
-"""The same, as long as the batches stay."""
+"""The name of what serves other stencils as long as the batches stay."""
 
 
 def refresh(problem: Problem, index: int, term: Term) -> None:

@@ -23,7 +23,7 @@ from supple.view.style import THEMES, Theme
 from supple.words import counted, say_cells, say_seconds
 
 PLOT_SIZE = (1200, 780)
-NO_HISTORY = "Curves of the energy need every iteration to be recorded: `supple run SCENE --history`."
+NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --history`."
 
 
 def page_of(folder: Path) -> Page:
@@ -94,7 +94,7 @@ def _picture(run: SavedRun) -> Figure:
 
 
 def _plots(account: dict[str, Any]) -> list[Figure]:
-    """Of all iterations that were recorded, else of what was seen of the last frame; and of all frames."""
+    """Of all iterations that were kept, else of what was seen of the last frame; and of all frames."""
     frames, tolerance = account["frames"], account["solver"]["tolerance"]
     histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
     plots = []

@@ -117,7 +117,7 @@ def draw_film(
 
 
 def draw_plots(account: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Imbalance and energy against iterations and seconds, where they were recorded; names of files."""
+    """Imbalance and energy against iterations and seconds, where they were kept; names of files."""
     histories = {f"frame {f['index']}": History(**f["history"]) for f in account["frames"] if f["history"]}
     names = {}
     for quantity, against in product(QUANTITIES, AGAINST) if histories else ():

@@ -13,14 +13,14 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 
 from supple.contact import Obstacles
-from supple.contact.rigid import Recorded
+from supple.contact.rigid import KnownPoses
 from supple.evaluating import evaluation_of
 from supple.evaluation import Evaluation, Fields
 from supple.integrating import RULES, Rule
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.replacing import replacing
 from supple.model import Model, Step, coasted
-from supple.problem.history import RIGID
+from supple.problem.remembered import RIGID
 from supple.runs.account import fingerprint, report_of, restore_infinities, set_totals
 from supple.runs.text import solver_name
 from supple.scene import SceneError, SceneFile, build_model, load_scene
@@ -69,7 +69,7 @@ class SavedRun:
         model = build_model(self.file.scene) if self.built is None else self.built
         if model.obstacles is None or not model.obstacles.rigid:
             return model
-        there = recorded(model.obstacles, [self.frame(index) for index in self.indices])
+        there = with_known_poses(model.obstacles, [self.frame(index) for index in self.indices])
         return replace(model, obstacles=there)
 
     def frame(self, index: int) -> SavedFrame:
@@ -122,8 +122,8 @@ class SavedRun:
         """Forces, energies, deformations and stresses of the frame with this number, 0 for the start."""
         frame = self.frame(index)
         x = np.asarray(frame.positions, float)
-        history = frame.state.history if frame.state is not None else {}
-        model = standing_at(self.model, x, self.time(index), history)
+        remembered = frame.state.remembered if frame.state is not None else {}
+        model = standing_at(self.model, x, self.time(index), remembered)
         return evaluation_of(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:
@@ -134,10 +134,12 @@ class SavedRun:
         time = np.inf if single else self.account["frames"][index - 1]["time"]
         force = self.model.force_at(time) if self.model.varying else None
         here = self.frame(index)
-        history = {} if here.state is None else here.state.history
-        acting = force, self.model.materials_at(time), time, history
+        remembered = {} if here.state is None else here.state.remembered
+        acting = force, self.model.materials_at(time), time, remembered
+        if self.model.grid is not None:  # whose nodes have the inertia
+            return Step(np.inf, here.positions, *acting)
         if scene.quasistatic:
-            still = force is None and acting[1] is None and not history and self.model.obstacles is None
+            still = force is None and acting[1] is None and not remembered and self.model.obstacles is None
             return None if still else Step(np.inf, here.positions, *acting)
         rule = RULES.get(scene.integrator)
         if scene.substeps > 1:
@@ -157,20 +159,20 @@ class SavedRun:
         """Where inertia pulled in a step of second order that led to a frame; None where the frame before
         does not say."""
         before = self.frame(index - 1).state if index - 1 in self.indices and index > 1 else None
-        if before is None or rule.past not in before.history:
+        if before is None or rule.past not in before.remembered:
             return None
         u, v = before.displacements.astype(float), before.velocities.astype(float)
-        return self.model.rest + rule.anchor(u, v, before.history[rule.past], self.file.scene.dt)
+        return self.model.rest + rule.anchor(u, v, before.remembered[rule.past], self.file.scene.dt)
 
 
-def recorded(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:
+def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:
     """Obstacles with rigid bodies where the states of frames have them."""
-    known = [frame for frame in frames if frame.state is not None and RIGID in frame.state.history]
+    known = [frame for frame in frames if frame.state is not None and RIGID in frame.state.remembered]
     if not known:
         return obstacles
     times = np.array([frame.time for frame in known])
-    numbers = np.stack([frame.state.history[RIGID] for frame in known if frame.state is not None])
-    return replace(obstacles, poses=Recorded(obstacles, times, numbers))
+    numbers = np.stack([frame.state.remembered[RIGID] for frame in known if frame.state is not None])
+    return replace(obstacles, poses=KnownPoses(obstacles, times, numbers))
 
 
 def obstacles_in(folder: Path) -> Obstacles | None:
@@ -183,7 +185,7 @@ def obstacles_in(folder: Path) -> Obstacles | None:
         if found is None or not found.rigid:
             return found
         results = ResultsFolder(folder)
-        return recorded(found, [read_frame(folder, index) for index in results.indices(account)])
+        return with_known_poses(found, [read_frame(folder, index) for index in results.indices(account)])
     except SceneError as error:
         log.warning("obstacles are left out, since %s cannot be read: %s", folder / SCENE, error)
         return None

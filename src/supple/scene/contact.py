@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from supple.barrier_contact import already_crossing, with_barrier_contact
-from supple.checks import flag
+from supple.checks import flag, items
 from supple.contact.crossing import crossings
 from supple.contact.pairs import Surfaces
 from supple.materials import evolving
@@ -49,7 +49,7 @@ class Rub:
     kinetic: float | None = None
 
     def __post_init__(self) -> None:
-        names = (self.bodies,) if isinstance(self.bodies, str) else tuple(self.bodies)
+        names = (self.bodies,) if isinstance(self.bodies, str) else items(self.bodies)
         if len(names) != 2 or not all(isinstance(name, str) for name in names):
             raise SceneError(f"bodies of Rub must be two names, got {shown(self.bodies)}.")
         object.__setattr__(self, "bodies", names)
@@ -103,7 +103,7 @@ class Contact:
 
     def __post_init__(self) -> None:
         flag("push_apart", self.push_apart)
-        if self.method not in get_args(Method):
+        if not isinstance(self.method, str) or self.method not in get_args(Method):
             raise SceneError(f"contact must be {listed(get_args(Method))}, got {shown(self.method)}.")
         self._refuse_idle()
         for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
@@ -116,7 +116,7 @@ class Contact:
         mu, kinetic = coefficients(self.friction, self.kinetic, "of contact")
         object.__setattr__(self, "friction", mu)
         object.__setattr__(self, "kinetic", kinetic)
-        object.__setattr__(self, "pairs", tuple(self.pairs))
+        object.__setattr__(self, "pairs", items(self.pairs))
         if not all(isinstance(pair, Rub) for pair in self.pairs):
             raise SceneError(f"pairs of contact must be Rub(...)s, got {shown(self.pairs)}.")
 

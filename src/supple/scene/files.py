@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from supple.scene.schema import SceneTable, scene_table
 from supple.scene.tables.showing import Output, View
 from supple.scene.tables.solving import Solver, Stop
 from supple.scene.tables.start import Start
+from supple.scene.toml_files import read_toml
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.options import option_names, part_with
@@ -70,7 +70,7 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     path = a_path(path, "the path of a scene file")
     folder = path.parent if folder is None else a_path(folder, "a folder")
     mistakes = Mistakes(path)
-    raw = _read(path)
+    raw = read_toml(path, "scene file", SceneFileError)
     table, kept = _validated(raw, mistakes)
     scene = Reader(table, kept, _body_names(raw), folder, mistakes).read()
     if not raw.get("solid") and not raw.get("cloth"):
@@ -87,21 +87,6 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     return SceneFile(
         path, title, scene, table.solver, table.stop, table.start, table.view, folder, table.output
     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SceneFileError(
-            [f"{path}: there is no such scene file (looked for {path.absolute()})."]
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SceneFileError([f"{path}: cannot be read as text: {error}."]) from error
-    except RecursionError:
-        raise SceneFileError([f"{path}: brackets are nested too deeply for a scene."]) from None
-    except tomllib.TOMLDecodeError as error:
-        raise SceneFileError([f"{path}: this is not TOML: {error}."]) from error
 
 
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:

@@ -12,6 +12,7 @@ from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import listed, vector
 from supple.scene.mistakes import Mistakes
 from supple.scene.motions import Compose
+from supple.scene.regions import resolved
 from supple.scene.scene import Scene
 from supple.scene.schema import SceneTable
 from supple.scene.tables.base import Table
@@ -108,7 +109,9 @@ class Reader:
         moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)
         if mesh is not None and material is not None:
-            regions = self.mistakes.attempt(f"{field}.region", lambda: [r.make(mesh) for r in solid.region])
+            regions = self.mistakes.attempt(
+                f"{field}.region", lambda: resolved([r.make(mesh) for r in solid.region], mesh, name)
+            )
             viscosity = [
                 self.mistakes.attempt(f"{field}.viscosity[{i}]", each.make)
                 for i, each in enumerate(solid.viscosity)
@@ -118,7 +121,7 @@ class Reader:
             moving |= {"regions": regions, "viscosity": viscosity}
             self.bodies[name] = self.mistakes.attempt(
                 f"{field}.name",
-                lambda: self.scene.add_solid(mesh, material, solid.density, name, render, **moving),
+                lambda: self.scene.add_solid(mesh, material, solid.mass_density, name, render, **moving),
             )
 
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:

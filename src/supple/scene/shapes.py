@@ -28,7 +28,7 @@ class Shape(ABC):
         return np.empty(0)
 
     def values_at(self, t: float) -> np.ndarray:
-        """The same at a time [s], of one that deforms."""
+        """Distances [m] at the points of its grid at a time [s], of one that deforms."""
         return self.values
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from supple.checks import items
 from supple.contact import shapes as kinds
 from supple.meshes import MeshError, TriMesh
 from supple.scene.checks import count, number, shown
@@ -72,12 +73,12 @@ class SurfaceSequence(Shape):
     needed."""
 
     def __init__(self, meshes: Sequence[TriMesh], times: Sequence[float], cells: int = 32) -> None:
-        shapes = [SurfaceShape(mesh, cells) for mesh in meshes]
-        self.times = np.array([number(time, "times [s] of SurfaceSequence") for time in times])
+        shapes = [SurfaceShape(mesh, cells) for mesh in items(meshes)]
+        self.times = np.array([number(time, "times [s] of SurfaceSequence") for time in items(times)])
         if len(shapes) != len(self.times) or len(shapes) < 2 or not (np.diff(self.times) > 0).all():
             raise SceneError(
                 "SurfaceSequence needs two meshes or more, and as many times [s], each later than the last; "
-                f"got {len(shapes)} meshes and times {shown(list(times))}."
+                f"got {len(shapes)} meshes and times {shown(list(items(times)))}."
             )
         self.meshes, self.cells = [shape.mesh for shape in shapes], shapes[0].cells
         every = np.concatenate([mesh.points for mesh in self.meshes])

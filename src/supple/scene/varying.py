@@ -71,7 +71,10 @@ def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
             f"{parameter} of {body.name!r} is 0, and so is every part of it; give the material the value "
             "that it has where the ramp is 1."
         )
-    return Varied(body, parameter, ramp)
+    found = Varied(body, parameter, ramp)
+    if isinstance(ramp, Ramp):
+        check_varied(found, body, [])
+    return found
 
 
 def check_varied(each: Varied, body: Part, times: list[float]) -> None:

@@ -2,17 +2,20 @@
 
 from supple.checks import shown
 from supple.solvers.acceleration import SOR, Acceleration, Anderson, Chebyshev, PaperChebyshev, PaperSOR
+from supple.solvers.block_xpbd import BlockXPBD
 from supple.solvers.descent import Descent
-from supple.solvers.embedded_projection import EmbeddedPair as EmbeddedPair  # which xpbd and pxpbd then know
+from supple.solvers.elements.embedded_projection import (
+    EmbeddedPair as EmbeddedPair,  # which xpbd and pxpbd then know
+)
+from supple.solvers.elements.gpbd_fabric import FabricProjection as FabricProjection  # which gpbd then knows
 from supple.solvers.gpbd import GPBD
-from supple.solvers.gpbd_fabric import FabricProjection as FabricProjection  # which gpbd then knows
 from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
 from supple.solvers.pbng import PBNG
 from supple.solvers.pxpbd import BPXPBD, FPXPBD
 from supple.solvers.solver import Run, Solver
-from supple.solvers.xpbd import XPBD, BlockXPBD
+from supple.solvers.xpbd import XPBD
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver

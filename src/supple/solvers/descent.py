@@ -10,7 +10,7 @@ curvature, too. Long waves, which sweeps hardly move, are what the multilevel so
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -19,14 +19,14 @@ import numpy as np
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
-from supple.solvers.beside_obstacles import BesideObstacles
-from supple.solvers.forecast import ON_DEVICES, Allowance, Forecast
-from supple.solvers.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
+from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
+from supple.solvers.newton_steps.newton_pcg import NewtonPCG
+from supple.solvers.newton_steps.righting import ROUGHLY, Righting
+from supple.solvers.newton_steps.together import SweptTogether
+from supple.solvers.newton_steps.twin import bring_back, exact_twin
 from supple.solvers.pbng import PBNG
-from supple.solvers.righting import ROUGHLY, Righting
 from supple.solvers.solver import Run, Solver
-from supple.solvers.together import SweptTogether
-from supple.solvers.twin import bring_back, exact_twin
 from supple.words import counted
 
 BESIDE_OBSTACLES = 10
@@ -77,6 +77,12 @@ class Descent(Solver):
             return DescentRun(self, problem)
         return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER)
 
+    def phases(self) -> tuple[Solver, ...]:
+        return self, replace(self, ahead=0)
+
+    def near_the_end(self) -> Solver:
+        return replace(self, ahead=0, path="straight")
+
     def memory(self, model: Model, number: int) -> int:
         return PBNG().memory(model, number)
 
@@ -114,6 +120,7 @@ class DescentRun(Run):
         self._ahead = options.ahead * (1 if problem.device.name == "cpu" else ON_DEVICES)
         self._sweeps = 0
         self._newton: NewtonPCG | BesideObstacles | None = None
+        self._swept_since = False
         self._sweeps_only = True
         self._version = problem.layout.version
         if options.ahead == 0:
@@ -122,6 +129,12 @@ class DescentRun(Run):
     @property
     def recovers(self) -> bool:
         return self._righting.open
+
+    @property
+    def exact(self) -> Problem | None:
+        newton = self._newton
+        known = isinstance(newton, NewtonPCG) and newton.problem is not self.problem and not self._swept_since
+        return newton.problem if known and newton is not None else None
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Iterations that are asked for without a tolerance are sweeps."""
@@ -174,6 +187,7 @@ class DescentRun(Run):
             self.unbounded = _outgrown(self.problem)
         else:  # what is left of the time budget is too little for another Newton step
             PBNG().begin(self.problem).advance(iterations)
+            self._swept_since = True
 
     def _right(self) -> None:
         self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
@@ -199,7 +213,7 @@ class DescentRun(Run):
             self._turn_to_newton()
 
     def _turn_to_newton(self) -> NewtonPCG | BesideObstacles:
-        self.check_every, self.patience = 1, 3
+        self.check_every, self.patience, self._swept_since = 1, 3, False
         if self.problem.contacts:
             self.patience = BESIDE_OBSTACLES
             make = partial(NewtonPCG, self.options)

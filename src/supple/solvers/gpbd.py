@@ -24,7 +24,7 @@ from supple.algebra.symmetric import full
 from supple.checks import one_number, one_of, whole_number
 from supple.kernels import each, physics, select, total
 from supple.materials import bound_coefficients
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     free_corners,
@@ -39,11 +39,11 @@ from supple.solvers.corners import (
     weighted,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.green_minimum import local_minimum
-from supple.solvers.jacobi import SHARES, in_one_colour, jacobi_options, shares_of, step_sum
-from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
-from supple.solvers.unfolding import caution, unfold
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.green_minimum import local_minimum
+from supple.solvers.elements.jacobi import SHARES, in_one_colour, jacobi_options, shares_of, step_sum
+from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
+from supple.solvers.elements.unfolding import caution, unfold
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure

@@ -28,10 +28,10 @@ from typing import ClassVar, Literal
 from supple.checks import check_iterations, one_number, one_of, whole_number
 from supple.model import Model
 from supple.problem import Balance, Problem
-from supple.solvers.layers import Layers, layers_of
-from supple.solvers.multiresolution import Bound, Carrying, Multiresolution
 from supple.solvers.pbng import PBNG, PBNGRun
 from supple.solvers.solver import Run, Solver
+from supple.solvers.vertices.layers import Layers, layers_of
+from supple.solvers.vertices.multiresolution import Bound, Carrying, Multiresolution
 from supple.words import counted
 
 

@@ -15,7 +15,9 @@ That is `NewtonRun._step`. Without `rescue` there is no weaker H, and Δu is tak
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -23,12 +25,12 @@ import numpy as np
 from supple.checks import check_iterations, flag, listed, one_of, whole_number
 from supple.linear import Assembly, NotPositive
 from supple.linear.pattern import count_blocks
-from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, linear_solver
+from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_solver
 from supple.model import Model
 from supple.problem import Problem
-from supple.solvers.beside_obstacles import step_beside_obstacles
-from supple.solvers.line_search import Start, backtrack
-from supple.solvers.moves import line
+from supple.solvers.newton_steps.beside_obstacles import step_beside_obstacles
+from supple.solvers.newton_steps.line_search import Start, backtrack
+from supple.solvers.newton_steps.moves import line
 from supple.solvers.solver import Run, Solver
 from supple.words import counted
 
@@ -106,6 +108,7 @@ class NewtonRun(Run):
 
     def __init__(self, options: Newton, problem: Problem) -> None:
         self.options, self.problem = options, problem
+        self._of_twin: NewtonRun | None = None
         self._refuse_unable()
         self._weaker = self._uphill = 0
         self._first_residual: float | None = None
@@ -165,16 +168,30 @@ class NewtonRun(Run):
             self._see_stencils()
         for _ in range(iterations):
             if self.problem.contacts:
-                step_beside_obstacles(self.problem, lambda twin: NewtonRun(self.options, twin)._step)
+                step_beside_obstacles(self.problem, self._steps_of)
             else:
                 self._step()
 
+    def _steps_of(self, twin: Problem) -> Callable[[], None]:
+        self._of_twin = NewtonRun(self.options, twin)
+        return self._of_twin._step
+
     def _see_stencils(self) -> None:
-        """Find the pattern of the Hessian for the stencils that there are."""
-        self._version = self.problem.layout.version
-        self.assembly = self.problem.shared("assembly", lambda: Assembly(self.problem))
-        self.linear = linear_solver(self.options.linear_solver, self.assembly, self.options.linear_iterations)
-        self._first_residual = None
+        """Find the pattern of the Hessian for the stencils that there are; beside obstacles that of a twin is
+        wanted instead."""
+        self._version, self._first_residual = self.problem.layout.version, None
+        for name in ("assembly", "linear"):
+            self.__dict__.pop(name, None)
+        if not self.problem.contacts:
+            assert self.linear is not None
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        return self.problem.shared("assembly", lambda: Assembly(self.problem))
+
+    @cached_property
+    def linear(self) -> LinearSolver:
+        return linear_solver(self.options.linear_solver, self.assembly, self.options.linear_iterations)
 
     def _refuse_unable(self) -> None:
         options, problem = self.options, self.problem
@@ -188,7 +205,7 @@ class NewtonRun(Run):
             )
 
     def notes(self, copy: int = 0) -> list[str]:
-        notes = [f"linear solver: {self.linear.name}"]
+        notes = [f"linear solver: {(self._of_twin or self).linear.name}"]
         if self._uphill:
             notes.append(
                 f"the Hessian gave {counted(self._uphill, 'step')} along which the energy rises; rescue=True "

@@ -30,7 +30,7 @@ from typing import ClassVar, Literal
 from supple.checks import one_number, one_of
 from supple.kernels import physics, select
 from supple.materials.clamping import clamped_energy
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     gradients,
@@ -39,10 +39,10 @@ from supple.solvers.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.geometric import DistanceProjection, ShapeProjection
-from supple.solvers.projection import Places, Projection, project, projects
-from supple.solvers.weak_projection import HardWeak
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.geometric import DistanceProjection, ShapeProjection
+from supple.solvers.elements.projection import Places, Projection, project, projects
+from supple.solvers.elements.weak_projection import HardWeak
 from supple.terms import Term
 from supple.terms.cable import TensionRows
 from supple.terms.constraint import ConstraintRows
@@ -75,7 +75,7 @@ def _project_energy(projection, row, u):
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
-    """The same for an element that is one constraint; k = 0 where there is none."""
+    """One element of the box that is itself a constraint; k = 0 where there is none."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)

@@ -1,9 +1,19 @@
-"""Position-based nonlinear Gauss-Seidel [PBNG section 7].
+"""Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
-Each sweep visits the vertices colour by colour. A visit makes one modified Newton step on the potential as
-a function of that vertex alone: Δxᵢ = Aᵢ⁻¹ fᵢ [PBNG eq. 30], with the positive definite bound Aᵢ of eq. 33.
-Obstacles add the force with which the vertex ends where they let it be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of
-the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
+    û ← uₙ + Δt vₙ, what inertia draws vertices to          problem.py, Problem.begin_step
+    for each sweep                                          iterating.py, `_sweep`
+        for each vertex i, colour by colour                 ordering, each_colour
+            fᵢ ← -∂E/∂xᵢ,  Aᵢ ≥ ∂²E/∂xᵢ²  [eq. 33]          problem/evaluation.py, net_force
+            Δxᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`
+            xᵢ ← xᵢ + ω t Δxᵢ                               moving.py
+        the same for vertices that are tied to each other   links.py
+        acceleration  [section 7.3]                         acceleration/
+    v ← (x - xₙ)/Δt                                         stepping.py
+
+t ≤ 1 keeps the energy finite. Vertices of a colour share no stencil, so that each sees the latest positions
+of its neighbours, as in a serial sweep. Obstacles add the force with which the vertex ends where they let it
+be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead,
+which comes to rest where fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -11,13 +21,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+
 from supple.algebra.matrix3 import add, scale
 from supple.checks import check_iterations, flag, one_of
 from supple.contact import respond
 from supple.kernels import divide, do, gather, least_share
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
 from supple.problem.held import held_at
@@ -29,12 +41,12 @@ from supple.solvers.acceleration import (
     acceleration_of,
     begin_acceleration,
 )
-from supple.solvers.exact_blocks import exact_blocks
 from supple.solvers.iterating import iterate, iterations
-from supple.solvers.links import no_links, rows_of_links, sweep_links
-from supple.solvers.moving import move
 from supple.solvers.solver import Run, Solver
-from supple.terms import limit_step
+from supple.solvers.vertices.exact_blocks import exact_blocks
+from supple.solvers.vertices.links import no_links, rows_of_links, sweep_links
+from supple.solvers.vertices.moving import move
+from supple.terms import deform_all, keep_up, limit_step
 
 ANDERSON = Anderson()
 """The acceleration that PBNG has unless another is asked for."""
@@ -65,11 +77,13 @@ def _visit(visit, place):
     step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
     t = least_share(batch, limit_step(terms, batch, u, x, step, q))
     move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)
+    keep_up(terms, vertices.own, batch, u, x)
 
 
 class Sweep(NamedTuple):
     """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
-    all, so many records, out of obstacles and back into their balls. bounds: of the first colour."""
+    all, so many records, out of obstacles and back into their balls. deforms: what visits look up, found
+    before; bounds: of the first colour."""
 
     visit: Any
     colours: Any
@@ -78,11 +92,13 @@ class Sweep(NamedTuple):
     acceleration: Any
     clamps: Any
     records: Any
+    deforms: Any = ()
 
 
 @iterate.of(Sweep)
 def _sweep(sweep, team, phase, iteration):
     visit = sweep.visit
+    phase = deform_all(sweep.deforms, team, phase)
     phase = each_colour(team, phase, sweep.colours, sweep.bounds, visit)
     phase = sweep_links(sweep.links, team, phase, visit.u, visit.anchor, visit.omega)
     phase = accelerate(sweep.acceleration, team, phase, iteration, visit.u)
@@ -193,7 +209,8 @@ class PBNGRun(Run):
     def _sweep_in_balls(self, count: int) -> None:
         """Balls move along with the vertices, so that surfaces that touch can go far together."""
         for _ in range(count):
-            self.problem.following.make_room()
+            if self.problem.room.tight:
+                self.problem.following.make_room()
             if self.problem.contacts:
                 self._sweep_and_touch(1)
             else:
@@ -214,12 +231,18 @@ class PBNGRun(Run):
         visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
         bounds, clamps = colour_bounds(colours, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
-        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records)
-        phases = count * (self.colours + acceleration.phases + int(bool(clamps)))
+        deforms = p.layout.deforms(p.u)
+        sweep = Sweep(visit, colours, bounds, self.links, acceleration, clamps, p.device.records, deforms)
+        phases = count * (len(deforms) + self.colours + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; acceleration starts over where it made things worse."""
         moved = self.acceleration.observe(balance, copy)
         self.problem.room.stale |= moved
+        return moved
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        moved = self.acceleration.observe_all(balances, active)
+        self.problem.room.stale |= bool(moved.any())
         return moved

@@ -43,8 +43,8 @@ from supple.algebra.matrix3 import (
 )
 from supple.checks import one_number, whole_number
 from supple.kernels import copy_of, load, passage, physics, store
-from supple.materials import bound_coefficients, constraint_pair, shear_modulus, stress
-from supple.solvers.corners import (
+from supple.materials import bound_coefficients, shear_modulus, stress
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     gradients,
@@ -58,16 +58,31 @@ from supple.solvers.corners import (
     times,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions
-from supple.solvers.projection import Places, Projection, exert, new_memory, project, projects, require
-from supple.solvers.xpbd import check_constraints, multiplier_step, root_constraint, use_root
+from supple.solvers.elements.elementwise import ElementOptions
+from supple.solvers.elements.projection import (
+    Places,
+    Projection,
+    exert,
+    new_memory,
+    project,
+    projects,
+    require,
+)
+from supple.solvers.xpbd import (
+    TwoConstraints,
+    check_constraints,
+    multiplier_step,
+    root_constraint,
+    update,
+    use_root,
+)
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 from supple.terms.element_tensors import load_matrix
 
 
-class BlendedProjection(Projection):
+class BlendedProjection(TwoConstraints):
     """memory: λ (rows, 2, lanes), and (rows, 6 k, lanes) the displacement that each of the two constraints
     has given the k corners so far [m]. options: ζ, how much of XPBD's update is kept, (1,)
     or one for each copy of the state."""
@@ -108,15 +123,9 @@ def _blend(x, W, gradient, C, k, projection, row, slot):
     return plus(x, dx)
 
 
-@project.of(BlendedProjection)
-def _project_blended(projection, row, u):
-    places = projection.places
-    x, W, g, V, material = element(places, row, u)
-    C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    x = _blend(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0)
-    C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _blend(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1)
-    put_corners(places, row, u, x)
+@update.of(BlendedProjection)
+def _update_blended(projection, x, W, g, gradient, C, k, row, slot):
+    return _blend(x, W, gradient, C, k, projection, row, slot)
 
 
 @project.of(BlendedRootProjection)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from supple.compute import PRECISIONS
 from supple.kernels.device import DEVICES
 from supple.model import Model
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 
 
 class Solver(ABC):
@@ -27,6 +29,8 @@ class Solver(ABC):
     solves_systems: ClassVar[bool] = False
     """Whether an iteration solves a linear system of all vertices: it takes long, and after few of them
     nothing but rounding is left."""
+    recovers: ClassVar[bool] = False
+    """Whether it always unfolds inverted elements of materials with a barrier, where forces are infinite."""
     any_term: ClassVar[bool] = True
     """Whether it treats every term, by its forces; otherwise those for which it says how (see `projects`)."""
     parts: ClassVar[dict[str, dict[str, type]]] = {}
@@ -44,6 +48,14 @@ class Solver(ABC):
         """Whether it goes where forces balance; otherwise it makes constraints vanish, whatever forces there
         are."""
         return True
+
+    def phases(self) -> tuple[Solver, ...]:
+        """Itself, and where it chooses between methods as it runs, itself beginning with another."""
+        return (self,)
+
+    def near_the_end(self) -> Solver:
+        """Itself as it does best where it begins close to what it looks for."""
+        return self
 
     @abstractmethod
     def begin(self, problem: Problem) -> Run:
@@ -103,15 +115,21 @@ class Run(ABC):
         """Whether the method must observe the residual to stay stable."""
         return False
 
+    @property
+    def exact(self) -> Problem | None:
+        """A problem in float64 with the state of which the problem's is the rounded one; None where the run
+        knows no better."""
+        return None
+
     unbounded: bool = False
     """Whether the energy falls without end, as far as can be seen."""
 
     finished_alone: bool = False
     """Whether copies of the state that do not arrive together are to be solved one by one."""
 
-    def leaves(self, copy: int) -> bool:
-        """Whether a copy of the state will sooner arrive alone."""
-        return False
+    def leaving(self) -> np.ndarray:
+        """(copies,) which copies of the state will sooner arrive alone."""
+        return np.zeros(self.problem.copies, bool)
 
     def rejected(self) -> list[int]:
         """Moves that were not finite and therefore not made, of every copy of the state, since this was last
@@ -154,3 +172,10 @@ class Run(ABC):
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led the method to change u."""
         return False
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        """The same of all copies that are active: (copies,) which of them were changed."""
+        moved = np.zeros(self.problem.copies, bool)
+        for copy in active.tolist():
+            moved[copy] = self.observe(balances[copy], copy)
+        return moved

@@ -1,10 +1,16 @@
-"""XPBD with continuum constraints: decoupled pairs, the square root of the energy, and coupled blocks.
+"""XPBD with continuum constraints, decoupled pairs or the square root of the energy [BNH Algorithms 1 and 2]:
+
+    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
+    for each iteration, for each element, colour by colour  elementwise.py, element_sweeps.py
+        for each constraint C of it                         `_project_two`, `_project_root`
+            Δλ ← -(V k C + λ)/(V k ∇C W ∇Cᵀ + 1)            `multiplier_step`
+            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
+    v ← (x - xₙ)/Δt                                         stepping.py
 
 ψ is written as Σ k/2 C², and each constraint keeps a multiplier λ, the force it exerts along its gradient;
 at rest λ = -V k C. One visit solves C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇C Δλ and ∇C frozen, which leaves
 out that the gradients of all other constraints turn as well: the reason why XPBD's residual stagnates.
-In the papers' words V k = 1/α, W = Δt²/m and λ is theirs over Δt². x̃ and the loop over elements are in
-elementwise.py and element_sweeps.py.
+In the papers' words V k = 1/α, W = Δt²/m and λ is theirs over Δt².
 
 Where C does not vanish at rest, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only as long
 as both gradients are what they were), the frozen gradients cost a part of the whole elastic force: iterated
@@ -20,10 +26,10 @@ from typing import Any, ClassVar, Literal
 
 from supple.algebra.matrix3 import scaled
 from supple.checks import flag, one_of
-from supple.kernels import load, physics, select, store
+from supple.kernels import generic, load, physics, select, store
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
-from supple.solvers.corners import (
+from supple.solvers.elements.corners import (
     corners_of,
     element,
     gradients,
@@ -32,8 +38,8 @@ from supple.solvers.corners import (
     shifted,
     weighted_square,
 )
-from supple.solvers.elementwise import ElementOptions, ElementRun
-from supple.solvers.projection import Places, Projection, new_memory, project, projects, require
+from supple.solvers.elements.elementwise import ElementOptions, ElementRun
+from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
 from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
@@ -43,12 +49,21 @@ LEAST = 1e-3
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
+NOTHING = 1e-3
+"""Of constraints that are of the size of strains: below it they vanish."""
+
 FEW = 3
 """Sweeps per step beyond which a pair that does not vanish at rest is remarked on."""
 
 
-class Pair(Projection):
-    """Two constraints of each element."""
+class TwoConstraints(Projection):
+    """Elements of two constraints, visited one after the other: `update` says what is done to each."""
+
+    __slots__ = ()
+
+
+class Pair(TwoConstraints):
+    """The two constraints of XPBD."""
 
     __slots__ = ()
 
@@ -76,12 +91,6 @@ class RootProjection(Projection):
     __slots__ = ()
 
 
-class BlockProjection(Pair):
-    """memory: λ of the two constraints of each element, solved together."""
-
-    __slots__ = ()
-
-
 class CompliantProjection(Projection):
     """memory: λ of an element that is one constraint. options: as above."""
 
@@ -92,7 +101,7 @@ class CompliantProjection(Projection):
 def vanishes_at_rest(kind: Any) -> bool:
     """Whether both constraints of a kind of material are 0 where it is not deformed."""
     C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
-    return abs(C) < 1e-3 and abs(C2) < 1e-3
+    return abs(C) < NOTHING and abs(C2) < NOTHING
 
 
 @physics
@@ -125,17 +134,26 @@ def root_constraint(material, F):
     return C, scaled(1.0 / C, stress(material, F))
 
 
-@project.of(PairProjection)
-def _project_pair(projection, row, u):
+@generic
+def update(projection, x, W, g, gradient, C, k, row, slot):
+    """The corners after an update of a constraint, whose multiplier is in that slot; g: shape gradients."""
+
+
+@project.of(TwoConstraints)
+def _project_two(projection, row, u):
     """Both constraints of each element, one after the other [BNH Algorithm 2]."""
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    reach = weighted_square(W, g, g)
-    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 0, reach)
+    x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 0)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = _solve_constraint(x, W, gradients(places, row, D, g), C, k * V, projection, row, 1, reach)
+    x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 1)
     put_corners(places, row, u, x)
+
+
+@update.of(PairProjection)
+def _update_pair(projection, x, W, g, gradient, C, k, row, slot):
+    return _solve_constraint(x, W, gradient, C, k, projection, row, slot, weighted_square(W, g, g))
 
 
 @project.of(RootProjection)
@@ -148,26 +166,6 @@ def _project_root(projection, row, u):
     gradient = gradients(places, row, D, g)
     reach = shear_modulus(material) * weighted_square(W, g, g)
     put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
-
-
-@project.of(BlockProjection)
-def _project_block(projection, row, u):
-    """Both constraints at once: a 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]."""
-    places, (multipliers,) = projection.places, projection.memory
-    x, W, g, V, material = element(places, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
-    k, k2 = k * V, k2 * V
-    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
-    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
-    aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
-    # Each row of the system is multiplied by its stiffness, so that padding (k = 0) gives 0 and not 0/0.
-    r, r2 = -(k * C + lam), -(k2 * C2 + lam2)
-    m11, m12, m21, m22 = k * aa + 1.0, k * ab, k2 * ab, k2 * bb + 1.0
-    s = 1.0 / (m11 * m22 - m12 * m21)
-    step, step2 = s * (m22 * r - m12 * r2), s * (m11 * r2 - m21 * r)
-    store(multipliers, row, 0, lam + step)
-    store(multipliers, row, 1, lam2 + step2)
-    put_corners(places, row, u, shifted(shifted(x, step, W, a), step2, W, b))
 
 
 @project.of(CompliantProjection)
@@ -211,7 +209,7 @@ class XPBD(ElementOptions):
     def begin(self, problem: Problem) -> ElementRun:
         if self.primary == "omitted":
             return super().begin(problem)
-        from supple.solvers.kept_primary import KeptPrimaryRun
+        from supple.solvers.elements.kept_primary import KeptPrimaryRun
 
         return KeptPrimaryRun(self, problem)
 
@@ -220,18 +218,10 @@ class XPBD(ElementOptions):
         return self.compliant
 
 
-@dataclass(frozen=True)
-class BlockXPBD(ElementOptions):
-    """XPBD that solves both constraints of an element together [BNH section 5]."""
-
-    name: ClassVar[str] = "block_xpbd"
-    remembers: ClassVar[int] = 2
-
-
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, places: Places) -> list:
     if method.primary == "kept":
-        from supple.solvers.kept_primary import kept_projection
+        from supple.solvers.elements.kept_primary import kept_projection
 
         require_pair(method.name, term.material)
         return [kept_projection(term, places)]
@@ -247,17 +237,9 @@ def _elastic(method: XPBD, term: Term, places: Places) -> list:
     return [PairProjection(places, new_memory(places, 2), (float(method.compliant),))]
 
 
-@projects(BlockXPBD, ElasticRows)
-def _coupled(method: BlockXPBD, term: Term, places: Places) -> list:
-    require_pair(method.name, term.material)
-    return [BlockProjection(places, new_memory(places, 2))]
-
-
 @projects(XPBD, ConstraintRows)
-@projects(BlockXPBD, ConstraintRows)
-def _single(method: ElementOptions, term: Term, places: Places) -> list:
-    compliant = float(getattr(method, "compliant", True))
-    return [CompliantProjection(places, new_memory(places, 1), (compliant,))]
+def _single(method: XPBD, term: Term, places: Places) -> list:
+    return [CompliantProjection(places, new_memory(places, 1), (float(method.compliant),))]
 
 
 def require_pair(method: str, material: Any) -> None:

@@ -13,7 +13,7 @@ from supple.terms.bending import (
 )
 from supple.terms.cable import Cable, CableSegments
 from supple.terms.compose import add_forces, add_group_forces, limit_group_step, limit_step
-from supple.terms.embedded import EmbeddedElasticity
+from supple.terms.embedded import Deform, EmbeddedElasticity, deform_all, keep_up
 from supple.terms.hinge import Hinges
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.isometric import IsometricHinges
@@ -24,6 +24,7 @@ from supple.terms.pull import Pull
 from supple.terms.rubbing import RubbingContacts
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.term import (
+    Carriage,
     Elements,
     Relations,
     Term,
@@ -43,7 +44,9 @@ __all__ = [
     "Bending",
     "Cable",
     "CableSegments",
+    "Carriage",
     "CreasedBending",
+    "Deform",
     "Elements",
     "EmbeddedElasticity",
     "Fabric",
@@ -68,9 +71,11 @@ __all__ = [
     "add_forces",
     "add_group_forces",
     "bending_terms",
+    "deform_all",
     "energy",
     "hinges_of",
     "inversion",
+    "keep_up",
     "limit_group_step",
     "limit_step",
     "load_fabric",

@@ -14,12 +14,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
+from supple.algebra.symmetric import along_and_across
 from supple.contact.closest import on_edges, on_triangle
-from supple.kernels import gather, load, physics, select
+from supple.kernels import load, physics, select
 from supple.terms.barrier_hessian import Near, barrier_forces, barrier_hessians
-from supple.terms.barrier_rubbing import Closest, Rubbed, Rubs, chosen, gap_at, rubbed, rubbing_energy
-from supple.terms.constraint import positive_part
+from supple.terms.barrier_rubbing import Closest, Rubbed, Rubs, gap_at, rubbed, rubbing_energy
+from supple.terms.constraint import positive_part, seen_corner
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 PARALLEL = 1e-3
@@ -76,9 +77,8 @@ class Barriers(Elemental):
 
     def rows(self, visits: Visits, start: np.ndarray) -> BarrierRows:
         element, slot = visits.element, visits.slot
-        stencil, edges = self.vertices[element], self.crossing[element].astype(int)
-        ids = np.take_along_axis(stencil, OTHERS[edges, slot], axis=1)
-        own = stencil[np.arange(len(slot)), slot]
+        edges = self.crossing[element].astype(int)
+        own, ids = visits.corners(self.vertices, OTHERS[edges, slot])
         offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
         role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
         data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
@@ -117,10 +117,16 @@ class Barriers(Elemental):
         force = found.force
         if self.rubs is not None:
             rub = self.rubbed(positions, found)
-            force = force - found.weights[:, :, None] * (rub.holds[:, None] * rub.slip)[:, None]
+            force = force + rub.forces(positions[self.vertices[found.some]], found.weights)
         total = np.zeros(positions.shape)
         np.add.at(total, self.vertices[found.some], force)
         return total
+
+    def complementarity(self, positions: np.ndarray) -> float:
+        """Σ λ d, pushes times gaps [J]."""
+        found = self.near(positions)
+        gaps = np.einsum("ma,mai->mi", found.weights, positions[self.vertices[found.some]])
+        return float((found.push * np.sqrt((gaps**2).sum(axis=1))).sum())
 
     def near(self, positions: np.ndarray) -> Near:
         """Those that push, at positions (n, 3) [m]."""
@@ -159,17 +165,10 @@ class Barriers(Elemental):
         blocks[found.some] += np.einsum("ma,mb,mij->mabij", found.weights, found.weights, across)
 
 
-@physics
-def _corner(rows, row, u, ui, k):
-    """Where one of the other corners lies from the visiting one."""
-    d, o = sub(gather(u, rows.others, row, k), ui), rows.offsets
-    return load(o, row, 3 * k) + d[0], load(o, row, 3 * k + 1) + d[1], load(o, row, 3 * k + 2) + d[2]
-
-
 class Seen(NamedTuple):
     """What a visiting vertex sees of a contact: its weight at the closest points; the vector from the other
     side to its own between these [m]; m with ∂m/∂c, ∂c/∂x of the visiting vertex and |q|²; where these points
-    are."""
+    are, and the other corners, from it [m]."""
 
     weight: Any
     gap: Any
@@ -178,15 +177,17 @@ class Seen(NamedTuple):
     turn: Any
     square: Any
     at: Any
+    corners: Any
 
 
 @physics
 def _seen(rows, row, u, ui):
-    a, b, c = _corner(rows, row, u, ui, 0), _corner(rows, row, u, ui, 1), _corner(rows, row, u, ui, 2)
+    a, b = seen_corner(rows, row, u, ui, 0), seen_corner(rows, row, u, ui, 1)
+    c = seen_corner(rows, row, u, ui, 2)
     role, limit = load(rows.data, row, 4), load(rows.data, row, 2)
     zero = 0.0 * role
     here, point, face = (zero, zero, zero), role < 0.5, role < 1.5
-    x, y, z = on_triangle(chosen(point, here, a), chosen(point, a, here), b, c)
+    x, y, z = on_triangle(select3(point, here, a), select3(point, a, here), b, c)
     s, t = on_edges(here, a, b, c)
     at = Closest(role, x, y, z, s, t)
     q = sub(c, b)
@@ -201,6 +202,7 @@ def _seen(rows, row, u, ui):
         scale(-2.0, cross(q, normal)),
         dot(q, q),
         at,
+        (a, b, c),
     )
 
 
@@ -226,16 +228,8 @@ def _vertex_force(rows, row, u, ui):
     f = add(scale(seen.fade * first * w, n), scale(b * seen.slope, seen.turn))
     turning = b * seen.square - first * abs(w) * math.sqrt(dot(seen.turn, seen.turn))
     across = k * (2.0 * seen.slope * turning - seen.fade * first * load(rows.data, row, 3))
-    along = k * seen.fade * second * w * w
-    A = (
-        along * n[0] * n[0] + across,
-        along * n[1] * n[1] + across,
-        along * n[2] * n[2] + across,
-        along * n[0] * n[1],
-        along * n[0] * n[2],
-        along * n[1] * n[2],
-    )
-    return rubbed(rows.rub, row, seen.at, seen.gap, n, -k * seen.fade * first, w, scale(-k, f), A)
+    A = along_and_across(k * seen.fade * second * w * w, n, across)
+    return rubbed(rows.rub, row, seen, n, -k * seen.fade * first, scale(-k, f), A)
 
 
 @energy.of(BarrierRows)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from supple.checks import flag, shown
+from supple.checks import flag, floats, shown
 from supple.materials import Parameter
 from supple.materials.isotropic import YOUNG
 from supple.terms.crease import Crease, Creases
@@ -79,7 +79,7 @@ class HingeBending(Bending):
             if self.rest not in ("shape", "flat"):
                 raise ValueError(f"rest must be 'shape', 'flat' or an array of angles, got {self.rest!r}")
             return
-        angle = np.array(self.rest, float)
+        angle = np.array(floats(self.rest))
         if angle.ndim != 1 or not np.all(np.abs(angle) <= np.pi):
             raise ValueError(f"rest angles must be numbers (h,) from -π to π, got {shown(self.rest)}")
         object.__setattr__(self, "rest", angle)

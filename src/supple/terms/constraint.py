@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import dot, scale, sub
+from supple.algebra.symmetric import along_and_across
 from supple.kernels import each, gather, generic, load, physics
 from supple.terms.elastic import minus_sum, other_count
 from supple.terms.term import Elemental, Elements, Visits, energy, others_first, vertex_force
@@ -74,10 +75,8 @@ class Constraint(Elemental):
 
     def rows(self, visits: Visits, start: np.ndarray) -> ConstraintRows:
         element, slot = visits.element, visits.slot
-        stencil = self.vertices[element]
-        order = others_first(stencil.shape[1]) if self.others is None else self.others
-        ids = np.take_along_axis(stencil, order[slot], axis=1)
-        own = stencil[np.arange(len(slot)), slot]
+        order = others_first(self.vertices.shape[1]) if self.others is None else self.others
+        own, ids = visits.corners(self.vertices, order[slot])
         ends = np.concatenate([self.positions[ids], self.fixed_points()[element]], axis=1)
         offsets = ends - self.positions[own][:, None]
         return self.kind(
@@ -153,9 +152,10 @@ _offsets = each(
     count=other_count,
 )
 
-_relative = each(
+relative = each(
     "rows, row, x", "_offset(rows, row, x[i + 1], x[0], 3 * i)", _offset, over="rows", count=other_count
 )
+"""Where the other corners lie from the first [m], all of them displaced by x, of rows with `offsets`."""
 
 
 @physics
@@ -172,7 +172,7 @@ _of_corners = each("rows, gradients", "gradients[i]", over="rows", count=other_c
 @physics
 def constraint_of_corners(rows, row, x):
     """(C, ∇C, k): value, gradients of all corners, and stiffness, for corners displaced by x."""
-    C, others, _ = constraint(rows, row, _relative(rows, row, x) + _to_points(rows, row, x[0]))
+    C, others, _ = constraint(rows, row, relative(rows, row, x) + _to_points(rows, row, x[0]))
     return C, (minus_sum(others),) + _of_corners(rows, others), load(rows.stiffness, row, 0)  # noqa: RUF005
 
 
@@ -188,14 +188,7 @@ def _vertex_force(rows, row, u, ui):
     C, others, curvature = _at_vertex(rows, row, u, ui)
     g, k = minus_sum(others), load(rows.stiffness, row, 0)
     across = k * max(C * curvature, LEAST_STIFFNESS * dot(g, g))
-    return scale(-k * C, g), (
-        k * g[0] * g[0] + across,
-        k * g[1] * g[1] + across,
-        k * g[2] * g[2] + across,
-        k * g[0] * g[1],
-        k * g[0] * g[2],
-        k * g[1] * g[2],
-    )
+    return scale(-k * C, g), along_and_across(k, g, across)
 
 
 @energy.of(ConstraintRows)

@@ -58,7 +58,7 @@ class Crease(Material):
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:
-    """The same angle in (-π, π]."""
+    """An angle [rad], by whole turns brought into (-π, π]."""
     return np.arctan2(np.sin(angle), np.cos(angle))
 
 

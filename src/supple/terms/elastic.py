@@ -216,8 +216,14 @@ def _confined_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)
     F = measure(rows, corners(rows, row, u, ui), g)
-    V = force_volume(rows, row, g)
-    f, A, q = response(material_at(rows, row), F, g[0])
+    return of_volume(force_volume(rows, row, g), response(material_at(rows, row), F, g[0]))
+
+
+@physics
+def of_volume(V, found):
+    """(f, A, q) of elements with a volume V [m³] whose material gives (P g, A, q) per volume; A becomes
+    xx yy zz xy xz yz."""
+    f, A, q = found
     return (
         (-V * f[0], -V * f[1], -V * f[2]),
         (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from supple.kernels import counters_for, gather, kernel, lanes_of, load, physics, run, store, take_chunk
+from supple.kernels import (
+    counters_for,
+    do,
+    gather,
+    kernel,
+    lanes_of,
+    load,
+    physics,
+    run,
+    store,
+    take_chunk,
+)
 from supple.materials import hessian_bound, stress_differential
 from supple.terms.elastic import deformation_at, material_at
+from supple.terms.tensors import project_tensors
 from supple.terms.term import Elements
 
 
-def tensors_of(elements: Elements, u: np.ndarray, bound: bool, threads: int) -> np.ndarray:
-    """(rows, 81, lanes) ∂²ψ/∂F∂F of every element at displacements u, or its positive definite bound."""
+def tensors_of(elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
+    """(rows, 81, lanes) ∂²ψ/∂F∂F of every element at displacements u: exact, projected, which is its positive
+    semi-definite part, or its positive definite bound."""
     tensors = np.empty((len(elements.own), 81, lanes_of(u.dtype)))
-    evaluate = bound_tensors if bound else exact_tensors
-    run(evaluate, threads, elements.rows, elements.own, u, unit_matrices(), tensors, counters_for(1))
+    made = BoundTensors if kind == "bound" else ExactTensors
+    work = made(elements.rows, elements.own, u, unit_matrices(), tensors)
+    run(_at_all_rows, threads, work, counters_for(1))
+    if kind == "projected":
+        run(project_tensors, threads, tensors, counters_for(1))
     return tensors
 
 
@@ -39,32 +57,53 @@ def load_matrix(data, row):
     )
 
 
-@kernel
-def exact_tensors(rows, own, u, units, out, counters):
+class ExactTensors(NamedTuple):
     """out[row, 9 p + q] = ∂²ψ/∂F_p∂F_q of the elements in each row."""
-    row = take_chunk(counters, 0, len(own))
-    while row >= 0:
-        F = deformation_at(rows, row, u, gather(u, own, row, 0))
-        material = material_at(rows, row)
-        for q in range(9):
-            dP = stress_differential(material, F, load_matrix(units, q))
-            for p in range(9):
-                store(out, row, 9 * p + q, dP[p])
-        row = take_chunk(counters, 0, len(own))
+
+    rows: Any
+    own: Any
+    u: Any
+    units: Any
+    out: Any
+
+
+class BoundTensors(ExactTensors):
+    """out[row, 9 (3 i + j) + 3 k + l] = A(e_j, e_l)_ik, the positive definite bound of ∂²ψ/∂F∂F."""
+
+    __slots__ = ()
 
 
 @kernel
-def bound_tensors(rows, own, u, units, out, counters):
-    """out[row, 9 (3 i + j) + 3 k + l] = A(e_j, e_l)_ik, the positive definite bound of ∂²ψ/∂F∂F."""
-    row = take_chunk(counters, 0, len(own))
+def _at_all_rows(work, counters):
+    row = take_chunk(counters, 0, len(work.own))
     while row >= 0:
-        F = deformation_at(rows, row, u, gather(u, own, row, 0))
-        material = material_at(rows, row)
-        for j in range(3):
-            for l in range(3):
-                g, h = load_matrix(units, j), load_matrix(units, l)
-                A = hessian_bound(material, F, (g[0], g[1], g[2]), (h[0], h[1], h[2]))
-                for i in range(3):
-                    for k in range(3):
-                        store(out, row, 9 * (3 * i + j) + 3 * k + l, A[3 * i + k])
-        row = take_chunk(counters, 0, len(own))
+        do(work, row)
+        row = take_chunk(counters, 0, len(work.own))
+
+
+@physics
+def _deformed(work, row):
+    """Material and F of the elements in a row."""
+    F = deformation_at(work.rows, row, work.u, gather(work.u, work.own, row, 0))
+    return material_at(work.rows, row), F
+
+
+@do.of(ExactTensors)
+def _exact(work, row):
+    material, F = _deformed(work, row)
+    for q in range(9):
+        dP = stress_differential(material, F, load_matrix(work.units, q))
+        for p in range(9):
+            store(work.out, row, 9 * p + q, dP[p])
+
+
+@do.of(BoundTensors)
+def _bound(work, row):
+    material, F = _deformed(work, row)
+    for j in range(3):
+        for l in range(3):
+            g, h = load_matrix(work.units, j), load_matrix(work.units, l)
+            A = hessian_bound(material, F, (g[0], g[1], g[2]), (h[0], h[1], h[2]))
+            for i in range(3):
+                for k in range(3):
+                    store(work.out, row, 9 * (3 * i + j) + 3 * k + l, A[3 * i + k])

@@ -2,7 +2,8 @@
 
 A corner p of an element moves by Σᵢ wᵢₚ uᵢ, so that F = F₀ + Σᵢ uᵢ Gᵢᵀ with Gᵢ = Σₚ wᵢₚ gₚ: as for the
 element itself, with the nodes as corners. A tetrahedron has 8 to 32 of them; loops go over them, where the
-kernels of other elements have every corner written out.
+kernels of other elements have every corner written out. Visits of nodes would read all of these again for
+each of them, and so F of every element stands in a table, where nodes look it up and bring it up to date.
 """
 
 from __future__ import annotations
@@ -13,14 +14,31 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, det, outer, plus9, sub
-from supple.kernels import counters_for, gather, pack_like, physics, run, select, stream
+from supple.kernels import (
+    chosen_by_type,
+    counters_for,
+    do,
+    each_item,
+    gather,
+    leads,
+    number,
+    pack_like,
+    physics,
+    row_at,
+    run,
+    scatter,
+    select,
+    stream,
+    sum_shares,
+)
 from supple.materials import psi, step_limit
-from supple.terms.elastic import Elastic, deformation_at, material_at, response, rest_volume
+from supple.terms.elastic import Elastic, deformation_at, material_at, of_volume, response, rest_volume
 from supple.terms.element_tensors import load_matrix, tensors_of
 from supple.terms.parameters import placed
 from supple.terms.placing import place_elements
-from supple.terms.tensors import project_tensors
+from supple.terms.tensors import contract_tensors
 from supple.terms.term import (
+    Carriage,
     Elements,
     Visits,
     confined_force,
@@ -34,12 +52,24 @@ from supple.terms.term import (
 class EmbeddedRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other nodes;
     rest (rows, 3 (k - 1) + 1, lanes): their gradients G [1/m] and the rest volume [m³]; strain (rows, 9,
-    lanes): F₀ - I. The visiting node's gradient is minus the sum of theirs."""
+    lanes): F₀ - I. The first node's gradient is minus the sum of theirs. places: see `NodeRows`."""
 
     start: Any
     others: Any
     rest: Any
     strain: Any
+    places: Any
+    material: Any
+
+
+class NodeRows(NamedTuple):
+    """Elements seen from nodes: rest (rows, 4, lanes): G of the visiting node and the volume; table (3 m + 3,
+    4): the rows of F of all elements, as records; places (rows, 3, lanes): which are those of an element."""
+
+    start: Any
+    rest: Any
+    places: Any
+    table: Any
     material: Any
 
 
@@ -47,31 +77,42 @@ class EmbeddedRows(NamedTuple):
 class EmbeddedElasticity(Elastic):
     """Σₑ Vₑ ψ(F₀ + Σᵢ uᵢ Gᵢᵀ): vertices (m, k), those nodes that carry an element, the first one again where
     there are fewer; gradients (m, k, 3): their G [1/m], 0 there; start (m, 3, 3): F₀, where nodes have no
-    displacement."""
+    displacement; hanging: how corners hang on nodes."""
 
     start: np.ndarray
+    hanging: Carriage
 
     name: ClassVar[str] = "tetrahedra that a grid carries"
 
+    @property
+    def carriage(self) -> Carriage:
+        return self.hanging
+
     def rows(self, visits: Visits, start: np.ndarray) -> Any:
+        m, material = len(self.vertices), placed(self.material, visits.elements, visits.dtype)
+        first = 3 * np.where(visits.elements < 0, m, visits.elements)[:, None]
+        places = np.ascontiguousarray(first + np.arange(3)[:, None], np.int32)
+        if visits.by_vertices:
+            gradients = self.gradients[visits.element, visits.slot]
+            rest = np.column_stack([gradients, self.volume[visits.element]])
+            table = np.tile(np.eye(3, 4, dtype=visits.dtype), (m + 1, 1))  # the last for lanes without any
+            return NodeRows(start, visits.place(rest), places, table, material)
         ids, rest = place_elements(visits, self.vertices, self.gradients, self.volume)
         strain = visits.place((self.start - np.eye(3)).reshape(-1, 9)[visits.element])
-        return EmbeddedRows(start, ids, rest, strain, placed(self.material, visits.elements, visits.dtype))
+        return EmbeddedRows(start, ids, rest, strain, places, material)
 
     def deformations(self, displacements: np.ndarray) -> np.ndarray:
         """F (m, 3, 3) at displacements (n, 3) [m] of all nodes."""
         return self.start + np.einsum("eai,eaj->eij", displacements[self.vertices], self.gradients)
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
-        """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ Gᵃⱼ Gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
-        if kind == "projected":
-            run(project_tensors, threads, tensors, counters_for(1))
-        m, k = self.vertices.shape
-        C = np.swapaxes(tensors, 1, 2).reshape(-1, 3, 3, 3, 3)[:m]
-        right = np.matmul(C.reshape(m, 27, 3), self.volume[:, None, None] * np.swapaxes(self.gradients, 1, 2))
-        both = np.matmul(self.gradients[:, None], right.reshape(m, 3, 3, 3 * k))  # (m, i, a, (k, b))
-        return both.reshape(m, 3, k, 3, k).transpose(0, 2, 4, 1, 3)
+        """(m, 4, 4, 3, 3) of the corners: Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive
+        semi-definite part, or its bound."""
+        tensors = tensors_of(elements, u, kind, threads)
+        blocks = np.empty((len(self.volume), 4, 4, 3, 3))
+        gradients = self.hanging.gradients
+        run(contract_tensors, threads, tensors, gradients, self.volume, blocks, counters_for(1))
+        return blocks
 
 
 @physics
@@ -79,16 +120,6 @@ def gradient_of(rows, row, slot):
     """G of another node of the elements in a row."""
     first = 3 * slot
     return stream(rows.rest, row, first), stream(rows.rest, row, first + 1), stream(rows.rest, row, first + 2)
-
-
-@physics
-def own_gradient(rows, row):
-    """G of the visiting node."""
-    g = gradient_of(rows, row, 0)
-    g = (-g[0], -g[1], -g[2])
-    for slot in range(1, rows.others.shape[1]):
-        g = sub(g, gradient_of(rows, row, slot))
-    return g
 
 
 @deformation_at.of(EmbeddedRows)
@@ -100,34 +131,121 @@ def _deformation_at(rows, row, u, ui):
     return F
 
 
-@vertex_force.of(EmbeddedRows)
+@deformation_at.of(NodeRows)
+def _looked_up(rows, row, u, ui):
+    a, b, c = (
+        gather(rows.table, rows.places, row, 0),
+        gather(rows.table, rows.places, row, 1),
+        gather(rows.table, rows.places, row, 2),
+    )
+    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
+
+
+@physics
+def _put(rows, row, table, F):
+    scatter(table, rows.places, row, 0, (F[0], F[1], F[2]))
+    scatter(table, rows.places, row, 1, (F[3], F[4], F[5]))
+    scatter(table, rows.places, row, 2, (F[6], F[7], F[8]))
+
+
+class Deform(NamedTuple):
+    """F of the elements in a row at displacements u into the table where nodes look it up."""
+
+    own: Any
+    rows: Any
+    table: Any
+    u: Any
+
+
+@do.of(Deform)
+def _deform(work, row):
+    rows, u = work.rows, work.u
+    _put(rows, row, work.table, deformation_at(rows, row, u, gather(u, work.own, row, 0)))
+
+
+def deform_all(works: Any, team: Any, phase: int) -> int:
+    """Do a tuple of `Deform`, each in a phase; returns the phase that follows."""
+    return phase
+
+
+@chosen_by_type(deform_all, leads_on=True)
+def _deform_all(works, team, phase):
+    if len(works) == 0:
+        return lambda works, team, phase: phase
+
+    def first_then_rest(works, team, phase):
+        each_item(team, phase, 0, len(works[0].own), works[0])
+        return deform_all(works[1:], team, phase + 1)
+
+    return first_then_rest
+
+
+def keep_up(terms: Any, own: Any, batch: Any, u: Any, before: Any) -> None:
+    """Bring F of the elements up to date whose nodes, those of a batch, have moved from `before` to where u
+    has them now."""
+
+
+@chosen_by_type(keep_up)
+def _keep_up(terms, own, batch, u, before):
+    if not any(getattr(rows, "instance_class", None) is NodeRows for rows in terms):
+        return lambda terms, own, batch, u, before: None
+
+    def moved(terms, own, batch, u, before):
+        step = sub(gather(u, own, batch, 0), before)
+        share = 1.0 if leads(batch) else 0.0  # only who has written it has surely read it
+        (x,) = sum_shares(batch, (share * step[0],))
+        (y,) = sum_shares(batch, (share * step[1],))
+        (z,) = sum_shares(batch, (share * step[2],))
+        _carry_along(terms, batch, (x, y, z))
+
+    return moved
+
+
+def _carry_along(terms: Any, batch: Any, step: Any) -> None:
+    """Let the table of F follow a step [m] of the nodes."""
+
+
+@chosen_by_type(_carry_along)
+def _choose_carrying(terms, batch, step):
+    if len(terms) == 0:
+        return lambda terms, batch, step: None
+    if terms[0].instance_class is not NodeRows:
+        return lambda terms, batch, step: _carry_along(terms[1:], batch, step)
+
+    def first_then_rest(terms, batch, step):
+        rows = terms[0]
+        for k in range(rows.start[number(batch)], rows.start[number(batch) + 1]):
+            row = row_at(batch, k)
+            F = plus9(deformation_at(rows, row, step, step), outer(step, gradient_of(rows, row, 0)))
+            _put(rows, row, rows.table, F)
+        _carry_along(terms[1:], batch, step)
+
+    return first_then_rest
+
+
+@vertex_force.of(NodeRows)
 def _vertex_force(rows, row, u, ui):
     f, A, _ = confined_force(rows, row, u, ui)
     return f, A
 
 
-@confined_force.of(EmbeddedRows)
+@confined_force.of(NodeRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
-    F, V = deformation_at(rows, row, u, ui), rest_volume(rows, row)
-    f, A, q = response(material_at(rows, row), F, own_gradient(rows, row))
-    return (
-        (-V * f[0], -V * f[1], -V * f[2]),
-        (V * A[0], V * A[4], V * A[8], V * A[1], V * A[2], V * A[5]),
-        q,
-    )
+    F = deformation_at(rows, row, u, ui)
+    return of_volume(rest_volume(rows, row), response(material_at(rows, row), F, gradient_of(rows, row, 0)))
+
+
+@step_fraction.of(NodeRows)
+def _step_fraction(rows, row, u, ui, step):
+    F = deformation_at(rows, row, u, ui)
+    return step_limit(material_at(rows, row), F, gradient_of(rows, row, 0), step)
 
 
 @energy.of(EmbeddedRows)
 def _energy(rows, row, u, ui):
     V = rest_volume(rows, row)
     return select(V > 0.0, V * psi(material_at(rows, row), deformation_at(rows, row, u, ui)), V)
-
-
-@step_fraction.of(EmbeddedRows)
-def _step_fraction(rows, row, u, ui, step):
-    F = deformation_at(rows, row, u, ui)
-    return step_limit(material_at(rows, row), F, own_gradient(rows, row), step)
 
 
 @inversion.of(EmbeddedRows)

@@ -7,14 +7,24 @@ data of its row, since to gather it by element number costs 4 to 13 % of a sweep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
-from supple.kernels import chosen_by_type, like, pack_like, stream
+from supple.kernels import (
+    chosen_by_type,
+    do,
+    each_item,
+    kernel,
+    like,
+    number,
+    pack_like,
+    stream,
+    strides,
+)
 from supple.materials import Material, is_per_element, table_of
 
 
@@ -45,20 +55,43 @@ def same_kind(old: Material, new: Material) -> bool:
     return type(old) is type(new) and [*map(is_per_element, old)] == [*map(is_per_element, new)]
 
 
-def refreshed(rows: Any, material: Material, elements: np.ndarray) -> tuple[Any, list[np.ndarray]]:
-    """Rows with the parameters of another material of the same kind, and the arrays that were written for
-    that: those that the rows have already."""
-    written = []
+class PlaceParameter(NamedTuple):
+    """A parameter (rows, size, lanes) from a table (m, size), where lanes hold elements (rows, lanes): places
+    without one repeat the first one's."""
+
+    table: Any
+    elements: Any
+    out: Any
+
+
+@do.of(PlaceParameter)
+def _place_parameter(work, place):
+    row = number(place)
+    lane, step = strides(place)
+    while lane < work.elements.shape[1]:
+        e = max(work.elements[row, lane], 0)
+        for c in range(work.table.shape[1]):
+            work.out[row, c, lane] = work.table[e, c]
+        lane += step
+
+
+@kernel
+def place_parameters(team, table, elements, out):
+    """All rows of `PlaceParameter`."""
+    each_item(team, 0, 0, len(elements), PlaceParameter(table, elements, out))
+
+
+def refreshed(rows: Any, material: Material, elements: np.ndarray, run: Callable[..., None]) -> Any:
+    """Rows with the parameters of another material of the same kind: what differs by element is written into
+    the arrays that they have already, where kernels see these. run: runs a kernel."""
 
     def refresh(old: Any, value: Any) -> Any:
         if not is_per_element(value):
             return value
-        old[:] = _by_rows(table_of(value, len(value)).astype(old.dtype), elements)
-        written.append(old)
+        run(place_parameters, 1, np.ascontiguousarray(table_of(value, len(value))), elements, old)
         return old
 
-    new = type(material)._make(map(refresh, rows.material, material))
-    return rows._replace(material=new), written
+    return rows._replace(material=type(material)._make(map(refresh, rows.material, material)))
 
 
 def several(materials: Sequence[Material], elements: np.ndarray, count: int, dtype: np.dtype) -> Material:
@@ -67,8 +100,8 @@ def several(materials: Sequence[Material], elements: np.ndarray, count: int, dty
 
     def place(values: tuple) -> np.ndarray:
         if not any(map(is_per_element, values)):
-            tables = np.stack([table_of(value, 1) for value in values]).astype(dtype)
-            return np.repeat(tables[..., None], elements.shape[-1], axis=-1)
+            tables = np.array(values, dtype).reshape(len(values), 1, -1, 1)
+            return np.repeat(tables, elements.shape[-1], axis=-1)
         return _by_rows(np.stack([table_of(value, count) for value in values]).astype(dtype), elements)
 
     return type(materials[0])._make(map(place, zip(*materials, strict=True)))

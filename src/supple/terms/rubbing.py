@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.algebra.symmetric import along_and_across
 from supple.kernels import gather, load, physics, select
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
@@ -25,6 +26,7 @@ NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
 """Where among its numbers a contact has n, o₀ [m], g₀ [m], k [N/m] and μ."""
 
 TINY = 1e-30
+"""Least length [m] that is divided by: what has not slipped has no direction."""
 
 
 class RubbingRows(NamedTuple):
@@ -73,6 +75,11 @@ class RubbingContacts(Elemental):
         length = np.sqrt((slip * slip).sum(axis=1))
         holds = np.minimum(k, mu * push / np.maximum(length, TINY))
         return Response(push, slip, holds, k * length > mu * push)
+
+    def gaps(self, positions: np.ndarray) -> np.ndarray:
+        """(m,) [m] n · C of the points that meet, with vertices at positions (n, 3)."""
+        between = np.einsum("mk,mki->mi", self.weights, positions[self.vertices])
+        return np.asarray((self.numbers[:, NORMAL:SLIP] * between).sum(axis=1))
 
     def forces(self, u: np.ndarray) -> np.ndarray:
         """(m, 3) r [N] at displacements u (n, 3) [m]."""
@@ -140,17 +147,7 @@ def _vertex_force(term, row, u, ui):
     n, _, push, o, s = _response(term, row, u, ui)
     w = load(term.weights, row, 0)
     p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
-    return (
-        scale(w, sub(scale(push, n), scale(s, o))),
-        (
-            q + p * n[0] * n[0],
-            q + p * n[1] * n[1],
-            q + p * n[2] * n[2],
-            p * n[0] * n[1],
-            p * n[0] * n[2],
-            p * n[1] * n[2],
-        ),
-    )
+    return scale(w, sub(scale(push, n), scale(s, o))), along_and_across(p, n, q)
 
 
 @energy.of(RubbingRows)

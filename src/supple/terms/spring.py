@@ -24,7 +24,7 @@ class SpringRows(ConstraintRows):
 
 
 class PointSpringRows(SpringRows):
-    """The same between a vertex and a point that stays."""
+    """Springs between a vertex and a point that stays. rest (rows, 1, lanes): the length L [m]."""
 
     __slots__ = ()
     corners: ClassVar[int] = 1

@@ -21,7 +21,8 @@ from supple.kernels import generic
 class Visits:
     """Where visits go: visit k is stencil `element[k]` seen from slot `slot[k]`, stored at
     (`row[k]`, `lane[k]`) of arrays with `rows` rows and `lanes` lanes. Places without a visit keep `own`
-    (rows, lanes) in all slots and zeros elsewhere, which add no energy."""
+    (rows, lanes) in all slots and zeros elsewhere, which add no energy. by_vertices: whether each stencil is
+    visited from all of its vertices."""
 
     element: np.ndarray
     slot: np.ndarray
@@ -29,6 +30,7 @@ class Visits:
     lane: np.ndarray
     own: np.ndarray
     dtype: np.dtype
+    by_vertices: bool = False
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """(k, fields) values of the visits as (rows, fields, lanes) in the working precision."""
@@ -42,6 +44,12 @@ class Visits:
         out = np.full(self.own.shape, -1, np.int32)
         out[self.row, self.lane] = self.element
         return out
+
+    def corners(self, vertices: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ids (k,) of the visiting corners of stencils with vertices (m, c), and those (k, c - 1) of the
+        others, in the order of their slots `others` (k, c - 1)."""
+        stencil = vertices[self.element]
+        return stencil[np.arange(len(stencil)), self.slot], np.take_along_axis(stencil, others, axis=1)
 
     def place_ids(self, ids: np.ndarray) -> np.ndarray:
         """(k, slots) vertex ids of the visits as (rows, slots, lanes)."""
@@ -58,6 +66,16 @@ class Elements:
     own: np.ndarray
     rows: Any
     element: np.ndarray
+
+
+class Carriage(NamedTuple):
+    """How the corners of elements hang on nodes that carry them: corners (m, 4), numbers of points, and their
+    shape gradients (m, 4, 3) [1/m]; nodes (n, 8) that carry each point, with weights (n, 8)."""
+
+    corners: np.ndarray
+    gradients: np.ndarray
+    nodes: np.ndarray
+    weights: np.ndarray
 
 
 class Relations(NamedTuple):
@@ -122,6 +140,11 @@ class Term(Protocol):
         """Whether it is contacts that may rub, which `grip` carries on from step to step."""
 
     @property
+    def carriage(self) -> Carriage | None:
+        """How its elements hang on vertices that carry them, where these are not their corners. Then its
+        `hessian_blocks` are those of the corners, and rows by vertices look deformations up in a `table`."""
+
+    @property
     def translatable(self) -> np.ndarray:
         """(m,) bool: whether translating a whole stencil leaves its energy as it is."""
 
@@ -174,6 +197,10 @@ class Elemental:
         return False
 
     @property
+    def carriage(self) -> Carriage | None:
+        return None
+
+    @property
     def translatable(self) -> np.ndarray:
         return np.ones(len(self.vertices), bool)
 
@@ -209,8 +236,8 @@ def vertex_force(term, row, u, ui):
 
 @generic
 def confined_force(term, row, u, ui):
-    """(f, A, q): the same with the `confinement` q [1/m²] of the visiting vertex; for terms whose material
-    may have a `barrier`."""
+    """(f, A, q): what `vertex_force` gives, and the `confinement` q [1/m²] of the visiting vertex; for terms
+    whose material may have a `barrier`."""
 
 
 @generic

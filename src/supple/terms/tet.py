@@ -10,7 +10,7 @@ from supple.algebra.matrix3 import det
 from supple.kernels import counters_for, pack_like, run, select
 from supple.terms.elastic import Elastic, ElasticRows, deformation_at, measure, volume_of
 from supple.terms.element_tensors import tensors_of
-from supple.terms.tensors import contract_tensors, project_tensors
+from supple.terms.tensors import contract_tensors
 from supple.terms.term import Elements, inversion
 
 
@@ -46,9 +46,7 @@ class TetElasticity(Elastic):
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its positive semi-definite part, or its bound."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
-        if kind == "projected":
-            run(project_tensors, threads, tensors, counters_for(1))
+        tensors = tensors_of(elements, u, kind, threads)
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
         run(contract_tensors, threads, tensors, self.gradients, self.volume, blocks, counters_for(1))
         return blocks

@@ -51,14 +51,14 @@ class TriangleElasticity(Elastic):
         return cls(np.asarray(triangles, np.int32), gradients, area * np.asarray(thickness, float), material)
 
     def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
-        """The same sheet of other triangles (t, 3) of points (n, 3) [m], where these are at zero
+        """This sheet of other triangles (t, 3) of points (n, 3) [m], where these are at zero
         displacement; origin (t,): the triangle here in which each lies."""
         thickness = self.volume / self._areas
         made_of = of_elements(self.material, origin)
         return TriangleElasticity.from_mesh(points, triangles, made_of, thickness[origin])
 
     def thinner(self, share: float) -> Self:
-        """The same sheet with a share of its thickness."""
+        """This sheet with a share of its thickness."""
         return replace(self, volume=share * self.volume)
 
     @property
@@ -69,7 +69,7 @@ class TriangleElasticity(Elastic):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇ = V gᵃ C ∂F/∂xᵇ, the derivative of V P gᵃ, with ∂n included; its positive semi-definite part;
         or with the bound of C and without ∂n."""
-        tensors = tensors_of(elements, u, kind == "bound", threads)
+        tensors = tensors_of(elements, u, "bound" if kind == "bound" else "exact", threads)
         m = len(self.volume)
         C = tensors.transpose(0, 2, 1).reshape(-1, 3, 3, 3, 3)[:m]
         change = np.einsum("ebl,km->eklbm", self.gradients, np.eye(3))  # ∂F_kl/∂xᵇ_m

@@ -25,7 +25,8 @@ def weft_strain(model: Model, positions: np.ndarray, step: Step | None = None) -
 
 
 def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
-    """The same along v."""
+    """By what part the threads along v are longer than at rest, the mean over the triangles around each
+    vertex; NaN where there is no cloth with uv."""
     return means(model, positions, "warp_strain")
 
 

@@ -60,7 +60,8 @@ class Drawing:
     """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
     (p, 3) [m], and rollers (q, 3) [m], which are pinned along some directions only; links (l, 2, 3) [m], the
     two ends of each attachment; the shadow on the ground, None without one; obstacles: points (o, 3) [m]
-    and triangles (t, 3); contacts (c, 3) [m] with these and between bodies."""
+    and triangles (t, 3); contacts (c, 3) [m] with these and between bodies; lines (f, 2, 3) [m], ends of
+    those that the field has, such as fibres."""
 
     surface: Surface
     points: np.ndarray
@@ -71,6 +72,7 @@ class Drawing:
     shadow: Shadow | None
     obstacles: tuple[np.ndarray, np.ndarray]
     contacts: np.ndarray
+    lines: np.ndarray
 
 
 def drawing(
@@ -104,6 +106,7 @@ def drawing(
         shadow=None if ground is None else shadow_of(points, surface.triangles, ground),
         obstacles=obstacle_triangles(model.obstacles, time, points),
         contacts=contact_points(model, positions, time),
+        lines=np.empty((0, 2, 3)) if field.lines is None else field.lines(model, positions),
     )
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from supple.evaluating import evaluation_of, means_of, net_force_of
+from supple.fibre_figures import carried_fibres
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model, Step
 from supple.view.cloth_fields import bending_angle, means, warp_strain, weft_strain
+from supple.view.fibres import fibre_lines
 from supple.view.style import COOL_TO_HOT, NEUTRAL, PALE_TO_DEEP, PALE_TO_FIRE, RED_TO_BLUE, SEPARATE
 
 DECADES = 4
@@ -32,6 +34,7 @@ class Field:
     the lowest to the highest value. beyond: the part of the vertices whose values may lie beyond the end of
     the colour bar, so that single peaks do not hide all else. logarithmic: colours by order of magnitude.
     separate: values are whole numbers that only tell things apart; names(model): what they stand for.
+    lines(model, positions) -> (l, 2, 3) [m]: ends of lines that are drawn on the surface.
     """
 
     label: str
@@ -42,6 +45,7 @@ class Field:
     logarithmic: bool = False
     separate: bool = False
     names: Callable[[Model], dict[int, str]] | None = None
+    lines: Callable[[Model, np.ndarray], np.ndarray] | None = None
 
     @property
     def colour_map(self) -> Any:
@@ -126,9 +130,18 @@ def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np
 
 def plastic_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """How much the cells around each vertex have flowed, the mean; NaN where nothing can."""
-    found = evaluation_of(model, positions, step).plastic_strain
-    sizes = [body.rest_measures for body in model.bodies] or [np.ones(len(found))]
-    return means_at_vertices(found, model.cells, np.concatenate(sizes), model.vertices)
+    return _of_cells(model, evaluation_of(model, positions, step).plastic_strain)
+
+
+def fibre_stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
+    """How far fibres are stretched, the mean over the cells around each vertex; NaN where there are none."""
+    return _of_cells(model, np.linalg.norm(carried_fibres(model, positions), axis=1))
+
+
+def _of_cells(model: Model, values: np.ndarray) -> np.ndarray:
+    """(n,) means of values (m,) over the cells around each vertex."""
+    sizes = [body.rest_measures for body in model.bodies] or [np.ones(len(values))]
+    return means_at_vertices(values, model.cells, np.concatenate(sizes), model.vertices)
 
 
 def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
@@ -170,6 +183,9 @@ FIELDS = {
     ),
     "stretch": Field("largest principal stretch", RED_TO_BLUE, stretch, centre=1.0),
     "plastic_strain": Field("plastic strain", PALE_TO_FIRE, plastic_strain, beyond=0.01),
+    "fibre_stretch": Field(
+        "stretch along the fibres", RED_TO_BLUE, fibre_stretch, centre=1.0, lines=fibre_lines
+    ),
     "bending_angle": Field("angle between triangles [degrees]", PALE_TO_DEEP, bending_angle, beyond=0.01),
     "weft_strain": Field("strain along the weft", RED_TO_BLUE, weft_strain, centre=0.0, beyond=0.01),
     "warp_strain": Field("strain along the warp", RED_TO_BLUE, warp_strain, centre=0.0, beyond=0.01),

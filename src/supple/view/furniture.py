@@ -13,6 +13,7 @@ from supple.view.layout import layout_for
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MOST_SWATCHES = 14
+"""Colours of bodies in a legend; more nobody tells apart."""
 
 SHRUNK = 0.75
 """How far a title shrinks to fit, before it is cut."""

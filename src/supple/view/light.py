@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 GAMMA = 2.2
+"""Of screens (sRGB, nearly): light adds up in what is linear."""
+
 KEY, SKY, BOUNCE, FRONT = 0.56, 0.42, 0.2, 0.14
 """Strengths: a lamp from the upper left, the sky above, the floor below, and the camera's own light."""
 

@@ -69,7 +69,8 @@ def surface_of(model: Model, thickness: float = 0.0) -> Surface:
         corner, source, slab = slab_of(corner, source, front, half[visible.body[front]])
     outside = np.concatenate([body.mesh.surface_vertices + body.vertices.start for body in model.bodies])
     marked, free = np.intersect1d(outside, model.pinned), model.free
-    pins = _spaced(model.rest, marked[np.argsort(free[marked], kind="stable")])
+    width = PIN_SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0)))
+    pins = spaced(model.rest, marked[np.argsort(free[marked], kind="stable")], width)
     _, nearest = cKDTree(rest[source]).query(model.rest[pins])
     skinned = any(body.skin for body in model.bodies)
     return Surface(
@@ -85,9 +86,8 @@ def _two_sided(corner: np.ndarray, source: np.ndarray, cloth: np.ndarray) -> tup
     return np.concatenate([corner, back]), np.concatenate([source, source[ids]])
 
 
-def _spaced(points: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Of the chosen vertices as many as fit with some space between any two, the first ones first."""
-    width = PIN_SPACING * float(np.linalg.norm(np.ptp(points, axis=0)))
+def spaced(points: np.ndarray, chosen: np.ndarray, width: float) -> np.ndarray:
+    """Of the chosen points as many as fit with this width [m] between any two, the first ones first."""
     near = cKDTree(points[chosen]).query_ball_point(points[chosen], width) if len(chosen) else []
     free, kept = np.ones(len(chosen), bool), []
     for number, neighbours in enumerate(near):

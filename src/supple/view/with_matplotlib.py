@@ -34,6 +34,7 @@ class Renderer:
         self._add_shadow(axes, drawing, camera)
         self._add_obstacles(axes, *drawing.obstacles, camera)
         seen = self._add_surface(axes, drawing, camera)
+        self._add_lines(axes, drawing.lines, camera, seen)
         self._add_links(axes, drawing, camera)
         self._add_pins(axes, drawing, camera, seen)
         canvas.draw()
@@ -83,6 +84,17 @@ class Renderer:
             PolyCollection(places[triangles[order]], facecolors=fill, edgecolors=edges, linewidths=0.3)
         )
         return paint.points[np.unique(triangles[facing])]
+
+    def _add_lines(self, axes: Any, lines: np.ndarray, camera: Camera, seen: np.ndarray) -> None:
+        """Those on triangles that face the camera: their middles are nearest to corners that are seen."""
+        from matplotlib.collections import LineCollection
+
+        if len(lines):
+            gap, _ = cKDTree(seen).query(lines.mean(axis=1))
+            near = gap < 3 * np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1)
+            places, _ = camera.project(lines[near].reshape(-1, 3))
+            style: Any = {"colors": self.theme.edges, "linewidths": 0.5, "alpha": 0.7}
+            axes.add_collection(LineCollection(list(places.reshape(-1, 2, 2)), **style))
 
     def _add_links(self, axes: Any, drawing: Drawing, camera: Camera) -> None:
         from matplotlib.collections import LineCollection

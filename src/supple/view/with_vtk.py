@@ -41,10 +41,11 @@ class Renderer:
             self._show_shadow(drawing.shadow)
         self._show_surface(drawing, camera)
         self._show_obstacles(*drawing.obstacles)
+        self._show_lines(drawing.lines, camera)
         self._show_links(drawing.links, camera)
         self._show_dots("pin", drawing.pins, camera, 8.5, self.theme.pins, self.theme.rim)
         self._show_dots("roller", drawing.rollers, camera, 8.5, self.theme.rim, self.theme.pins)
-        self._show_dots("contact", drawing.contacts, camera, 5.5, self.theme.contacts, self.theme.rim)
+        self._show_dots("contact", drawing.contacts, camera, 9.5, self.theme.contacts, self.theme.rim)
         self._place(camera)
         self._plotter.render()
         return np.asarray(self._plotter.screenshot(return_img=True))
@@ -109,6 +110,13 @@ class Renderer:
         )
         self._show("shadow", mesh, np.round(255 * tones).astype(np.uint8))
 
+    def _show_lines(self, lines: np.ndarray, camera: Camera) -> None:
+        import pyvista
+
+        if len(lines):
+            mesh = pyvista.PolyData(_nearer(lines.reshape(-1, 3), camera, 0.002), lines=_segments(len(lines)))
+            self._show("lines", mesh, color=self.theme.edges, opacity=0.7, line_width=self.size[1] / 500)
+
     def _show_links(self, links: np.ndarray, camera: Camera) -> None:
         """Thin lines with a dot where a vertex is held."""
         import pyvista
@@ -131,7 +139,7 @@ class Renderer:
                 if self._meshes.pop(f"{name} {part}", None) is not None:
                     self._plotter.remove_actor(f"{name} {part}", render=False)
             return
-        dots = width * self.size[1] / 1200
+        dots = max(width * self.size[1] / 1200, 4.5)
         for part, tone, across, nearer in (
             ("rim", rim, dots, 0.003),
             ("dot", colour, 0.68 * dots, 0.004),

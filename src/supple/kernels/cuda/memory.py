@@ -174,10 +174,11 @@ class Mirror:
         if copy.nbytes:
             check(driver.cuMemsetD8Async(copy.pointer, 0, copy.nbytes, 0))
 
-    def pull(self, array: np.ndarray) -> None:
-        entry = self._copies.get(id(array))
-        if entry is not None and array.nbytes:
-            check(driver.cuMemcpyDtoH(array.ctypes.data, entry[0].pointer, array.nbytes))
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        entry, part = self._copies.get(id(array)), array[first:last]
+        if entry is not None and part.nbytes:
+            there = entry[0].pointer + first * array.strides[0]
+            check(driver.cuMemcpyDtoH(part.ctypes.data, there, part.nbytes))
 
     def push(self, array: np.ndarray, rows: int | None = None) -> None:
         entry, part = self._copies.get(id(array)), array[:rows]

@@ -10,14 +10,16 @@ intervals tell what that leaves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from supple.materials.derived.differentiation import AlongVertex, Expansion, expansions
 from supple.materials.derived.domains import KEPT, degree
 from supple.materials.derived.graph import Node
 
-CHANGE = 0.3
-"""By what part of themselves polynomials change that others are made of."""
+CHANGES = 0.7, 0.3
+"""By what part of themselves polynomials change that others are made of: most of it where that leaves enough
+of these, else less."""
 
 NOWHERE = 1e30
 """1/r² [1/m²] where nothing is known: steps have to be looked at one by one."""
@@ -40,21 +42,33 @@ class UnknownSpanError(ValueError):
 def confinement(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
     """1/r² [1/m²] of a distance r over which all numbers keep a tenth of themselves."""
     graph = along.g[0].graph
-    changes: dict[Node, float] = {}
-    found = graph.number(0.0)
     try:
-        for number in numbers:
-            if degree(number, along) <= 2:
-                changes[number] = min(changes.get(number, 1.0), 1.0 - KEPT)
-            else:
-                low = _Spans(numbers, along, signs, changes).of(number).low
-                found = graph.largest(found, graph.choose(low >= KEPT * number, 0.0, NOWHERE))
+        found = [
+            _tightest({number: 1.0 - KEPT}, along)
+            if degree(number, along) <= 2
+            else _by_spans(number, numbers, along, signs)
+            for number in numbers
+        ]
     except UnknownSpanError:
         return graph.number(NOWHERE)
-    known = expansions(changes, along)
-    for number, change in changes.items():
-        found = graph.largest(found, _tightness(known[number], change))
-    return found
+    return reduce(graph.largest, found) if found else graph.number(0.0)
+
+
+def _by_spans(number: Node, numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
+    """1/r² of the largest change of polynomials that leaves a tenth of a number which is made of them."""
+    graph = number.graph
+    q = graph.number(NOWHERE)
+    for change in reversed(CHANGES):
+        spans = _Spans(numbers, along, signs, change)
+        enough = spans.of(number).low >= KEPT * number
+        q = graph.choose(enough, _tightest(dict.fromkeys(spans.polynomials, change), along), q)
+    return q
+
+
+def _tightest(changes: dict[Node, float], along: AlongVertex) -> Node:
+    """1/r² such that no polynomial changes by more than its part of itself."""
+    known, graph = expansions(changes, along), along.g[0].graph
+    return reduce(graph.largest, [_tightness(known[number], change) for number, change in changes.items()])
 
 
 def _tightness(expansion: Expansion, change: float) -> Node:
@@ -74,13 +88,15 @@ def _tightness(expansion: Expansion, change: float) -> Node:
 
 
 class _Spans:
-    """Where nodes stay while positive polynomials change by a part of themselves; these go into `changes`."""
+    """Where nodes stay while the positive polynomials that they are made of change by a part of
+    themselves."""
 
     def __init__(
-        self, positive: Sequence[Node], along: AlongVertex, signs: dict[Node, int], changes: dict[Node, float]
+        self, positive: Sequence[Node], along: AlongVertex, signs: dict[Node, int], change: float
     ) -> None:
-        self._positive, self._along, self._signs, self._changes = set(positive), along, signs, changes
+        self._positive, self._along, self._signs, self._change = set(positive), along, signs, change
         self._known: dict[Node, Span] = {}
+        self.polynomials: dict[Node, None] = {}
 
     def of(self, node: Node) -> Span:
         if node not in self._known:
@@ -92,8 +108,8 @@ class _Spans:
         if size == 0:
             return Span(node, node, (1.0, 1.0) if self._signs.get(node, 0) else None)
         if size <= 2 and (node in self._positive or self._signs.get(node, 0)):
-            self._changes[node] = CHANGE
-            return _scaled(node, 1.0 - CHANGE, 1.0 + CHANGE)
+            self.polynomials[node] = None
+            return _scaled(node, 1.0 - self._change, 1.0 + self._change)
         return self._made(node, [self.of(arg) for arg in node.args])
 
     def _made(self, node: Node, args: list[Span]) -> Span:

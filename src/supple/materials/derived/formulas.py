@@ -17,6 +17,7 @@ from supple.materials.derived.differentiation import AlongVertex, differential
 from supple.materials.derived.domains import barriers, room_after, signs_of, step_fraction
 from supple.materials.derived.graph import Node
 from supple.materials.derived.operations import ROUNDING
+from supple.materials.derived.reciprocals import shared_reciprocals
 from supple.materials.derived.response import along_vertex
 from supple.materials.derived.rules import gradient
 from supple.materials.derived.tracing import STRETCHES, Trace, TraceError, form_of, traced
@@ -122,8 +123,9 @@ def write_confinement(cls: Any) -> Callable:
 
 def write_vertex_response(cls: Any) -> Callable:
     """(P g, A, q): with A the exact block of one vertex, lifted."""
-    found = along_vertex(trace_of(cls).psi, _along(cls))
-    nodes = [*found.slope, *found.curvature, _confinement(cls)]
+    psi, along = trace_of(cls).psi, _along(cls)
+    found = along_vertex(psi, along)
+    nodes = shared_reciprocals([*found.slope, *found.curvature, _confinement(cls)], psi, along.F)
     exact = physics(written("exact", "material, F, g", nodes, cls.__module__))
     body = (
         "x = exact(material, F, g)\n"

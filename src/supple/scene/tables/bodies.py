@@ -37,7 +37,9 @@ class Solid(Body):
     material: MaterialChoice = Field(
         description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
-    density: Positive = Field(1000.0, description="Mass density [kg/m³], positive.")
+    density: Positive = Field(
+        1000.0, description="Mass density [kg/m³], positive; that of a measured material unless given."
+    )
     region: list[RegionTable] = Field(
         [], description="Tetrahedra of other materials, each under [[solid.region]]."
     )
@@ -50,6 +52,12 @@ class Solid(Body):
     rest_shape: RestShape | None = Field(
         None, description="The deformation gradient at which there is no stress, three rows; I unless given."
     )
+
+    @property
+    def mass_density(self) -> float:
+        """[kg/m³]"""
+        known = None if "density" in self.model_fields_set else self.material.density
+        return self.density if known is None else known
 
     def made_of(self, mesh: meshes.TetMesh | None) -> Material | None:
         """The material, with its rest shape; None where it needs a mesh that could not be read."""

@@ -16,11 +16,12 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from supple.checks import SMALLEST
-from supple.materials import MEASURED, Material, Parameter, measured
+from supple.checks import SMALLEST, closest
+from supple.materials import MEASURED, Material, Parameter, measured, measured_density
 from supple.meshes import Mesh, fibres_between
-from supple.scene.selections import SIDES, side
+from supple.scene.selections import SIDES
 from supple.scene.tables.base import Choice, Number, Table, Vector
+from supple.scene.tables.selections import Where
 
 
 class FromField(Table):
@@ -29,18 +30,41 @@ class FromField(Table):
     field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
 
 
-class Between(Table):
-    """Directions that run from one side of the body to the other, solved for inside."""
+class OrSide:
+    """Lets a selection of vertices be the name of a side, too."""
 
-    between: Annotated[list[Literal[SIDES]], Field(min_length=2, max_length=2)] = Field(  # type: ignore[valid-type]
-        description="The side where fibres begin and the side where they end, such as x- and x+."
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def as_table(value: Any) -> Any:
+            return {"side": value} if isinstance(value, str) else value
+
+        return core_schema.no_info_before_validator_function(as_table, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(SIDES), "type": "string"}, handler(schema)]}
+
+
+class Between(Table):
+    """Directions that run from one face of the body to another, solved for inside."""
+
+    between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
+        description="Where fibres begin and where they end: sides such as x- and x+, or { box = ... } and "
+        "whatever else a pin's where may be."
     )
+
+    def directions(self, mesh: Any) -> Any:
+        return fibres_between(mesh, *(end.selection() for end in self.between))
 
 
 class OrField:
-    """Lets a parameter be `{ field = "name" }`, too, and a direction `{ between = ["x-", "x+"] }`."""
+    """Lets a parameter be `{ field = "name" }`, too, and, where it is solved for, a direction, `{ between =
+    ["x-", "x+"] }`."""
 
     table = FromField
+
+    def __init__(self, solved: bool = False) -> None:
+        self.solved = solved
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -48,12 +72,13 @@ class OrField:
         def validate(value: Any, inner: Callable[[Any], Any]) -> Any:
             if not isinstance(value, dict):
                 return inner(value)
-            return (Between if "between" in value else FromField).model_validate(value)
+            kind = Between if self.solved and "between" in value else FromField
+            return kind.model_validate(value)
 
         return core_schema.no_info_wrap_validator_function(validate, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        tables = (FromField, Between)
+        tables = (FromField, Between) if self.solved else (FromField,)
         return {"anyOf": [handler(schema), *(handler(table.__pydantic_core_schema__) for table in tables)]}
 
 
@@ -68,7 +93,7 @@ KINDS: dict[str, Any] = {
 
 def _annotation(parameter: Parameter) -> Any:
     if parameter.kind != "scalar":
-        return Annotated[KINDS[parameter.kind], OrField()]
+        return Annotated[KINDS[parameter.kind], OrField(parameter.kind == "direction")]
     bounds = {"gt": parameter.above, "ge": parameter.at_least, "lt": parameter.below, "le": parameter.at_most}
     if parameter.above == 0:
         bounds |= {"gt": None, "ge": SMALLEST}
@@ -114,17 +139,36 @@ def _on(mesh: Any, value: Any) -> Any:
     if isinstance(value, FromField):
         return mesh.field(value.field)
     if isinstance(value, Between):
-        return fibres_between(mesh, *map(side, value.between))
+        return value.directions(mesh)
     return value
 
 
 class MeasuredTable(Table):
-    """A material that somebody has measured."""
+    """A material that somebody has measured; further keys are parameters to change, such as its fibre."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
 
     name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
 
+    @property
+    def density(self) -> float:
+        return measured_density(self.name)
+
+    @model_validator(mode="after")
+    def _known_parameters(self) -> Self:
+        kind = MEASURED[self.name].kind
+        names = [p.name for p in kind.parameters]
+        for name in self.model_extra or {}:
+            if name not in names:
+                raise ValueError(f"{self.name} is a {kind.__name__} without {name}; {closest(name, names)}")
+        return self
+
     def make(self, mesh: Mesh | None) -> Material | None:
-        return measured(self.name)
+        changes = self.model_extra or {}
+        if mesh is None and any(isinstance(value, Table) for value in changes.values()):
+            return None
+        return measured(self.name, **{name: _on(mesh, value) for name, value in changes.items()})
 
 
 class MaterialChoice(Choice):
@@ -132,6 +176,11 @@ class MaterialChoice(Choice):
 
     def make(self, mesh: Mesh | None) -> Material | None:
         return self.chosen[1].make(mesh)
+
+    @property
+    def density(self) -> float | None:
+        """Of one that was measured [kg/m³]."""
+        return getattr(self.chosen[1], "density", None)
 
 
 def material_choice(

@@ -34,7 +34,7 @@ PARTS = 128
 """Parts in which sums over all vertices are formed, so that their order never changes."""
 
 GROWTH = 2.0
-"""How much |f| may grow from one sweep to the next before the history is dropped. A choice, not a
+"""How much |f| may grow from one sweep to the next before earlier ones are forgotten. A choice, not a
 measurement."""
 
 REGULARISATION = 1e-10
@@ -43,7 +43,7 @@ REGULARISATION = 1e-10
 
 class AndersonMemory(NamedTuple):
     """phases: how many follow a sweep; slot (copies,): where f and g of this sweep go; known (copies,): how
-    many earlier ones are in the history; window (copies,): how many of them may be used; x: records before
+    many earlier ones are remembered; window (copies,): how many of them may be used; x: records before
     the sweep; f and g (m, records, 4): of this sweep and earlier ones, which lie before it, cyclically; parts
     (copies, PARTS, m): partial sums of products; products (copies, m, m): fᵢ · fⱼ; system (copies, m', m):
     ΔFᵀΔF and ΔFᵀf; mix (copies, m): what of gᵢ goes into the next x. m is a multiple of 4 and m' of ROWS,
@@ -110,7 +110,7 @@ def _remember(work, item):
 
 class Weigh(NamedTuple):
     """c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf over the latest differences, by elimination; none after f has grown much,
-    which begins a new history."""
+    after which earlier sweeps are forgotten."""
 
     memory: Any
 

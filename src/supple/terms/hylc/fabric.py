@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.checks import shown
+from supple.checks import a_path, shown
 from supple.materials import Material, Parameter
 
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
@@ -70,7 +70,7 @@ def load_fabric(file: str | Path) -> Fabric:
 
 
 def _found(file: str | Path) -> Path:
-    given = Path(os.path.expandvars(file))
+    given = Path(os.path.expandvars(a_path(file, "the file of a fabric, or its name,")))
     if given.suffix or given.exists():
         if not given.is_file():
             raise FabricError(f"there is no file {given}")

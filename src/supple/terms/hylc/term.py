@@ -104,7 +104,7 @@ class FabricElasticity(Elemental):
         )
 
     def thinner(self, share: float) -> Self:
-        """The same fabric with a share of its energy."""
+        """This fabric with a share of its energy."""
         return replace(self, area=share * self.area)
 
     def rows(self, visits: Visits, start: np.ndarray) -> FabricRows:
@@ -114,9 +114,8 @@ class FabricElasticity(Elemental):
                 f"got {visits.dtype.name!r}"
             )
         element, slot = visits.element, visits.slot
-        stencil, turned = self.vertices[element], TURNED[slot]
-        ids = np.take_along_axis(stencil, OTHERS[slot], axis=1)
-        own = stencil[np.arange(len(slot)), slot]
+        turned = TURNED[slot]
+        own, ids = visits.corners(self.vertices, OTHERS[slot])
         offsets = self.positions[ids] - self.positions[own][:, None]
         gradients = np.take_along_axis(self.gradients[element], turned[:, 1:, None], axis=1)
         rest = [
@@ -169,14 +168,20 @@ def _seen(rows, row, u, ui):
     a, b = seen_corner(rows, row, u, ui, 0), seen_corner(rows, row, u, ui, 1)
     c, d = seen_corner(rows, row, u, ui, 2), seen_corner(rows, row, u, ui, 3)
     e = seen_corner(rows, row, u, ui, 4)
-    rest = rows.rest
-    own = load(rest, row, 8) > 0.5
+    own = load(rows.rest, row, 8) > 0.5
     zero = 0.0 * a[0]
     here = (zero, zero, zero)
     x = (select3(own, here, a), select3(own, a, b), select3(own, b, c), select3(own, c, here), d, e)
-    g, h = (load(rest, row, 0), load(rest, row, 1)), (load(rest, row, 2), load(rest, row, 3))
-    G = ((-(g[0] + h[0]), -(g[1] + h[1])), g, h)
-    return seen(x, G, (load(rest, row, 4), load(rest, row, 5), load(rest, row, 6))), own
+    G, exists = shape_of(rows, row)
+    return seen(x, G, exists), own
+
+
+@physics
+def shape_of(rows, row):
+    """Shape gradients of the three corners [1/m], and 1 for each edge that has a neighbour."""
+    r = rows.rest
+    g, h = (load(r, row, 0), load(r, row, 1)), (load(r, row, 2), load(r, row, 3))
+    return ((-(g[0] + h[0]), -(g[1] + h[1])), g, h), (load(r, row, 4), load(r, row, 5), load(r, row, 6))
 
 
 @physics
@@ -188,12 +193,19 @@ def stiff_area(rows, row):
 
 @physics
 def _row_bound(fabric, H, i, a, b, c, d, e, f):
-    """Σ |Hᵢⱼ| zⱼ/zᵢ, which is no less than what ψ'' has along strain i."""
-    z = fabric.scale
+    """Σ |Hᵢⱼ| zⱼ/zᵢ, Gershgorin's bound, which is no less than what ψ'' has along strain i."""
+    z = scales_of(fabric)
     return (
         abs(H[a]) * z[0] + abs(H[b]) * z[1] + abs(H[c]) * z[2]
-        + abs(H[d]) * z[3] + abs(H[e]) * max(z[3], z[4]) + abs(H[f]) * z[4]
-    ) / (max(z[3], z[4]) if i == 4 else z[i if i < 4 else 4])  # fmt: skip
+        + abs(H[d]) * z[3] + abs(H[e]) * z[4] + abs(H[f]) * z[5]
+    ) / z[i]  # fmt: skip
+
+
+@physics
+def scales_of(fabric):
+    """By what each of the six strains is measured, so that their second derivatives compare."""
+    z = fabric.scale
+    return z[0], z[1], z[2], z[3], max(z[3], z[4]), z[4]
 
 
 @physics

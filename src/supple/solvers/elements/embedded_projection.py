@@ -1,0 +1,160 @@
+"""XPBD and both PXPBD on elements that a grid carries [PXPBD section 5.5].
+
+With any number of nodes a visit needs none of them one by one: whatever a constraint does to them is
+Δuᵢ = Wᵢ S Gᵢ with one matrix S for all, which changes F by S Γ, Γ = Σ Wᵢ Gᵢ Gᵢᵀ. Along ∂C/∂uᵢ = D Gᵢ,
+D = ∂C/∂F, that is S = Δλ D, and Σ Wᵢ |∂C/∂uᵢ|² = D : D Γ. So the displacement that B-PXPBD remembers of every
+node of an element is one matrix too, and FP-PXPBD, whose forces -V P Gᵢ are of this form, needs nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, combine, contract, matmul, matvec, minus9, plus9, scale, scaled, sub
+from supple.kernels import gather, load, physics, scatter, store
+from supple.materials import bound_coefficients, constraint_pair, shear_modulus
+from supple.solvers.elements.projection import Places, Projection, new_memory, project, projects, require
+from supple.solvers.pxpbd import BPXPBD, FPXPBD, safe_zeta, stress_step
+from supple.solvers.xpbd import XPBD, Pair, multiplier_step, root_constraint, use_root
+from supple.terms import Term
+from supple.terms.elastic import deformation_at, material_at, rest_volume
+from supple.terms.element_tensors import load_matrix
+from supple.terms.embedded import EmbeddedRows, gradient_of
+
+
+class EmbeddedPair(Pair):
+    """memory: λ (rows, 2, lanes), and S (rows, 9, lanes) of each of the two constraints so far. options: ζ
+    (1,), of which 1 is XPBD, and Γ (rows, 9, lanes)."""
+
+    __slots__ = ()
+
+
+class EmbeddedRoot(Projection):
+    """The one constraint C = √(2 ψ). memory: λ (rows, 1, lanes) and S. options: as above."""
+
+    __slots__ = ()
+
+
+class EmbeddedPiola(Projection):
+    """memory: P (rows, 9, lanes) of each element [Pa]. options: local Newton steps per visit, and Γ."""
+
+    __slots__ = ()
+
+
+@physics
+def _element(places, row, u):
+    """(F, V, material)."""
+    rows = places.rows
+    F = deformation_at(rows, row, u, gather(u, places.own, row, 0))
+    return F, rest_volume(rows, row), material_at(rows, row)
+
+
+@physics
+def _displace(places, row, u, S):
+    """uᵢ += Wᵢ S Gᵢ. Places that no node takes repeat the first one, whose turn is last."""
+    rows, W = places.rows, places.weights
+    others = rows.others
+    g = gradient_of(rows, row, 0)
+    g = (0.0 * g[0], 0.0 * g[1], 0.0 * g[2])
+    for slot in range(others.shape[1]):
+        h = gradient_of(rows, row, slot)
+        g = sub(g, h)
+        there = gather(u, others, row, slot)
+        scatter(u, others, row, slot, add(there, scale(load(W, row, slot + 1), matvec(S, h))))
+    own = gather(u, places.own, row, 0)
+    scatter(u, places.own, row, 0, add(own, scale(load(W, row, 0), matvec(S, g))))
+
+
+@physics
+def _store_matrix(data, row, A):
+    for p in range(9):
+        store(data, row, p, A[p])
+
+
+@physics
+def _blend(D, C, k, projection, row, slot, totals):
+    """ΔS of one visit of a constraint [PXPBD Algorithm 1], see `_blend` of pxpbd.py."""
+    multipliers, (zetas, mobilities) = projection.memory[0], projection.options
+    zeta, lam = zetas[0], load(multipliers, row, slot)
+    square = contract(D, matmul(D, load_matrix(mobilities, row)))
+    step = multiplier_step(C, k, lam, square, 1.0)
+    so_far = load_matrix(totals, row)
+    change = combine(zeta - 1.0, so_far, zeta * step + (1.0 - zeta) * (lam + step), D)
+    store(multipliers, row, slot, lam + step)
+    _store_matrix(totals, row, plus9(so_far, change))
+    return change
+
+
+@project.of(EmbeddedPair)
+def _project_pair(projection, row, u):
+    places, (_, first, second) = projection.places, projection.memory
+    F, V, material = _element(places, row, u)
+    C, D, k = constraint_pair(material, F)[:3]
+    S = _blend(D, C, k * V, projection, row, 0, first)
+    F = plus9(F, matmul(S, load_matrix(projection.options[1], row)))
+    C, D, k = constraint_pair(material, F)[3:]
+    _displace(places, row, u, plus9(S, _blend(D, C, k * V, projection, row, 1, second)))
+
+
+@project.of(EmbeddedRoot)
+def _project_root(projection, row, u):
+    places = projection.places
+    F, V, material = _element(places, row, u)
+    C, D = root_constraint(material, F)
+    _displace(places, row, u, _blend(D, C, V, projection, row, 0, projection.memory[1]))
+
+
+@project.of(EmbeddedPiola)
+def _project_piola(projection, row, u):
+    """As for tetrahedra, see `_project_piola` of pxpbd.py."""
+    places, (stresses,), (newton_steps, mobilities) = projection.places, projection.memory, projection.options
+    F, V, material = _element(places, row, u)
+    G = scaled(V, load_matrix(mobilities, row))
+    old = load_matrix(stresses, row)
+    alone = plus9(F, matmul(old, G))
+    new = old
+    for _ in range(newton_steps):
+        new, F = stress_step(material, F, alone, G)
+    _store_matrix(stresses, row, new)
+    _displace(places, row, u, scaled(-V, minus9(new, old)))
+
+
+def _mobilities(places: Places) -> np.ndarray:
+    """Γ (rows, 9, lanes)."""
+    rows, k, lanes = places.weights.shape
+    others = places.rows.rest[:, : 3 * (k - 1)].reshape(rows, k - 1, 3, lanes)
+    G = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
+    found = np.einsum("rkl,rkil,rkjl->rijl", places.weights, G, G, optimize=True)
+    return np.ascontiguousarray(found.reshape(rows, 9, lanes), places.weights.dtype)
+
+
+def _blended(method: Any, material: Any, places: Places, zeta: np.ndarray) -> list:
+    options = zeta.astype(places.weights.dtype), _mobilities(places)
+    if use_root(method.name, method.constraints, material):
+        require(method.name, material, shear_modulus)
+        return [EmbeddedRoot(places, new_memory(places, 1, 9), options)]
+    return [EmbeddedPair(places, new_memory(places, 2, 9, 9), options)]
+
+
+@projects(XPBD, EmbeddedRows)
+def _xpbd(method: XPBD, term: Term, places: Places) -> list:
+    if not method.compliant:
+        raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
+    return _blended(method, term.material, places, np.ones(1))
+
+
+@projects(BPXPBD, EmbeddedRows)
+def _bpxpbd(method: BPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, shear_modulus)
+    known = method.zeta is not None
+    zeta = np.array([method.zeta]) if known else safe_zeta(places.rows, places.weights)
+    return _blended(method, term.material, places, np.asarray(zeta, float))
+
+
+@projects(FPXPBD, EmbeddedRows)
+def _fpxpbd(method: FPXPBD, term: Term, places: Places) -> list:
+    require(method.name, term.material, bound_coefficients)
+    options = method.newton_steps, _mobilities(places)
+    return [EmbeddedPiola(places, new_memory(places, 9), options)]

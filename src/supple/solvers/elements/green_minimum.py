@@ -1,0 +1,166 @@
+"""The local problem of GPBD: the least q(Λ) of an element [GPBD eq. 19], by Newton's method.
+
+    q(Λ) = Λ : Fᵀ D + ½ tr(Λ C Λ Γ) + V ψ(F + F Λ Γ),  C = Fᵀ F,  D = Σ dᵢ gᵢᵀ,  Γ = Σ Wᵢ gᵢ gᵢᵀ.
+
+Symmetric matrices are six numbers xx yy zz xy xz yz; a derivative by one counts what is off the diagonal
+twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from supple.algebra.matrix3 import cofactor, combine, contract, matmul, select9, transpose
+from supple.algebra.symmetric import (
+    add_outer6,
+    along6,
+    dot6,
+    full,
+    lifted6,
+    sandwich_form,
+    select6,
+    solve_spd6,
+    symmetric_part,
+)
+from supple.kernels import all_lanes, chosen_by_type, passage, physics, rounding, select
+from supple.materials import bound_coefficients, psi, stress
+from supple.solvers.elements.corners import free_corners, mobility, outer_sum, spread, weighted
+
+BACKTRACKS = 8
+"""Halvings of a local Newton step before the element is left as it is."""
+
+LIFT = 1e-6
+"""Part of its trace that is added to the diagonal of the local Hessian, which is singular where corners are
+pinned; it bounds the step there and is felt nowhere else."""
+
+CONVERGED = 1e-12
+"""The local Newton ends when a step promises less than this part of the element's energy."""
+
+
+class Mobility(NamedTuple):
+    """How an element yields to forces: C = Fᵀ F, Γ, and W, g and N of its corners. Where some of these are
+    held along some directions, Γ is only an upper bound: a matrix X of forces X gᵢ changes F by
+    Σ Wᵢ (I - Nᵢ) X gᵢ gᵢᵀ instead of by X Γ."""
+
+    F: Any
+    C: Any
+    G: Any
+    W: Any
+    g: Any
+    N: Any
+
+
+def change_by(mobility: Any, X: Any) -> Any:
+    """How forces X gᵢ at the corners change F."""
+
+
+@chosen_by_type(change_by)
+def _change_by(mobility, X):
+    if len(mobility[Mobility._fields.index("N")]) == 0:
+        return lambda mobility, X: matmul(X, mobility.G)
+    return lambda mobility, X: outer_sum(
+        weighted(mobility.W, free_corners(mobility.N, spread(X, mobility.g))), mobility.g
+    )
+
+
+def change_of(mobility: Any, m: Any) -> Any:
+    """For Λ = m, ½ Σ |Δdᵢ|²/Wᵢ of Δdᵢ = Wᵢ (I - Nᵢ) F Λ gᵢ, its derivative by Λ, and how F changes."""
+
+
+@chosen_by_type(change_of)
+def _change_of(mobility, m):
+    if len(mobility[Mobility._fields.index("N")]) == 0:
+        return lambda mobility, m: _change_of_free(mobility, m)
+    return lambda mobility, m: _change_of_held(mobility, m)
+
+
+@physics
+def _change_of_free(y, m):
+    L = full(m)
+    LG = matmul(L, y.G)
+    square = 0.5 * contract(transpose(matmul(L, y.C)), LG)
+    return square, symmetric_part(matmul(y.C, LG)), matmul(y.F, LG)
+
+
+@physics
+def _change_of_held(y, m):
+    X = matmul(y.F, full(m))
+    change = change_by(y, X)
+    return 0.5 * contract(X, change), symmetric_part(matmul(transpose(y.F), change)), change
+
+
+@physics
+def _objective(material, y, B, V, m):
+    """(q, F and its change) for Λ = m; B = sym(Fᵀ D)."""
+    quadratic, _, change = change_of(y, m)
+    new = combine(1.0, y.F, 1.0, change)
+    linear = m[0] * B[0] + m[1] * B[1] + m[2] * B[2] + 2.0 * (m[3] * B[3] + m[4] * B[4] + m[5] * B[5])
+    return linear + quadratic + V * psi(material, new), new
+
+
+@passage
+def _descent(material, y, B, V, m, new):
+    """-∂q/∂Λ = -(B + sym(C Λ Γ) + V sym(Fᵀ P Γ))."""
+    _, CLG, _ = change_of(y, m)
+    FPG = symmetric_part(matmul(transpose(y.F), change_by(y, stress(material, new))))
+    return (
+        -(B[0] + CLG[0] + V * FPG[0]),
+        -(B[1] + CLG[1] + V * FPG[1]),
+        -(B[2] + CLG[2] + V * FPG[2]),
+        -2.0 * (B[3] + CLG[3] + V * FPG[3]),
+        -2.0 * (B[4] + CLG[4] + V * FPG[4]),
+        -2.0 * (B[5] + CLG[5] + V * FPG[5]),
+    )
+
+
+@passage
+def _curvature(y, V, a, b, new):
+    """The positive definite bound M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ², T = sym(Fᵀ cof Γ).
+    With pinned corners Γ and so this are singular; a little on the diagonal keeps steps bounded."""
+    T = symmetric_part(matmul(transpose(y.F), change_by(y, cofactor(new))))
+    t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
+    H = sandwich_form(symmetric_part(y.C), symmetric_part(combine(1.0, y.G, V * a, matmul(y.G, y.G))))
+    return lifted6(add_outer6(H, V * b, t), LIFT)
+
+
+@passage
+def _backtrack(material, y, B, V, m, new, q, step, scale):
+    """(Λ, F, q) after as much of a step as does not raise q, but for rounding, which is relative to `scale`:
+    differences of ψ drown in it at strains below √(8 ε), 4e-8 in float64 and 1e-3 in float32, where energies
+    are quadratic and whole steps right."""
+    length = 0.0 * V + 1.0
+    best, best_new, best_q = m, new, q
+    for _ in range(BACKTRACKS):
+        trial = along6(m, length, step)
+        value, moved = _objective(material, y, B, V, trial)
+        good = value <= q + 8.0 * rounding(V) * scale
+        best, best_new, best_q = (
+            select6(good, trial, best),
+            select9(good, moved, best_new),
+            select(good, value, best_q),
+        )
+        if all_lanes(good):
+            break
+        # Lanes that are done repeat their step; the others try half of it.
+        length = select(good, length, 0.5 * length)
+    return best, best_new, best_q
+
+
+@physics
+def local_minimum(material, F, W, g, V, d, N, newton_steps):
+    """Λ that minimises q, by Newton from 0 with a positive definite Hessian and a line search; at most
+    newton_steps, and none after one that gains nothing. N: of the corners, or ()."""
+    y = Mobility(F, matmul(transpose(F), F), mobility(W, g), W, g, N)
+    B = symmetric_part(matmul(transpose(F), outer_sum(d, g)))
+    zero = 0.0 * V
+    m = (zero, zero, zero, zero, zero, zero)
+    q, new = _objective(material, y, B, V, m)
+    for _ in range(newton_steps):
+        a, b = bound_coefficients(material, new)
+        r = _descent(material, y, B, V, m, new)
+        step = solve_spd6(_curvature(y, V, a, b, new), r)
+        scale, gain = abs(q) + V * a, dot6(r, step)
+        m, new, q = _backtrack(material, y, B, V, m, new, q, step, scale)
+        if all_lanes(gain <= CONVERGED * scale):
+            break
+    return m

@@ -1,0 +1,165 @@
+"""The two residuals of methods with multipliers [PXPBD eq. 11, 12]: how far positions are from where the
+multipliers' forces would have them, g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N], and constraints from what the
+multipliers say they are, h = C(x) + λ/k. XPBD reduces h and not g, for it never looks at g; in a solution
+both vanish.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add
+from supple.kernels import each, gather, generic, load, physics, scatter, select, store
+from supple.materials import constraint_pair
+from supple.solvers.block_xpbd import BlockProjection
+from supple.solvers.elements.corners import (
+    corners_of,
+    element,
+    gradients,
+    load_vector,
+    one_constraint,
+    plus,
+    times,
+)
+from supple.solvers.elements.kept_primary import KeptPrimaryProjection
+from supple.solvers.elements.projection import PutBack, project
+from supple.solvers.elements.weak_projection import CompliantWeak
+from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
+from supple.solvers.xpbd import (
+    CompliantProjection,
+    PairProjection,
+    RootProjection,
+    root_constraint,
+)
+from supple.terms.elastic import measure
+
+if TYPE_CHECKING:
+    from supple.solvers.elements.elementwise import ElementRun
+
+
+class Owed(NamedTuple):
+    """A projection of which only the residuals are found: the forces λ ∇C at its corners are added to
+    records, and h goes to gaps (copies, rows, 2, lanes)."""
+
+    places: Any
+    projection: Any
+    forces: Any
+    gaps: Any
+
+
+@generic
+def owe(projection, row, u, forces, gaps):
+    """Find the residuals of the elements in one row, see `Owed`."""
+
+
+@project.of(Owed)
+def _project_owed(owed, row, u):
+    owe(owed.projection, row, u, owed.forces, owed.gaps)
+
+
+_add_others = each(
+    "forces, others, row, f",
+    "scatter(forces, others, row, i, add(gather(forces, others, row, i), f[i + 1]))",
+    scatter,
+    add,
+    gather,
+    over="f",
+    count=lambda f: len(f) - 1,
+)
+
+
+@physics
+def _add_forces(places, row, forces, f):
+    """Add forces f at the corners of the elements in a row to the records."""
+    scatter(forces, places.own, row, 0, add(gather(forces, places.own, row, 0), f[0]))
+    _add_others(forces, places.rows.others, row, f)
+
+
+@physics
+def _store_gap(gaps, row, slot, C, lam, k):
+    """h = C + λ/k, 0 where there is no element."""
+    there = k > 0.0
+    h = C + lam / select(there, k, 0.0 * k + 1.0)
+    store(gaps, row, slot, select(there, h, 0.0 * h))
+
+
+@owe.of(PairProjection)
+@owe.of(KeptPrimaryProjection)
+@owe.of(BlockProjection)
+@owe.of(BlendedProjection)
+def _owe_pair(projection, row, u, forces, gaps):
+    places, multipliers = projection.places, projection.memory[0]
+    x, _, g, V, material = element(places, row, u)
+    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
+    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
+    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
+    _add_forces(places, row, forces, plus(times(lam, a), times(lam2, b)))
+    _store_gap(gaps, row, 0, C, lam, k * V)
+    _store_gap(gaps, row, 1, C2, lam2, k2 * V)
+
+
+@owe.of(RootProjection)
+@owe.of(BlendedRootProjection)
+def _owe_root(projection, row, u, forces, gaps):
+    places, multipliers = projection.places, projection.memory[0]
+    x, _, g, V, material = element(places, row, u)
+    C, D = root_constraint(material, measure(places.rows, x, g))
+    lam = load(multipliers, row, 0)
+    _add_forces(places, row, forces, times(lam, gradients(places, row, D, g)))
+    _store_gap(gaps, row, 0, C, lam, V)
+
+
+@owe.of(CompliantProjection)
+@owe.of(BlendedSingleProjection)
+def _owe_single(projection, row, u, forces, gaps):
+    places, multipliers = projection.places, projection.memory[0]
+    x, _ = corners_of(places, row, u)
+    C, gradient, k = one_constraint(places, row, x)
+    lam = load(multipliers, row, 0)
+    _add_forces(places, row, forces, times(lam, gradient))
+    _store_gap(gaps, row, 0, C, lam, k)
+
+
+@owe.of(CompliantWeak)
+def _owe_weak(projection, row, u, forces, gaps):
+    """C is linear, and its update exact: h is 0 in a visit, and not counted."""
+    places, (multipliers,) = projection.places, projection.memory
+    lam = load_vector(multipliers, row, 0)
+    for slot in range(places.weights.shape[1] - 1, 0, -1):
+        w = load(places.rows.weights, row, slot)
+        old = gather(forces, places.rows.others, row, slot - 1)
+        new = (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2])
+        scatter(forces, places.rows.others, row, slot - 1, new)
+    w = load(places.rows.weights, row, 0)
+    old = gather(forces, places.own, row, 0)
+    scatter(forces, places.own, row, 0, (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2]))
+
+
+def residuals(run: ElementRun) -> tuple[float, float] | None:
+    """(|g| [N], |h|) of the first copy in a step of time; None of methods without multipliers, in
+    pseudo-time, and where there are constraints of another kind."""
+    found = residual_vectors(run)
+    return None if found is None else (float(np.linalg.norm(found[0])), float(np.linalg.norm(found[1])))
+
+
+def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
+    """g (n, 3) [N] and h of all constraints, as above."""
+    projections = [q for q in run.projections if not isinstance(q, PutBack)]
+    if not run.dynamic or not all(owe.known(type(q)) for q in projections):
+        return None
+    p = run.problem
+    forces = p.zeros(p.u.shape)
+    gaps = [p.zeros((*q.memory[0].shape[:2], 2, q.memory[0].shape[3])) for q in projections]
+    run.sweep(tuple(Owed(q.places, q, forces, h) for q, h in zip(projections, gaps, strict=True)), 1)
+    for array in (*gaps, p.u, p.states.anchor, forces):
+        p.device.pull(array)
+    free = np.flatnonzero(p.model.free)
+    here, anchor = (np.asarray(a[free, :3], float) for a in (p.u, p.states.anchor))
+    inertia = p.loads.inertia[free, None]
+    external = (p.loads.force if p.loads.force.ndim == 2 else p.loads.force[0])[free]
+    g = np.zeros((p.model.vertices, 3))
+    g[free] = inertia * (here - anchor) - external - forces[free, :3]
+    h = np.concatenate([gap[0].ravel().astype(float) for gap in gaps])
+    return p.model.unheld(g), h

@@ -1,0 +1,108 @@
+"""Pseudo-time: how quasistatic problems are run to rest, and whether they have come to it [PBNG section 6.1].
+
+Element-wise methods need masses, so they find an equilibrium as the rest of a motion. As a flow every step
+begins without velocity, and modes of the frequency ω decay by 1/(1 + ω² Δt²) in each: no overshoot, but slow
+modes take long. As dynamics, which is what the paper runs, velocities are kept, and backward Euler's own
+damping brings the body to rest after some swings.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, scale, sub
+from supple.kernels import offset_of, put_record, record_at
+from supple.problem import Problem
+from supple.problem.records import act
+from supple.words import counted
+
+EVERY, KEPT = 25, 4
+"""Steps between looks at where a body is, and how many of these are kept: those of 100 steps."""
+
+STILL = 1e-3
+"""A body is at rest when in that time no vertex moved by more than this part of the largest displacement."""
+
+
+class Glide(NamedTuple):
+    """The next step of pseudo-time begins with the velocity of the last: u += keep (u - last), last = u."""
+
+    u: Any
+    last: Any
+    keep: Any
+
+
+@act.of(Glide)
+def _glide(operation, place, i):
+    o, k = operation, i + offset_of(place)
+    x = record_at(o.u, k)
+    put_record(o.u, k, add(x, scale(o.keep, sub(x, record_at(o.last, k)))))
+    put_record(o.last, k, x)
+
+
+def gliding(problem: Problem, pseudo_time: str, damping: float) -> Glide | None:
+    """What takes the velocity of one step of pseudo-time to the next, where it does."""
+    if pseudo_time == "flow":
+        return None
+    last = problem.zeros(problem.u.shape)
+    problem.device.assign(last, problem.u)
+    return Glide(problem.u, last, 1.0 - damping)
+
+
+class Rest:
+    """Watches a motion in pseudo-time come to rest. steps: how many it has made."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.steps = problem, 0
+        self._seen: deque[np.ndarray] = deque([self._present()], maxlen=KEPT + 1)
+
+    def step(self) -> None:
+        """Know that a step is done."""
+        self.steps += 1
+        if self.steps % EVERY == 0:
+            self._seen.append(self._present())
+
+    def moved(self, copy: int = 0) -> float:
+        """How far vertices were from where they are now within the steps that are remembered, at most,
+        relative to the largest displacement."""
+        now = self._present()[copy]
+        largest = max(_longest(now), 1e-30)
+        return max(_longest(now - before[copy]) for before in self._seen) / largest
+
+    def at_rest(self, copy: int = 0) -> bool:
+        """Whether nothing has moved for long; not before it was watched for long."""
+        return len(self._seen) > KEPT and self.moved(copy) <= STILL
+
+    def notes(self, method: Any, copy: int = 0) -> list[str]:
+        """For the report of a method with options of pseudo-time."""
+        how = "as dynamics" if method.pseudo_time == "dynamics" else "each begun without velocity"
+        sweeps = counted(method.sweeps_per_step, "sweep")
+        return [
+            f"run in pseudo-time, steps of {method.pseudo_dt:g} s with {sweeps}, {how}",
+            self._sentence(method, copy),
+        ]
+
+    def _sentence(self, method: Any, copy: int) -> str:
+        if self.at_rest(copy):
+            if method.resumes:
+                return "pseudo-time has come to rest"
+            return (
+                "pseudo-time has come to rest, where sweeps of a step that begins without forces lead; what "
+                f"is out of balance there becomes less with steps shorter than pseudo_dt={method.pseudo_dt:g}"
+            )
+        watched = min(self.steps, EVERY * KEPT)
+        return (
+            f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices moved "
+            f"by {self.moved(copy):.1%} of the largest displacement; more iterations lead further"
+        )
+
+    def _present(self) -> np.ndarray:
+        """(copies, n, 3) displacements."""
+        states = self.problem.states
+        return states.vectors(states.u).astype(float)
+
+
+def _longest(vectors: np.ndarray) -> float:
+    return float(np.sqrt(np.square(vectors).sum(axis=-1).max(initial=0.0)))

@@ -1,0 +1,71 @@
+"""The certificates of several copies of a state, as bodies of one problem where that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from supple.problem import Balance, Problem
+from supple.solvers.newton_steps.certificate import ACCURACY, Certificate, certify, distances_of_copies
+from supple.solvers.newton_steps.gathered import gather, room_for, size_for
+from supple.solvers.newton_steps.linearisation import Linearisation
+
+
+def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, Certificate]:
+    """Of the copies that have these balances."""
+    found: dict[int, Certificate] = {}
+    room = room_for(problem)
+    moving = [copy for copy, balance in balances.items() if not balance.at_rest and balance.residual > 0]
+    groups = range(0, len(moving), room) if room > 1 and len(moving) > 1 else ()
+    for first in groups:
+        found |= _certify_together(problem, moving[first : first + room])
+    return found | {copy: certify(problem, copy) for copy in balances if copy not in found}
+
+
+def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Certificate]:
+    """By one linear solve; where that meets negative curvature, of the others than those that have it.
+    Forces of each copy are scaled to one length, so that those of others do not hide them. What there is
+    room for beyond these copies repeats the last."""
+    began, model, room = perf_counter(), problem.model, size_for(problem, len(copies))
+    gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
+    if not gathered.balance().finite:
+        return {}
+    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered))
+    states, shape = gathered.states, (room, model.vertices, 3)
+    forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
+    size = np.sqrt(np.einsum("cni,cni->c", forces, forces))[:, None, None]
+    scaled = gathered.shared("scaled forces", lambda: gathered.zeros(states.net.shape))
+    scaled[:-1, :3] = (forces / np.maximum(size, np.finfo(float).tiny)).reshape(-1, 3)
+    gathered.device.push(scaled)
+    direction = linear.direction(ACCURACY, 0.0, probe=True, forces=scaled)
+    if direction.filtered:
+        others = _without_concave(copies, direction.shares, room)
+        return _certify_together(problem, others) if len(others) > 1 else {}
+    d = states.vectors(direction.d)[0].reshape(shape) * size
+    found = _certificates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
+    each = (perf_counter() - began) / len(copies)
+    return {copy: replace(known, seconds=each) for copy, known in zip(copies, found, strict=False)}
+
+
+def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:
+    """Copies without those along whose part of the direction the energy is concave: shares, see `Direction`;
+    none where nothing is known of it."""
+    if shares is None:
+        return []
+    bent = shares.reshape(room, -1).sum(axis=1) < 0
+    bent[len(copies) - 1] |= bent[len(copies) :].any()
+    return [copy for copy, concave in zip(copies, bent, strict=False) if not concave] if bent.any() else []
+
+
+def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[Certificate]:
+    """Of stable copies."""
+    slopes, squares = (np.einsum("cni,cni->c", d, other).tolist() for other in (forces, d))
+    found, known = [], distances_of_copies(problem.model, d, forces, u)
+    for bodies, slope, square in zip(known, slopes, squares, strict=True):
+        if not slope > 0:  # nothing is known
+            bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
+        found.append(Certificate(bodies, True, slope / square if square else None, 0.0))
+    return found

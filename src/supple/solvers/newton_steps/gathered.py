@@ -1,0 +1,138 @@
+"""Several copies of a problem's state as one problem in float64: bodies that have nothing to do with each
+other, whose linear systems are solved at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from supple.materials import is_per_element, table_of
+from supple.model import Model
+from supple.problem import Problem
+from supple.problem.materials import are_alike, with_materials
+
+MOST_VERTICES, MOST_COPIES = 65_536, 64
+"""Of one gathered problem: more would take longer to prepare than they gain."""
+
+FEW = 8
+"""Up to so many copies have a smaller problem of their own."""
+
+
+def room_for(problem: Problem) -> int:
+    """How many copies of a problem's state are gathered at a time; 1 where it has terms for which that is not
+    known, or contacts."""
+    model = problem.model
+    able = all(term.fills for term in model.terms)
+    if not able or problem.contacts or problem.room or model.followers:
+        return 1
+    return max(1, min(problem.copies, MOST_COPIES, MOST_VERTICES // model.vertices))
+
+
+def size_for(problem: Problem, copies: int) -> int:
+    """For how many copies the problem is made in which so many are gathered."""
+    room = room_for(problem)
+    return FEW if copies <= FEW < room else room
+
+
+def gather(problem: Problem, copies: Sequence[int]) -> Problem:
+    """A problem of one copy, whose state is that of these copies one after the other; it serves the next ones
+    of the same number, too."""
+    materials = problem.layout.materials
+    varied = problem.layout.varied
+    joined = _joined([materials[copy if varied else 0] for copy in copies], problem.model, varied)
+    gathered = _made_of(problem, len(copies), joined)
+    states, own = problem.states, gathered.states
+    pairs = [(own.u, states.u)]
+    if problem.loads.inertia.any():
+        pairs.append((own.anchor, states.anchor))
+    if problem.model.held is not None:
+        pairs.append((own.held_at, states.held_at))
+    for records, copied in pairs:
+        records[:-1, :3] = states.of(copied, copies).reshape(-1, 3)
+        gathered.device.push(records)
+    _load(gathered, problem, copies)
+    return gathered
+
+
+def _load(gathered: Problem, problem: Problem, copies: Sequence[int]) -> None:
+    """Let the forces and the inertia of copies act, if those that do are others."""
+    force, inertia = problem.loads.force, np.tile(problem.loads.inertia, len(copies))
+    forces = (force[list(copies)] if force.ndim == 3 else np.stack([force] * len(copies))).reshape(-1, 3)
+    if np.array_equal(inertia, gathered.loads.inertia):
+        inertia = gathered.loads.inertia
+    if inertia is not gathered.loads.inertia or not np.array_equal(forces, gathered.loads.force):
+        gathered.loads.use(forces, inertia)
+
+
+def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
+    """The gathered problem that is there, with these materials, or a new one where it does not suit."""
+
+    def make() -> Problem:
+        model = with_materials(_repeated(problem.model, copies), materials)
+        device = problem.device.alike(np.dtype(float), model.vertices + 1)
+        made = Problem(model, "float64", device=device)
+        made.keeps_prepared = True
+        return made
+
+    gathered: Problem = problem.shared(f"gathered {copies}", make)
+    if not are_alike(gathered.model, materials):
+        return problem.shared(f"gathered {copies}", make, anew=True)
+    if problem.layout.varied:
+        gathered.use_materials([materials])
+    return gathered
+
+
+def _repeated(model: Model, copies: int) -> Model:
+    """The model so many times, as one body."""
+    n, every = model.vertices, np.arange(copies)
+
+    def shifted(ids: np.ndarray) -> np.ndarray:
+        moved = ids[None] + (every * n).astype(ids.dtype).reshape(-1, *[1] * ids.ndim)
+        return moved.reshape(-1, *ids.shape[1:])
+
+    def tiled(values: np.ndarray) -> np.ndarray:
+        return np.tile(values, (copies, *[1] * (values.ndim - 1)))
+
+    def again(term: Any) -> Any:
+        many = _many([term.material] * copies, len(term.vertices))
+        return replace(
+            term,
+            vertices=shifted(term.vertices),
+            gradients=tiled(term.gradients),
+            volume=tiled(term.volume),
+            material=many,
+        )
+
+    return Model(
+        tiled(model.rest),
+        tiled(model.mass),
+        tiled(model.force),
+        shifted(model.pinned),
+        lambda time: tiled(model.prescribed(time)),
+        tuple(map(again, model.terms)),
+        shifted(model.tets),
+        held=None if model.held is None else tiled(model.held),
+    )
+
+
+def _joined(materials: Sequence[tuple], model: Model, varied: bool) -> tuple:
+    """One material of each term for the elements of all copies; varied: these may have others next time."""
+    sizes = [len(term.vertices) for term in model.terms if term.material is not None]
+    each = zip(zip(*materials, strict=True), sizes, strict=True)
+    return tuple(_many(same, count, varied) for same, count in each)
+
+
+def _many(materials: Sequence[Any], count: int, varied: bool = False) -> Any:
+    """The materials of so many elements each, one after the other; what is the same for all and stays so
+    stays a number."""
+
+    def join(values: tuple) -> Any:
+        if not varied and not is_per_element(values[0]):
+            return values[0]
+        table = np.concatenate([table_of(value, count) for value in values])
+        return table[:, 0] if table.shape[1] == 1 else table
+
+    return type(materials[0])._make(map(join, zip(*materials, strict=True)))

@@ -1,0 +1,198 @@
+"""The system H d = r of a problem at its present u, solved as far as H allows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.linear import (
+    Assembly,
+    Multilevel,
+    NotPositive,
+    Preconditioner,
+    curvature_along,
+    shares_along,
+    solve,
+)
+from supple.linear.block_rows import Threes
+from supple.linear.multilevel import as_records
+from supple.problem import Problem
+from supple.terms import Term
+
+LINEAR_ITERATIONS = 1000
+"""Allowed to one linear solve."""
+
+LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+"""Bounds of the accuracy of a linear solve, relative; and what it is where one step is all there is to do."""
+
+MANY = 20
+"""Iterations of a linear solve after which the next one gets a preconditioner of its own."""
+
+PROBED = 1e-2
+"""How far a random right-hand side is followed to find negative curvature."""
+
+
+class Direction(NamedTuple):
+    """d, records (n + 1, 4) [m] where kernels see them, with H d = r; filtered: whether H had directions
+    along which the energy is concave, so that the positive part of every element stands for it; concave, the
+    same kind of records: such a direction p where one was seen; slope = r · d [J]; curvature: the smallest
+    seen, p · H p / |p|² [N/m] of p or d, where that was asked for; None where H was refused for what it has
+    on its diagonal or on a coarse level; shares (n,): what each vertex has of p · H p [J], where a
+    probe saw p."""
+
+    d: np.ndarray
+    filtered: bool
+    concave: np.ndarray | None
+    slope: float
+    curvature: float | None
+    shares: np.ndarray | None = None
+
+
+def _constant(term: Term) -> bool:
+    """Whether the Hessian of a term without a material stays as it is, as that of ties does; contacts, which
+    come and go, only push."""
+    return term.ties and term.capacity is None
+
+
+class Linearisation:
+    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
+        self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
+        self.free = self.assembly.free
+        terms = problem.model.terms
+        self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
+        """Whether H is the same everywhere, so that one step is all there is to do."""
+        self.iterations = self.filtered = 0
+        self._last: Preconditioner | None = None
+        self._lasts = problem.keeps_prepared and self._hierarchy.lasts
+        self._known: tuple[tuple, float, Direction] | None = None
+
+    def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
+        """Of a linear solve, to suit how fast the forces vanish, from `before` to `residual` in the last step
+        [N] [Eisenstat and Walker 1996]."""
+        if self.quadratic:
+            return min(WHOLE, tolerance)
+        if before is None:
+            return LOOSEST
+        return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
+
+    def direction(
+        self, accuracy: float, floor: float, probe: bool = False, forces: np.ndarray | None = None
+    ) -> Direction:
+        """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
+        definite as far as can be seen, else with its filtered one. accuracy: relative, in the norm of the
+        energy; floor [N]: a residual that is small enough in any case. probe: look for negative curvature
+        also where r does not lead. forces: records (n + 1, 4) that stand for r, where kernels see them. What
+        a probe has found for the same system is taken where it is accurate enough."""
+        if forces is not None:
+            self._known = None
+            return self._direction(accuracy, floor, probe, forces)
+        system = self._system()
+        if self._known is not None and not probe:
+            known, closeness, direction = self._known
+            if closeness <= accuracy and known == system:
+                return direction
+        direction = self._direction(accuracy, floor, probe, self.problem.states.net)
+        self._known = (system, accuracy, direction) if probe else None
+        return direction
+
+    def _system(self) -> tuple:
+        """What tells one H and r from others: the figures of the forces, summed up over all vertices, and
+        inertia."""
+        p = self.problem
+        return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
+
+    def _direction(self, accuracy: float, floor: float, probe: bool, forces: np.ndarray) -> Direction:
+        seen: dict[str, Any] = {}
+        try:
+            exact = self._solve("exact", accuracy, floor, forces, probe)
+            if exact.concave is None:
+                return exact
+            seen = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
+        except NotPositive:
+            if probe:
+                seen = self._concave()
+        self.filtered += 1
+        return self._convex(accuracy, floor, forces)._replace(**seen)
+
+    def _concave(self) -> dict[str, Any]:
+        """What `Direction` tells of a p along which the energy is concave, where no preconditioner of H is to
+        be had: found with that of its positive part."""
+        self._last = None  # whose memory the next one takes
+        for kind in ("projected", "bound"):
+            try:
+                M = self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
+            except NotPositive:
+                continue
+            H = self.assembly.matrix("exact", apart=True)
+            p = self._probe(H, M)
+            return {} if p is None else self._told(H, p, M)
+        return {}
+
+    def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
+        """Of a direction p, records (f, 4), that conjugate gradients have just ended on."""
+        shares = np.zeros(self.problem.model.vertices)
+        shares[self.free] = shares_along(M)
+        return {
+            "concave": self.assembly.spread(p), "curvature": curvature_along(H, p, M), "shares": shares,
+        }  # fmt: skip
+
+    def convex(self, accuracy: float, floor: float) -> Direction:
+        """d with the positive semi-definite part of every element; that may be singular, and then with the
+        bound that sweeps have; 0, with the slope 0, where not even that is positive definite, or is not
+        finite."""
+        return self._convex(accuracy, floor, self.problem.states.net)
+
+    def _convex(self, accuracy: float, floor: float, forces: np.ndarray) -> Direction:
+        for kind in ("projected", "bound"):
+            try:
+                found = self._solve(kind, accuracy, floor, forces)
+            except NotPositive:
+                continue
+            if kind == "bound" or (found.concave is None and found.slope > 0):
+                return found._replace(filtered=True, concave=None)
+        return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
+
+    def _solve(
+        self, kind: str, accuracy: float, floor: float, forces: np.ndarray, probe: bool = False
+    ) -> Direction:
+        assembly = self.assembly
+        H = assembly.matrix(kind)
+        M = self._preconditioner(H, kind)
+        found, slope = solve(H, assembly.take(forces), M, accuracy, floor, LINEAR_ITERATIONS)
+        if found.iterations > MANY or found.negative is not None:
+            self._last = None
+        self.iterations += found.iterations
+        direction = Direction(assembly.spread(found.x), False, None, slope, None)
+        concave = found.negative
+        if not probe:
+            p = None if concave is None else assembly.spread(concave)
+            return direction._replace(concave=p)
+        if concave is None:
+            concave = self._probe(H, M)
+        if concave is None:
+            return direction._replace(curvature=curvature_along(H, found.x, M))
+        return direction._replace(**self._told(H, concave, M))
+
+    def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
+        """That of H, or that of an earlier state of the same solve while it does as well: where many solves
+        follow each other from near their ends, to make it takes as long as to use it."""
+        if kind != "exact" or self._last is None:
+            M = self._hierarchy.at(H, self.assembly.positions)
+            self._last = M if self._lasts and kind == "exact" else None
+            return M
+        return self._last
+
+    def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
+        """A direction of negative curvature, records (f, 4), if one shows."""
+        return solve(H, self._noise, M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
+
+    @cached_property
+    def _noise(self) -> np.ndarray:
+        """A right-hand side (f, 4) that has something of every direction, always the same."""
+        return as_records(np.random.default_rng(0).normal(size=3 * len(self.free)))

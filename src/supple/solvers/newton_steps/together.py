@@ -1,0 +1,47 @@
+"""Sweeps over several states at once, each for as long as they pay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supple.problem import Balances, Problem
+from supple.solvers.newton_steps.forecast import Forecasts
+from supple.solvers.pbng import PBNG, PBNGRun
+
+
+class SweptTogether(PBNGRun):
+    """States whose imbalance does not promise to arrive within so many further sweeps are left to solves of
+    their own, unless a number of iterations or a time is all that there is. Those that balance far from the
+    equilibrium go on to the smaller imbalance that would be near it; those at saddles do not."""
+
+    def __init__(self, problem: Problem, ahead: int) -> None:
+        super().__init__(PBNG(), problem)
+        self._ahead, self._sweeps = ahead, 0
+        self._forecasts = Forecasts(problem.copies)
+        self.finished_alone = False
+        self._saddles = np.zeros(problem.copies, bool)
+
+    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+        self.finished_alone = tolerance is not None and max_iterations is None and budget is None
+        self._forecasts.aim[:] = tolerance or 1e-8
+
+    def advance(self, count: int) -> None:
+        super().advance(count)
+        self._sweeps += count
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        moved = super().observe_all(balances, active)
+        self._forecasts.see(self._sweeps, np.where(moved, np.inf, balances.imbalance))
+        return moved
+
+    def go_on(self, imbalance: float, copy: int = 0) -> None:
+        self._forecasts.aim[copy] = imbalance
+
+    def leave_saddle(self, copy: int = 0) -> bool:
+        self._saddles[copy] = True
+        return self.finished_alone
+
+    def leaving(self) -> np.ndarray:
+        if not self.finished_alone:
+            return super().leaving()
+        return self._saddles | (self._forecasts.remaining > self._ahead)

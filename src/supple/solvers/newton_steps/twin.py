@@ -1,0 +1,58 @@
+"""A problem again in float64, at the same step of the same model: for methods that need differences of
+energies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supple.problem import Problem
+from supple.problem.materials import are_alike, with_materials
+
+
+def exact_twin(problem: Problem, copy: int = 0) -> Problem:
+    """The problem itself where it is in float64 and has one copy of the state; else another one of one copy,
+    on a device of the same kind, at the same u, under the same forces and with the same inertia."""
+    if problem.copies == 1 and problem.dtype == np.float64:
+        return problem
+    twin = _made_of(problem, problem.layout.materials[copy if problem.layout.varied else 0])
+    twin.loads.copy(problem.loads, copy)
+    follow(twin, problem, copy)
+    return twin
+
+
+def follow(twin: Problem, problem: Problem, copy: int = 0) -> None:
+    """Put a problem of the same vertices where a copy of another one's state is, held at the same places."""
+    own, other = twin.states, problem.states
+    pairs = [(own.u, other.u), (own.anchor, other.anchor)]
+    if problem.model.held is not None:
+        pairs.append((own.held_at, other.held_at))
+    for records, copied in pairs:
+        records[:-1, :3] = other.vectors(copied)[copy]
+        twin.device.push(records)
+    twin.room.stale = True
+
+
+def _made_of(problem: Problem, materials: tuple) -> Problem:
+    """The twin that is there, with other values of its materials, or a new one where these do not suit."""
+
+    def make() -> Problem:
+        model = with_materials(problem.model, materials) if problem.layout.varied else problem.model
+        return Problem(model, "float64", device=problem.device.alike(np.dtype(float)))
+
+    twin: Problem = problem.shared("float64 twin", make)
+    if not problem.layout.varied:
+        return twin
+    if not are_alike(twin.model, materials):
+        return problem.shared("float64 twin", make, anew=True)
+    if twin.layout.materials != [materials]:
+        twin.use_materials([materials])
+    return twin
+
+
+def bring_back(twin: Problem, problem: Problem, copy: int = 0) -> None:
+    """Give a copy of the problem's state the u of its twin, rounded."""
+    if twin is not problem:
+        states = problem.states
+        states.vectors(states.u)[copy] = twin.states.vectors(twin.u)[0]
+        problem.device.push(states.u)
+        problem.room.stale = True

@@ -1,0 +1,24 @@
+"""Moves of vertices that are made only where they lead somewhere."""
+
+from __future__ import annotations
+
+from supple.algebra.matrix3 import dot, select3
+from supple.kernels import all_lanes, leads, load, physics, scatter, select, store
+from supple.problem.balls import in_ball
+from supple.problem.held import put_back
+
+FARTHEST = 1e30
+"""|u|² [m²] beyond which a vertex is lost: a thousand times the longest length, which is 1e12 m."""
+
+
+@physics
+def move(vertices, batch, u, before, after, rejected):
+    """Displacements of the vertices of a batch: after, as far as their balls allow, and before where that is
+    not finite, which is counted in rejected (copies, batches, 1, lanes). Coordinates that are held stay."""
+    after = in_ball(vertices.balls, vertices.own, batch, after)
+    finite = dot(after, after) < FARTHEST
+    kept = select3(finite, after, before)
+    if leads(batch):
+        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
+        if not all_lanes(finite):
+            store(rejected, batch, 0, load(rejected, batch, 0) + select(finite, 0.0 * after[0], 1.0))

@@ -1,0 +1,78 @@
+"""Solves in float32 whose Newton steps are in float64: they end where the exact state has arrived, and say
+what rounding leaves of it."""
+
+import numpy as np
+import pytest
+from problems import face
+
+import supple
+from supple import Outcome
+from supple.solvers import Descent
+from supple.solving import make_problem
+
+
+def graded(smallest=1e-5):
+    """A bar whose cells shrink towards its free end: rounded to float32, what is small there is inverted."""
+    mesh = supple.block((30, 2, 2))
+    X = np.asarray(mesh.points)
+    s = smallest ** (1 - X[:, 0])
+    points = np.stack([s, 0.2 * s * (X[:, 1] - 0.5), 0.2 * s * (X[:, 2] - 0.5)], axis=1)
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kind = supple.Corotated(young=1e5, poisson=0.3)
+    body = scene.add_solid(supple.TetMesh(points, np.asarray(mesh.tets)), kind, density=1000)
+    scene.pin(body.where(lambda X: X[:, 0] > 1 - 1e-9))
+    return scene
+
+
+def uneven(contrast=1e6):
+    """Soft and stiff lengths of a bar in turn."""
+    mesh = supple.block((20, 2, 2), (2, 0.2, 0.2))
+    middle = np.asarray(mesh.points)[np.asarray(mesh.tets)].mean(axis=1)[:, 0]
+    young = np.where(middle % 0.4 < 0.2, 1e4, 1e4 * contrast)
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    body = scene.add_solid(mesh, supple.Corotated(young=young, poisson=0.4), density=1000)
+    scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+def stiff():
+    """Forces that are rounding in float32 before it bends as far as it should."""
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kind = supple.StableNeoHookean(young=1e11, poisson=0.3)
+    body = scene.add_solid(supple.block((20, 2, 2), (2, 0.1, 0.1)), kind, density=1000)
+    scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+SCENES = {"graded": graded, "uneven": uneven, "stiff": stiff}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_they_end_and_are_certified(name):
+    scene = SCENES[name]()
+    exact = supple.equilibrium(scene, tolerance=1e-8)
+    found = supple.equilibrium(scene, precision="float32")
+    report = found.report
+    assert report.outcome in (Outcome.CONVERGED, Outcome.PRECISION), report
+    assert report.outcome is Outcome.CONVERGED or any("float64" in note for note in report.notes)
+    assert report.certificate.stable
+    assert report.certificate.worst.of_size <= 1e-4
+    off = np.linalg.norm(found.positions - exact.positions, axis=1).max()
+    assert off <= 2 * report.certificate.worst.position + 1e-6 * exact.report.certificate.worst.size
+
+
+def test_the_exact_state_is_what_was_rounded():
+    problem = make_problem(stiff(), True, supple.Compute(precision="float32"))
+    problem.begin_step(np.inf)
+    run = Descent(ahead=0).begin(problem)
+    assert run.exact.dtype == np.float64
+    for _ in range(2):
+        run.advance(1)
+    u = run.exact.u
+    assert np.abs(u).max() > 0
+    np.testing.assert_array_equal(problem.u, u.astype(np.float32))
+
+
+def test_problems_in_float64_are_their_own():
+    problem = make_problem(stiff(), True, supple.Compute())
+    assert Descent(ahead=0).begin(problem).exact is None
