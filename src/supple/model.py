@@ -262,6 +262,13 @@ class Step:
     remembered: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
+def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:
+    """(n, 3) [N] what winds do at a time [s] to vertices at positions (n, 3) [m] with velocities (n, 3)
+    [m/s]."""
+    forces = [wind(positions, velocities, time) for wind in model.winds]
+    return np.sum(forces, axis=0) if forces else np.zeros_like(model.rest)
+
+
 @dataclass(frozen=True, eq=False)
 class Conditions:
     """What may differ from one equilibrium of a model to the next: positions (k, 3) of the pinned vertices

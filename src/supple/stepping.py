@@ -10,7 +10,7 @@ import numpy as np
 from supple.integrating import RULES, Integrating, refuse_rule
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
-from supple.model import Model, Step, latest, with_bodies_at
+from supple.model import Model, Step, blown, latest, with_bodies_at
 from supple.pace import Pace
 from supple.problem import Problem
 from supple.problem.materials import changing_materials
@@ -166,8 +166,8 @@ class Stepping:
         """(n, 3) or (copies, n, 3) [N] what winds do where the step that ends at a time [s] begins."""
         velocities, positions = self.settle(), self.problem.states.positions
         self._settled = self._rule is not None
-        winds, states = self.problem.model.winds, zip(positions, velocities, strict=True)
-        forces = [np.sum([wind(x, v, time) for wind in winds], axis=0) for x, v in states]
+        states = zip(positions, velocities, strict=True)
+        forces = [blown(self.problem.model, x, v, time) for x, v in states]
         return forces[0] if len(forces) == 1 else np.stack(forces)
 
     def _ways(self, pins: np.ndarray) -> list[np.ndarray]:

@@ -26,7 +26,7 @@ rest = { uv = {} }
 where = { side = "z-" }
 
 [[wind]]
-velocity = [2, 0, 1]
+velocity = [2, 8, 1]
 """
 
 
@@ -45,6 +45,16 @@ def test_fabrics_move_in_the_precision_that_they_need(flag):
         flag.update()
     moved = np.abs(flag.tracks[0].positions - before).max()
     assert 1e-5 < moved < 0.06
+
+
+def test_wind_blows_as_in_simulate(flag):
+    *_, last = supple.simulate(flag.file, "pbng", dt=0.01, frames=3, max_iterations=20, tolerance=None)
+    flag.change(replace(flag.settings, solvers=(supple.PBNG(),), sweeps=20))
+    flag.prepare()
+    for _ in range(3):
+        flag.update()
+    np.testing.assert_allclose(flag.tracks[0].positions, last.positions, atol=1e-6)
+    assert last.positions[:, 1].max() > 1e-4, "against its weight"
 
 
 @pytest.mark.parametrize(

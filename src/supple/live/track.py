@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from supple.compute import Compute
-from supple.model import Model, Step, coasted, with_bodies_at
+from supple.model import Model, Step, blown, coasted, with_bodies_at
 from supple.pace import total_damping
 from supple.problem import Balance
 from supple.problem.materials import changing_materials
@@ -101,7 +101,8 @@ class Track:
         p.states.set_velocities(self.velocities)
         p.loads.set_time_step(dt)
         p.remembered.evolve(dt)
-        p.begin_step(time, dt)
+        winds = blown(p.model, self.positions, self.velocities, time) if p.model.winds else None
+        p.begin_step(time, dt, forces=winds)
         self._run = self.solver.begin(p)
         self._step = dt, coasted(p.model, self.positions, self.velocities, dt)
         self._sweep(sweeps, interrupted)
