@@ -39,8 +39,9 @@ def dropped(account: Account) -> str:
         Claim(
             "no vertex passes into another object by more than a cell",
             deepest < found["cell [m]"],
-            "a grid knows bodies by their vertices. Its spacing is the mean edge of all, 56 mm, and the block's "
-            "edges are 133 mm: the ball passes between its vertices. Meshes should be alike, or `spacing` larger.",
+            "a grid knows bodies by their vertices. Its spacing is the mean edge of all, 56 mm, and the "
+            "block's edges are 133 mm: the ball passes between its vertices. Meshes should be alike, or "
+            "`spacing` larger.",
         ),
         Claim("none passes the floor by more than a mm", below < 1e-3),
         Claim(
