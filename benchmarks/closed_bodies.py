@@ -1,11 +1,11 @@
-"""Torsion of a cylinder (Poynting's effect) and inflation of a thick sphere, of Mooney-Rivlin rubber, on finer
-and finer meshes, against what they should be.
+"""Torsion of a cylinder (Poynting's effect) and inflation of a thick sphere, of Mooney-Rivlin rubber, on
+finer and finer meshes, against what they should be.
 
     python benchmarks/closed_bodies.py [--finest 16]
 
-Writes benchmarks/results/closed_bodies.json: torque and thrust of a cylinder as long as its radius, twisted by
-0.6 rad, and the stretch of the inner wall of a sphere under pressure, with the default solver, for two bulk
-moduli. Errors are those beside the problem in one dimension (tests/closed_bodies.py), and, in
+Writes benchmarks/results/closed_bodies.json: torque and thrust of a cylinder as long as its radius, twisted
+by 0.6 rad, and the stretch of the inner wall of a sphere under pressure, with the default solver, for two
+bulk moduli. Errors are those beside the problem in one dimension (tests/closed_bodies.py), and, in
 "beside the closed form", those of rubber that keeps its volume; orders are of meshes that follow each other.
 """
 

@@ -30,7 +30,6 @@ from test_buckling import CRITICAL, least_curvature
 import supple
 from supple.compute import Compute
 from supple.io.machine import machine
-from supple.kernels.cuda import require_device
 from supple.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
@@ -219,6 +218,8 @@ def main() -> None:
         "elastica": elastica,
     }
     if sys.argv[1:] == ["card"]:
+        from supple.kernels.cuda import require_device
+
         parts = {"card": lambda: {"device": require_device(), **sweeps("cuda")}}
     found = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     for name in sys.argv[1:] or parts:

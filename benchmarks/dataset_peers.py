@@ -1,13 +1,15 @@
 """The set of benchmarks/datasets.py, of log_neo_hookean, by loops over peers: the same bar, values, ψ and
 tetrahedra, to the same imbalance.
 
-    python benchmarks/dataset_peers.py supple 200     a data set, workers' start left out
+    python benchmarks/dataset_peers.py supple 200     a data set, by one worker, once it has begun
     python benchmarks/dataset_peers.py felupe 5       with an interpreter that has felupe
     python benchmarks/dataset_peers.py torch-fem 5
 
-One line of JSON comes out, and positions go to dataset_PEER.npz in the folder for temporary files, where each
-run compares itself with what others have left. Peers stop at |net forces| ≤ 1e-4 |reactions|, which is about
-what supple's imbalance is; loads and motions grow in so few increments as they arrive with.
+Each run writes what it took, by the clock and by processors, to benchmarks/results/dataset_peers.json beside
+what others have left there, and positions to dataset_PEER.npz in the folder for temporary files, by which it
+compares itself with others. supple solves in one process with one thread here, as each of its workers does.
+Peers stop at |net forces| ≤ 1e-4 |reactions|, which is about what supple's imbalance is; loads and motions
+grow in so few increments as they arrive with.
 """
 
 from __future__ import annotations
@@ -16,13 +18,16 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 import numpy as np
 from arrive_peers import partition
 from datasets import SCENE, VARY
+
+from supple.io.machine import machine
 
 CELLS, SIZE, DENSITY = (19, 6, 6), (1.0, 0.3, 0.3), 100.0
 TOLERANCE, MOST_STEPS, INCREMENTS = 1e-4, 20, (2, 4, 8, 16)
@@ -30,6 +35,21 @@ POOL = 256
 """Samples that are drawn, of which all peers take the first."""
 
 Values = dict[str, float]
+
+
+class Cost(NamedTuple):
+    """Seconds by the clock, and of all processors."""
+
+    seconds: float
+    cpu_seconds: float
+
+
+def clocks() -> Cost:
+    return Cost(perf_counter(), process_time())
+
+
+def since(began: Cost) -> Cost:
+    return Cost(*(now - then for now, then in zip(clocks(), began, strict=True)))
 
 
 def drawn() -> list[Values]:
@@ -63,14 +83,14 @@ def lame(values: Values) -> tuple[float, float]:
     return young / (2 * (1 + poisson)), young * poisson / ((1 + poisson) * (1 - 2 * poisson))
 
 
-def with_felupe(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
+def with_felupe(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
     import felupe as fem
 
     points, tets, mass = mesh()
     region = fem.RegionTetra(fem.Mesh(points, tets, "tetra"))
     ends = points[:, 0] < 1e-9, points[:, 0] > 1 - 1e-9
     for values in samples:
-        began = perf_counter()
+        began = clocks()
         for count in INCREMENTS:
             field = fem.FieldContainer([fem.Field(region, dim=3)])
             mu, lam = lame(values)
@@ -95,10 +115,10 @@ def with_felupe(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
                 break
             except ValueError:  # it did not converge
                 continue
-        yield points + field[0].values, perf_counter() - began
+        yield points + field[0].values, since(began)
 
 
-def with_torch_fem(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
+def with_torch_fem(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
     import torch
     from torchfem import Solid
     from torchfem.materials import Hyperelastic3D
@@ -115,19 +135,20 @@ def with_torch_fem(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
     solid = Solid(torch.tensor(points), torch.tensor(tets), Hyperelastic3D(psi, [1.0, 1.0]))
     solid.constraints[torch.tensor(ends[0] | ends[1]), :] = True
     for values in samples:
-        began = perf_counter()
+        began = clocks()
         solid.material.params = torch.tensor([lame(values)] * len(tets))
         solid.forces[:, 1] = torch.tensor(values["g"] * mass)
         solid.displacements[torch.tensor(ends[1])] = torch.tensor(end_moved(points[ends[1]], values, 1.0))
         u = solid.solve(increments=torch.tensor([0.0, 1.0]), rtol=TOLERANCE, max_iter=MOST_STEPS)[0]
-        yield points + u.detach().numpy().reshape(-1, 3), perf_counter() - began
+        yield points + u.detach().numpy().reshape(-1, 3), since(began)
 
 
-def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
-    """A data set with workers; what they take from the first sample to the last."""
+def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
+    """Shards of a data set, as a worker solves and stores them; before the clock starts it solves one, which
+    loads kernels."""
     from supple.datasets.making import make_store
     from supple.datasets.opened import open_dataset
-    from supple.datasets.running import Share, run_store
+    from supple.datasets.shards import Shards
     from supple.datasets.spec import load_spec
 
     with tempfile.TemporaryDirectory() as name:
@@ -138,18 +159,21 @@ def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, float]]:
         (folder / "values.csv").write_text("\n".join(rows), encoding="utf-8")
         vary = [{"path": v["path"], "name": v["name"]} for v in VARY]
         spec = {"scene": str(folder / "bar.toml"), "design": "table", "table": str(folder / "values.csv")}
+        spec |= {"store": {"shard": min(len(samples), 256)}}
         store = make_store(load_spec(spec | {"vary": vary}), folder / "set.zarr")
-        seen: list[tuple[float, int]] = []
-        run_store(store, Share(), watch=lambda done, total: seen.append((perf_counter(), done)))
-        (first, begun), (last, done) = seen[0], seen[-1]
-        each = (last - first) / max(done - begun, 1)
+        shards = Shards(store)
+        shards.sampler.solve(shards.values(0), [None])
+        began = clocks()
+        for shard in range(store.shards):
+            shards.run(shard)
+        each = Cost(*(cost / len(samples) for cost in since(began)))
         data = open_dataset(store.path)
         place = {tuple(data.input_matrix[k]): k for k in range(data.count)}
         for values in samples:
             yield data["positions"][place[tuple(values[n] for n in names)]].astype(float), each
 
 
-PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, float]]]] = {
+PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, Cost]]]] = {
     "supple": with_supple,
     "felupe": with_felupe,
     "torch-fem": with_torch_fem,
@@ -158,7 +182,7 @@ PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, float]]]] =
 
 def main() -> None:
     peer, count = sys.argv[1], int(sys.argv[2])
-    found, seconds = zip(*PEERS[peer](drawn()[:count]), strict=True)
+    found, costs = zip(*PEERS[peer](drawn()[:count]), strict=True)
     folder = Path(tempfile.gettempdir())
     np.savez(folder / f"dataset_{peer}.npz", positions=np.array(found))
     apart = {}
@@ -169,8 +193,20 @@ def main() -> None:
                 known = file["positions"]
             both = min(len(known), count)
             apart[other] = float(np.abs(known[:both] - np.array(found)[:both]).max())
-    each = float(np.mean(seconds))
-    print(json.dumps({"peer": peer, "samples": count, "seconds_each": each, "farthest_apart_m": apart}))
+    seconds, cpu = np.mean(costs, axis=0).tolist()
+    row = {"samples": count, "seconds_each": seconds, "cpu_seconds_each": cpu, "farthest_apart_m": apart}
+    path = Path(__file__).parent / "results" / "dataset_peers.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"peers": {}}
+    known["machine"] = machine()
+    known["peers"][peer] = row | {"version": version(peer), "least_seconds": min(costs)[0]}
+    own = known["peers"].get("supple")
+    for name, other in known["peers"].items():
+        if own is not None and name != "supple":
+            other["times_supple"] = {
+                key: other[f"{key}_each"] / own[f"{key}_each"] for key in ("seconds", "cpu_seconds")
+            }
+    path.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(known, indent=2))
 
 
 if __name__ == "__main__":

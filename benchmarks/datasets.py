@@ -20,7 +20,7 @@ import numpy as np
 
 import supple
 from supple.datasets.making import make_store
-from supple.datasets.running import Share, run_store
+from supple.datasets.running import ON_DEVICE, Share, run_store
 from supple.datasets.shards import Shards
 from supple.datasets.spec import load_spec
 from supple.datasets.status import status
@@ -129,13 +129,17 @@ def _device_spec(
 def stored(
     folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int, shard: int, workers: int | None
 ) -> dict[str, Any]:
-    """A set from spec to finished store; once started: from the first shard that was finished on."""
+    """A set from spec to finished store; once started: from when as many shards were finished as there are
+    workers."""
     store = make_store(load_spec(make(samples, shard)), folder / f"set_{workers}.zarr", True)
     seen: list[tuple[float, int]] = []
     began = perf_counter()
     run_store(store, Share(), workers, watch=lambda done, total: seen.append((perf_counter(), done)))
     seconds = perf_counter() - began
-    first, done = next(((t, n) for t, n in seen if n >= min(shard, samples)), seen[-1])
+    begun = shard * (workers or ON_DEVICE)
+    if 2 * begun > samples:  # too few for every worker to have done one before the clock starts
+        begun = min(shard, samples)
+    first, done = next(((t, n) for t, n in seen if n >= begun), seen[-1])
     found = status(store)
     return {
         "vertices": int(store.facts["vertices"]),
@@ -151,12 +155,14 @@ def stored(
 
 
 def solves_alone(folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int) -> dict[str, Any]:
-    """In this process, one batch after the other: what conditions take, what a batch takes, and what of it is
-    the solve."""
+    """In this process, one batch after the other: what conditions take, what a batch takes, what of it is the
+    solve, and how many a worker that is alone solves and stores."""
     store = make_store(load_spec(make(samples, samples)), folder / "alone.zarr", True)
     shards = Shards(store)
+    source, values = shards.sampler.source, [shards.values(sample) for sample in range(samples)]
+    source.conditions_of(values[:1])  # finds out how forces depend on them
     began = perf_counter()
-    every = [shards.sampler.source.conditions(shards.values(sample)) for sample in range(samples)]
+    every = source.conditions_of(values)
     conditions = perf_counter() - began
     batches = Batches(shards.sampler.model, shards.sampler.asked)
     for _ in range(2):  # the first compiles
@@ -167,7 +173,12 @@ def solves_alone(folder: Path, make: Callable[[int, int], dict[str, Any]], sampl
             batch += perf_counter() - began
             solving += max(report.seconds for report in reports)
     batches.end()
+    for _ in range(2):
+        began = perf_counter()
+        shards.run(0)
+        worker = perf_counter() - began
     return {
+        "one_worker_per_second": samples / worker,
         "microseconds_of_conditions": 1e6 * conditions / samples,
         "batches_per_second": samples / batch,
         "solves_per_second": samples / solving,

@@ -141,7 +141,7 @@ def twisted_cylinder(
     expected = torsion(radius, twist, bulk)
     disc = supple.disc(radius, resolution)
     heights = np.linspace(0, length, max(round(resolution * length / radius), 1) + 1)
-    mesh = layered(disc.triangles, [disc.points + (0, 0, z) for z in heights])
+    mesh = layered(disc.triangles, [disc.points + np.array([0, 0, z]) for z in heights])
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(mesh, rubber(bulk), density=1000)
 

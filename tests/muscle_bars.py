@@ -15,9 +15,9 @@ SOLVERS = {
     "bpxpbd": supple.BPXPBD(pseudo_dt=5e-4),
     "gpbd": supple.GPBD(pseudo_dt=5e-4),
 }
-"""Those of PXPBD Fig. 4 and others. The last two begin every step of pseudo-time without forces, and build them
-up by ten sweeps: in steps in which sound crosses several cells, as in those of 10 ms that they have unless told,
-they come to rest elsewhere."""
+"""The last two begin every step of pseudo-time without forces, and build them up by ten sweeps: in steps in
+which sound crosses several cells, as in those of 10 ms that they have unless told, they come to rest
+elsewhere."""
 
 
 def bar(length=1.0, optimal=1.0):

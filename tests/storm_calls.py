@@ -14,7 +14,7 @@ from storm import Tally
 from storm_doors import further_doors
 
 import supple
-from supple.materials import MATERIALS, Isotropic, examples_of
+from supple.materials import MATERIALS, MEMBRANES, Isotropic, examples_of
 from supple.solvers import SOLVERS
 
 
@@ -124,7 +124,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Result.of": (result.of, {"body": body}),
         "Result.positions_like": (result.positions_like, {"like": "nothing"}),
     }  # fmt: skip
-    for kind in MATERIALS.values():
+    for kind in (*MATERIALS.values(), *MEMBRANES.values()):
         table[kind.__name__] = kind, examples_of(kind)
         if issubclass(kind, Isotropic):
             table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}

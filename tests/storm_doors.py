@@ -16,9 +16,9 @@ Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 
 NO_DOORS = {
     "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "Frames",
-    "Gradient", "GradientReport", "History", "Material", "MeshError", "MotionGradient", "NoGradientError",
-    "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError", "SceneFile", "SceneFileError",
-    "State", "Trial", "VertexSet",
+    "Gradient", "GradientReport", "History", "Material", "MeshError", "Mode", "MotionGradient",
+    "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError",
+    "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
 }  # fmt: skip
 """What users get and do not call: results, errors, kinds of parameters."""
 

@@ -168,3 +168,20 @@ def test_other_numbers_of_a_material_need_no_new_problem():
             assert problem.energy() == fresh.energy()
     uneven = supple.NeoHookean(young=np.linspace(1e3, 2e3, len(upper.mesh.tets)), poisson=0.3)
     assert not problem.take([varied(uneven)])
+
+
+@pytest.mark.parametrize("kind", [supple.PlasticStVK, supple.Corotated])
+def test_parameters_of_materials_that_evolve_vary_too(kind):
+    """What evolves begins as it was given, and the others are those of the variation."""
+
+    def hanging(young):
+        scene = supple.Scene(gravity=(0, -9.8, 0))
+        body = scene.add_solid(supple.block(1), kind.example(young=young, poisson=0.3), 10)
+        scene.pin(body.where(lambda X: X[:, 1] >= 1))
+        return scene, body
+
+    scene, body = hanging(2e3)
+    varied = [supple.Variation(materials={body: kind.example(young=E, poisson=0.3)}) for E in (1e3, 5e3)]
+    for E, result in zip((1e3, 5e3), supple.equilibria(scene, varied, tolerance=1e-6), strict=True):
+        alone = supple.equilibrium(hanging(E)[0], tolerance=1e-6)
+        assert np.abs(result.positions - alone.positions).max() < 1e-5

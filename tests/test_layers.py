@@ -64,6 +64,7 @@ ORDER = [
         "state",
         "evaluation",
         "cloth_figures",
+        "cell_figures",
         "fibre_figures",
         "holding",
         "grip",

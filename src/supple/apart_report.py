@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 class ApartReport:
     """Contact of bodies with each other and themselves, none of which has passed another: contacts, which are
     nearer than the thickness; the smallest gap [m], None where nothing is near; how far pinned vertices are
-    behind their motion [m]; the force [N] on each body, which are 0 in sum."""
+    behind their motion [m]; the force [N] on each body, which are 0 in sum; complementarity [J]: Σ λ g,
+    forces times gaps."""
 
     contacts: int
     gap: float | None
     behind: float
     bodies: dict[str, tuple[float, float, float]]
+    complementarity: float
 
     @property
     def depth(self) -> float:
@@ -34,7 +36,8 @@ class ApartReport:
 
     def __str__(self) -> str:
         gap = "" if self.gap is None else f", smallest gap {self.gap:.2e} m"
-        return f"{counted(self.contacts, 'contact')} between bodies{gap}"
+        carried = f", forces times gaps {self.complementarity:.1e} J"
+        return f"{counted(self.contacts, 'contact')} between bodies{gap}{carried if self.contacts else ''}"
 
 
 def kept_apart(problem: Problem) -> ApartReport | None:
@@ -49,11 +52,11 @@ def kept_apart(problem: Problem) -> ApartReport | None:
     for name, vertices in problem.model.body_vertices:
         fx, fy, fz = map(float, force[vertices].sum(axis=0))
         bodies[name] = fx, fy, fz
-    found, reach = contact._reach(contact._look(problem)[0])
+    found, reach = contact.near(problem, anew=True)[1:3]
     apart = found.distance[found.distance < reach]
     others = found.distance[surfaces_apart(contact.surfaces, found)]
     gap = float(others.min()) if len(others) else None
-    return ApartReport(len(apart), gap, problem.room.behind, bodies)
+    return ApartReport(len(apart), gap, problem.room.behind, bodies, term.complementarity(problem.positions))
 
 
 def surfaces_apart(surfaces: Surfaces, found: Gaps) -> np.ndarray:

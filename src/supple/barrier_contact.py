@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supple.barrier_grip import BarrierGrip
+from supple.contact.approaching import approach
+from supple.contact.candidates import Candidates
+from supple.contact.coasting import flown
 from supple.contact.crossing import crossings
-from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, rooms, within_reach
+from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, within_reach
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
 from supple.grip import owners, rows_from
@@ -32,8 +36,9 @@ THICKNESS, STIFFNESS, RADIUS = 0.05, 1.0, 0.5
 """Unless given, in parts of the mean edge e of the surfaces: h, and how far the neighbours of vertices are
 looked for; the stiffness in parts of E e, E being Young's modulus of the softer of two bodies."""
 
-FARTHEST = 5.0
-"""A pair farther apart than so many h cannot get nearer than h in balls of 0.4 times its distance."""
+FARTHEST, NARROW = 5.0, 0.4
+"""A pair farther apart than so many h cannot get nearer than h in balls of 0.4 times its distance; part of
+the radius below which neighbours are looked for again."""
 
 AHEAD = 1.0
 """How much farther off than it need be, in parts of h, a pair may be to be among the barriers."""
@@ -66,27 +71,48 @@ class BarrierContact:
     every: int | None = EVERY
     confines: bool = True
 
+    @cached_property
+    def _candidates(self) -> Candidates:
+        return Candidates(self.surfaces, clear=False)
+
     @property
     def radius(self) -> float:
         """How far neighbours are looked for [m]."""
         return max(FARTHEST * self.thickness, RADIUS * self.surfaces.edge)
 
     def confine(self, problem: Problem) -> None:
-        """With the neighbours that are known, as long as these will do."""
-        if not problem.room.checked:
-            self._check(problem)
-        known: Neighbours | None = problem.room.neighbours
-        radii = None if known is None else known.rooms_at(problem.positions)
-        if radii is None:
-            _, radii = self._look(problem)
-        problem.room.settle(radii)
+        problem.room.settle(self.near(problem).rooms())
 
-    def _look(self, problem: Problem) -> tuple[Gaps, np.ndarray]:
-        """Find all neighbours: their gaps, and the radii (n,) of the balls [m]."""
-        x = problem.positions
-        found = gaps(self.surfaces, x, self.radius, problem.device.threads)
-        problem.room.neighbours = Neighbours(self.surfaces, found, self.radius, x)
-        return found, rooms(self.surfaces, found, self.radius)
+    def near(self, problem: Problem, anew: bool = False) -> Neighbours:
+        """All pairs that are near where the vertices are; without looking for them where those will do that
+        are known, unless they are to be found anew, or somebody has set where vertices are."""
+        room, threads = problem.room, problem.device.threads
+        anew = anew or not room.checked
+        if not room.checked:
+            self._check(problem)
+        known: Neighbours | None = None if anew else room.neighbours
+        x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
+        here = None if known is None else known.at(x, least, threads)
+        if here is None:
+            pairs = gaps(self.surfaces, x, self.radius, threads, self._candidates)
+            here = room.neighbours = Neighbours(self.surfaces, pairs, self._reach(pairs), self.radius, x)
+        return here
+
+    def fly(self, problem: Problem) -> None:
+        """Whole bodies, with what is inside of them: vertices that left their neighbours behind would invert
+        elements."""
+        states, room = problem.states, problem.room
+        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
+        step = u - start
+        far = (step**2).sum(axis=1) > room.radii**2
+        if not far.any():
+            return
+        x, threads = self.surfaces.rest + start, problem.device.threads
+        known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, threads)
+        part = flown(self.surfaces, x, step, self.thickness, threads, known, self._candidates)
+        u[:] = start + part[self.surfaces.body, None] * step
+        problem.device.push(problem.u)
+        room.stale = True
 
     def shorten(self, problem: Problem, start: np.ndarray) -> None:
         """Pairs of which the term does not know come no nearer than its reach, lest there be an energy
@@ -94,14 +120,9 @@ class BarrierContact:
         states = problem.states
         u, x = states.vectors(problem.u)[0], self.surfaces.rest + states.vectors(start)[0]
         step = u - states.vectors(start)[0]
-        own = self.surfaces.vertices[:, 0]
-        longest = float(np.sqrt((step[own] ** 2).sum(axis=1).max(initial=0)))
-        farthest = self.surfaces.edge
-        if longest == 0:
-            return
-        whole = min(1.0, farthest / longest)
-        radius = 2 * whole * longest + self.thickness
-        pairs = self._around(problem, start, x, radius)
+        nearer = approach(self.surfaces, x, step, self.thickness)
+        whole = min(1.0, self.surfaces.edge / max(nearer, 1e-300))
+        pairs = self._around(problem, start, x, whole * nearer + self.thickness)
         part = first_touch(x, step, *self._bounds(problem, pairs), whole)
         if part < 1:
             u[:] = states.vectors(start)[0] + part * step
@@ -113,26 +134,24 @@ class BarrierContact:
         several ways are tried from there."""
         known = problem.room.around
         if known is None or known[0] is not start or known[1] < radius:
-            known = start, radius, gaps(self.surfaces, x, radius, problem.device.threads)
+            known = start, radius, gaps(self.surfaces, x, radius, problem.device.threads, self._candidates)
             problem.room.around = known
         pairs: Gaps = known[2]
         return pairs
 
     def _bounds(self, problem: Problem, pairs: Gaps) -> tuple[Gaps, np.ndarray]:
         """Pairs with the least distance [m] that each may have."""
-        pairs, reach = self._reach(pairs)
+        reach = self._reach(pairs)
         known = np.isin(pairs.keys, self._term_of(problem).keys)
         return pairs, np.where(known | (pairs.distance <= reach), 0.0, reach)
 
     def follow(self, problem: Problem, time: float) -> Barriers | None:
-        room = problem.room
-        if not room.checked:
-            self._check(problem)
-        found, radii = self._look(problem)
+        room, near = problem.room, self.near(problem)
+        radii = near.rooms()
         room.settle(radii)
         moved = room.pursue(BLOCKED * self.thickness)
         fresh, room.fresh = room.fresh, False
-        new, old = self.term(found, radii, self._grip(problem)), self._term_of(problem)
+        new, old = self.term(near.pairs, near.reach, radii, self._grip(problem)), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
         begins = new.rough and problem.following.beginning  # springs are those of the step
@@ -153,24 +172,26 @@ class BarrierContact:
         self._refuse_crossings(x, 1)
         found = gaps(self.surfaces, x, self.thickness)
         grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
-        return self.term(found, np.zeros(len(x)), grip, max(1, len(found.keys)))
+        return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) [m] where surfaces push each other, with vertices at x (n, 3)."""
-        found, reach = self._reach(gaps(self.surfaces, x, self.thickness))
-        found = found.where(found.distance < reach)
+        found = gaps(self.surfaces, x, self.thickness)
+        found = found.where(found.distance < self._reach(found))
         weights, _ = closest(x[found.vertices], found.crossing)
         return np.einsum("mk,mki->mi", np.maximum(weights, 0.0), x[found.vertices])
 
     def term(
-        self, found: Gaps, radii: np.ndarray, grip: BarrierGrip | None = None, capacity: int = 0
+        self,
+        found: Gaps,
+        reach: np.ndarray,
+        radii: np.ndarray,
+        grip: BarrierGrip | None = None,
+        capacity: int = 0,
     ) -> Barriers:
-        """All pairs that can get nearer than their reach in balls of radii (n,); in a step of which the grip
-        tells where it began, where they rub."""
-        farthest = np.full(len(found.distance), (1 + AHEAD) * self.thickness)
-        found = found.where(within_reach(found, radii, farthest))
-        found, reach = self._reach(found)
-        kept = within_reach(found, radii, (1 + AHEAD) * reach)
+        """All pairs that can get nearer than their reach (m,) [m] in balls of radii (n,); in a step of which
+        the grip tells where it began, where they rub."""
+        kept = (reach > 0) & within_reach(found, radii, (1 + AHEAD) * reach)
         found, reach = found.where(kept), reach[kept]
         stiffness = self.stiffness[self.surfaces.body[found.vertices[:, [0, -1]]]].min(axis=1)
         rubs = None
@@ -188,15 +209,14 @@ class BarrierContact:
             rubs=rubs,
         )
 
-    def _reach(self, found: Gaps) -> tuple[Gaps, np.ndarray]:
-        """Those that can push each other, and from which distance on: h, and less within a body where it is
-        so narrow at rest."""
+    def _reach(self, found: Gaps) -> np.ndarray:
+        """(m,) [m] from which distance on pairs push each other: h, and less within a body where it is so
+        narrow at rest."""
         reach = np.full(len(found.distance), self.thickness)
         body = self.surfaces.body[found.vertices[:, [0, -1]]]
         own = np.flatnonzero(body[:, 0] == body[:, 1])
         reach[own] = np.minimum(reach[own], OWN * distances_at(self.surfaces.rest, found.where(own)))
-        kept = reach > 0
-        return found.where(kept), reach[kept]
+        return reach
 
     def _check(self, problem: Problem) -> None:
         """Refuse to begin where surfaces have passed each other already, or push them apart."""
@@ -249,7 +269,8 @@ def with_barrier_contact(
     contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
     nothing = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))
-    none = contact.term(Gaps(np.empty((0, 4), np.int64), *_empty()), nothing, None, capacity)
+    pairs = Gaps(np.empty((0, 4), np.int64), *_empty())
+    none = contact.term(pairs, np.empty(0), nothing, None, capacity)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
 

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from supple.problem import Balance, Problem
+import numpy as np
+
+from supple.problem import Balance, Balances, Problem
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.solvers.newton_steps.certificate import Certificate, certify, prepare
@@ -54,15 +56,16 @@ class Certifying:
             prepare(problem)
         self._copies = [_Copy() for _ in range(problem.copies)]
 
-    def see(self, balances: Mapping[int, Balance]) -> None:
+    def see(self, balances: Balances, active: np.ndarray) -> None:
         """Certify at once what will be asked for: copies that have reached the imbalance. Where they are few
         and others are still on their way, they wait for these."""
         if self._wanted is None or self._tolerance is None or len(self._copies) == 1:
             return
-        most = {copy: min(self._tolerance, self._copies[copy].below) for copy in balances}
-        there = {copy: b for copy, b in balances.items() if b.imbalance <= most[copy]}
+        imbalance = balances.imbalance
+        reached = active[imbalance[active] <= self._tolerance].tolist()
+        there = {c: balances[c] for c in reached if imbalance[c] <= self._copies[c].below}
         self._waiting = set()
-        few = there.keys() < balances.keys() and len(there) < room_for(self._problem)
+        few = len(there) < len(active) and len(there) < room_for(self._problem)
         if self._patient and few and self._waited < WAITING:
             self._waiting, self._waited = set(there), self._waited + bool(there)
             return

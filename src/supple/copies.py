@@ -26,8 +26,9 @@ MOST_COPIES = 65_535
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frames:
-    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report, a state
-    and the step that led there for each. [k] is the `Frame` of the k-th copy, and a slice a list of them."""
+    """One frame of several copies: positions and velocities (copies, n, 3) [m, m/s], and a report, a state,
+    the step that led there and the model with its contacts there for each. [k] is the `Frame` of the k-th
+    copy, and a slice a list of them."""
 
     positions: np.ndarray
     velocities: np.ndarray
@@ -37,6 +38,7 @@ class Frames:
     time: float
     states: list[State]
     steps: list[Step | None]
+    models: list[Model]
 
     def __len__(self) -> int:
         return len(self.reports)
@@ -51,8 +53,8 @@ class Frames:
         if isinstance(copy, slice):
             return [self[k] for k in range(len(self))[copy]]
         x, v, report = self.positions[copy], self.velocities[copy], self.reports[copy]
-        state, step = self.states[copy], self.steps[copy]
-        return Frame(x, report, self.model, v, self.index, self.time, state=state, step=step)
+        state, step, model = self.states[copy], self.steps[copy], self.models[copy]
+        return Frame(x, report, model, v, self.index, self.time, state=state, step=step)
 
     def __repr__(self) -> str:
         outcomes = Counter(report.outcome.name.lower() for report in self.reports)
@@ -99,6 +101,11 @@ class Together:
         """What led to the frame, for each copy."""
         return self._stepping.last_steps()
 
+    @property
+    def models(self) -> list[Model]:
+        """What the frame is of, for each copy: contacts are their own."""
+        return [self._stepping.model] * self._stepping.problem.copies
+
 
 class OneByOne:
     """One copy after the other through the same problem; the states of all are kept here."""
@@ -107,6 +114,8 @@ class OneByOne:
         self._stepping = stepping
         self._states: list[State] = []
         self._steps: list[Step | None] = []
+        self.models: list[Model] = []
+        """What the frame is of, for each copy: contacts are their own."""
 
     @property
     def positions(self) -> np.ndarray:
@@ -130,7 +139,7 @@ class OneByOne:
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
         stepping, reports, index = self._stepping, [], self._stepping.index
-        self._steps = []
+        self._steps, self.models = [], []
         for k, state in enumerate(self._states):
             stepping.index = index
             stepping.stand()
@@ -140,6 +149,7 @@ class OneByOne:
             stepping.settle()
             self._states[k] = stepping.problem.state
             self._steps += stepping.last_steps()
+            self.models.append(stepping.model)
         return reports
 
     def last_steps(self) -> list[Step | None]:

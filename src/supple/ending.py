@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from supple.apart_report import ApartReport
 from supple.certifying import Certifying
 from supple.finishing import rounded
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.progress import Progress
 from supple.report import Outcome
 from supple.solvers import Run
 from supple.stop import Stop
+from supple.weak_contact import MetReport
 
 
 def next_look(run: Run, stop: Stop, iteration: int, limit: int, clock: float) -> int:
@@ -75,9 +77,20 @@ def exactly(balance: Balance, run: Run) -> Balance:
     return balance if run.exact is None else run.exact.balance()
 
 
+def exact_of(balances: Balances, run: Run) -> Balances:
+    """The same of all copies, of which there is one where a run has such a state."""
+    return balances if run.exact is None else run.exact.measures.balances()
+
+
 def recovering(problem: Problem, run: Run) -> bool:
     """Whether only forces are infinite, as they are in inverted elements with a barrier, and the method can
     unfold these."""
     if run.recovers:
         problem.device.pull(problem.u)
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+
+
+def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> Outcome:
+    """Nothing has converged while surfaces have passed through each other."""
+    passed = between is not None and between.depth > 0 and outcome is Outcome.CONVERGED
+    return Outcome.PASSED if passed else outcome

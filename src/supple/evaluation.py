@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from supple.cell_figures import CellFigures
 from supple.checks import closest, each, shown
-from supple.cloth_figures import of_cells
-from supple.fibre_figures import carried_fibres
 from supple.holding import Holding, Part
 from supple.meshes.measures import means_at_vertices
 from supple.model import Model
@@ -87,8 +86,7 @@ class Deformations:
 
     @property
     def principal_stretches(self) -> np.ndarray:
-        """Singular values of F (m, 3), the largest first; the last is negative where an element is
-        inverted."""
+        """Singular values of F (m, 3), the largest first; the last is negative in inverted elements."""
         return self._figure("principal_stretches")
 
     def _figure(self, name: str) -> np.ndarray:
@@ -118,7 +116,7 @@ class Fields:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Deformations):
+class Evaluation(Deformations, CellFigures):
     """Forces, energies, deformations and stresses of a model at positions (n, 3) [m]; made by `evaluate`.
 
     Arrays with one row for each element are those of all cells, tetrahedra of solids and triangles of cloth,
@@ -155,8 +153,7 @@ class Evaluation(Deformations):
 
     @cached_property
     def contact_force(self) -> np.ndarray:
-        """(n, 3) [N] of obstacles on every vertex. What bodies do to each other is among the internal
-        forces."""
+        """(n, 3) [N] of obstacles on every vertex; what bodies do to each other is internal."""
         return self.touches.total(self.model.vertices)
 
     @cached_property
@@ -224,39 +221,8 @@ class Evaluation(Deformations):
                 stored += np.bincount(values.vertices[:, 0], values.element_energy, self.model.vertices)
         return {body.name: float(stored[body.vertices].sum()) for body in self.model.bodies}
 
-    @cached_property
-    def fibre_stretch(self) -> np.ndarray:
-        """(m,) how far fibres are stretched; NaN where a material has none."""
-        return np.linalg.norm(carried_fibres(self.model, self.positions), axis=1)
-
-    @cached_property
-    def fibres(self) -> np.ndarray:
-        """(m, 3) along which fibres run now, of length 1; NaN where a material has none."""
-        return carried_fibres(self.model, self.positions) / self.fibre_stretch[:, None]
-
-    @cached_property
-    def bending_angle(self) -> np.ndarray:
-        """(m,) the largest angle of each triangle to a neighbour [degrees]; NaN for tetrahedra."""
-        return of_cells(self.model, self.positions, "bending_angle")
-
-    @cached_property
-    def weft_strain(self) -> np.ndarray:
-        """(m,) by what part threads along u are longer than at rest; NaN where there is no cloth with uv."""
-        return of_cells(self.model, self.positions, "weft_strain")
-
-    @cached_property
-    def warp_strain(self) -> np.ndarray:
-        """(m,) by what part threads along v are longer than at rest; NaN where there is no cloth with uv."""
-        return of_cells(self.model, self.positions, "warp_strain")
-
-    @cached_property
-    def area_ratio(self) -> np.ndarray:
-        """(m,) area of each triangle over that at rest, of any cloth; NaN for tetrahedra."""
-        return of_cells(self.model, self.positions, "area_ratio")
-
     def at_vertices(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) means over the cells around each vertex, weighted by their volumes at rest, of values
-        (m, ...); NaN where there are none."""
+        """(n, ...) means of values (m, ...) over the cells around each vertex, by volume; NaN without any."""
         return means_at_vertices(values, self.vertices, self.rest_volume, self.model.vertices)
 
     def fields(self, names: Iterable[str]) -> Fields:

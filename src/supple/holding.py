@@ -63,22 +63,23 @@ class Holding:
         return np.where(new[:, None], left / np.where(length > 0, length**2, 1.0), 0.0)
 
     def positions(self, targets: Sequence[np.ndarray], when: str | None = None) -> np.ndarray:
-        """(k, 3) [m] for targets (k, 3) of each part: at rest, but for what is held. when: refuse targets
-        that contradict each other, in a sentence with these words; else the first counts."""
-        x = self._rest.copy()
+        """(..., k, 3) [m] for targets (..., k, 3) of each part: at rest, but for what is held. when: refuse
+        targets that contradict each other, in a sentence with these words; else the first counts."""
+        several = np.broadcast_shapes((), *(target.shape[:-2] for target in targets))
+        x = np.array(np.broadcast_to(self._rest, (*several, *self._rest.shape)))
         for number, place, lifts in self._steps:
             target, wholly = targets[number], self.parts[number].directions is None
             if wholly and not self.overlapping:
-                x[place] = target
+                x[..., place, :] = target
                 continue
             for n, lift in lifts:
-                gap = np.einsum("ki,ki->k", n, target - x[place])
-                x[place] += lift * gap[:, None]
+                gap = np.einsum("ki,...ki->...k", n, target - x[..., place, :])
+                x[..., place, :] += lift * gap[..., None]
                 if when is not None and self.overlapping:
                     self._refuse_contradiction(number, place, n, np.where(lift.any(axis=1), 0.0, gap), when)
             if wholly:
                 first = self._first(number)
-                x[place[first]] = target[first]
+                x[..., place[first], :] = target[..., first, :]
         return x
 
     def shares(self, forces: np.ndarray) -> list[np.ndarray]:
@@ -108,10 +109,11 @@ class Holding:
         size = np.ptp(self._rest, axis=0).max() + np.abs(part.rest).max()
         if not np.abs(gap).max(initial=0.0) > AGREEING * size:
             return
-        worst = int(np.abs(gap).argmax())
+        gap = np.abs(gap).reshape(-1, len(place)).max(axis=0)
+        worst = int(gap.argmax())
         raise ValueError(
             f"Pins of {part.name!r} contradict each other: {when} the vertex that is at "
             f"{self._rest[place[worst]].tolist()} at rest is to be in two places, "
-            f"{abs(gap[worst]):.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
+            f"{gap[worst]:.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
             "there, or give both the same motion."
         )

@@ -63,7 +63,8 @@ class Model:
     step has from the positions and velocities (n, 3) where it begins; obstacles: what vertices cannot enter,
     if anything; gravity: what the forces have of it, which is by the masses; drag (n,): α [1/s] of the forces
     -α m v that slow vertices down, None for none; grid: what carries the bodies in motions, None where they
-    move by themselves.
+    move by themselves; volume_forces: for those of the forces that go with the volume of cells, the body,
+    what part of them acts at time t, and (m, 3) [N/m³] in each of its cells.
     """
 
     rest: np.ndarray
@@ -86,6 +87,7 @@ class Model:
     gravity: Gravity = NO_GRAVITY
     drag: np.ndarray | None = None
     grid: Grid | None = None
+    volume_forces: tuple[tuple[str, Callable[[float], float], np.ndarray], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, without what follows from the rest positions: most of the bytes are shape gradients."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from supple.problem import Balance
+from supple.problem import Balance, Balances
 from supple.problem.measures import Measures
 from supple.report import Outcome
 from supple.solvers import Run
@@ -20,41 +18,43 @@ ROUNDED = 3.0
 precision; measured on all materials in float32, that is at 0.3 times at most."""
 
 
-@dataclass
 class Progress:
-    """What a solve has achieved: the lowest figures so far, the iteration at which anything last improved,
-    and the energy [J] when the figures had not for long; it may fall for thousands of iterations before they
-    do; patience of the run at the last look."""
+    """What the solves of all copies of a state have achieved, (copies,) each: the lowest figures so far, the
+    iteration at which anything last improved, and the energy [J] when the figures had not for long; it may
+    fall for thousands of iterations before they do; patience of the run at the last look."""
 
-    residual: float = np.inf
-    imbalance: float = np.inf
-    at: int = 0
-    energy: float = np.inf
-    patience: int | None = None
+    def __init__(self, copies: int, iteration: int = 0) -> None:
+        self.residual, self.imbalance, self.energy = (np.full(copies, np.inf) for _ in range(3))
+        self.at = np.full(copies, iteration)
+        self.patience: int | None = None
 
-    def see(self, balance: Balance, iteration: int) -> None:
+    def see(self, balances: Balances, copies: np.ndarray, iteration: int) -> None:
         """Either figure may fall alone: the residual, while a body without loads relaxes and all its forces
         vanish together; the imbalance, while forces build up from rest under a load and the residual
         rises."""
-        if balance.residual < PROGRESS * self.residual:
-            self.residual, self.at = balance.residual, iteration
-        if balance.imbalance < PROGRESS * self.imbalance:
-            self.imbalance, self.at = balance.imbalance, iteration
+        for found, least in ((balances.residual, self.residual), (balances.imbalance, self.imbalance)):
+            better = copies[found[copies] < PROGRESS * least[copies]]
+            least[better], self.at[better] = found[better], iteration
+
+    def lacking(self, run: Run, iteration: int) -> np.ndarray:
+        """(copies,) which have made no progress for long."""
+        if self.patience not in (None, run.patience):  # it has gone over to another method, which may do more
+            self.at[:] = iteration
+        self.patience = run.patience
+        lacking: np.ndarray = iteration - self.at > run.patience
+        return lacking
 
     def outcome(
         self, measures: Measures, copy: int, latest: Balance, stop: Stop, run: Run, iteration: int
     ) -> Outcome | None:
         """How a solve ends that has made no progress for long, or None; measures: of its states. Iterations
         that were asked for are done all the same, unless rounding is all that they could change."""
-        if self.patience not in (None, run.patience):  # it has gone over to another method, which may do more
-            self.at = iteration
-        self.patience = run.patience
-        if iteration - self.at <= run.patience:
+        if not self.lacking(run, iteration)[copy]:
             return None
         if latest.is_rounding(ROUNDED):
             return Outcome.PRECISION
         energy = measures.energy_of(copy)
-        falls = energy < self.energy - measures.energy_rounding(copy)
-        self.energy, self.at = energy, iteration
+        falls = energy < self.energy[copy] - measures.energy_rounding(copy)
+        self.energy[copy], self.at[copy] = energy, iteration
         goes_on = falls or stop.max_iterations is not None or run.on_its_way(copy)
         return None if goes_on else Outcome.STAGNATED

@@ -25,6 +25,10 @@ class Outcome(Enum):
         "Stagnated: further iterations reduce neither the imbalance nor the energy. "
         "Another solver or acceleration may get further."
     )
+    PASSED = (
+        "Not converged: forces balance, but surfaces have passed through each other. contact = 'barrier', or "
+        "a larger stiffness of contact, keeps them apart."
+    )
     UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
     PRECISION = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
     FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."

@@ -12,13 +12,13 @@ import numpy as np
 from supple.apart_report import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
-from supple.ending import exactly, next_look, outcome_here, recovering, without_progress
+from supple.ending import exact_of, next_look, outcome_here, recovering, unless_passed, without_progress
 from supple.finishing import Ended, finish_alone, rounded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
 from supple.model import Model
-from supple.problem import Balance, Device, Problem
+from supple.problem import Balances, Device, Problem
 from supple.problem.touched import contact_reports
 from supple.progress import Progress
 from supple.report import History, Outcome, Report
@@ -89,7 +89,7 @@ class _Solving:
         self._move_all()  # also after a solve that was interrupted
         self.history = History() if history else None
         self.first = self.measures.balances()
-        self.latest, self.progress = dict(self.first), {copy: Progress() for copy in self.copies}
+        self.latest, self.progress = self.first, Progress(problem.copies)
         self.ended: Ended = {}
         self.alone: dict[int, Report] = {}
         self.clock, self.iteration = 0.0, 0
@@ -114,13 +114,14 @@ class _Solving:
                 self._advance(1 if self.history is not None else target - self.iteration, target)
                 self._look()
                 self._look_inside()
-            if following.looks and following.iterated(count, self._balanced, self.latest[0].residual):
+            balanced = self._balanced
+            goes_on = following.looks and (balanced or self.iteration < self.limit)
+            if goes_on and following.iterated(count, balanced, self.latest[0].residual):
                 self._begin_again()
-            for copy in map(int, self.device.active):
-                self.progress[copy].see(exactly(self.latest[copy], self.method), self.iteration)
+            self.progress.see(exact_of(self.latest, self.method), self.device.active, self.iteration)
         self._move_all()
         if following.settle():
-            self.latest |= self.measures.balances()
+            self.latest = self.measures.balances()
         if self.method.finished_alone:
             self._finish()
 
@@ -138,15 +139,12 @@ class _Solving:
     def _balanced(self) -> bool:
         """Whether some copy that still moves has reached the tolerance, with the stencils that there are."""
         tolerance = self.stop.tolerance
-        moving = map(int, self.device.active)
-        return tolerance is not None and any(self.latest[copy].imbalance <= tolerance for copy in moving)
+        return tolerance is not None and bool((self.latest.imbalance[self.device.active] <= tolerance).any())
 
     def _begin_again(self) -> None:
         """Where stencils were exchanged, and with them the energy: what was achieved before says nothing."""
-        self.latest |= self.measures.balances()
-        self.progress = {copy: Progress() for copy in self.copies}
-        for progress in self.progress.values():
-            progress.at = self.iteration
+        self.latest = self.measures.balances()
+        self.progress = Progress(self.problem.copies, self.iteration)
         self.certifying = Certifying(self.problem, self.stop, self.method, prepared=False)
 
     def _move_all(self) -> None:
@@ -168,25 +166,35 @@ class _Solving:
     def _end_some(self) -> bool:
         """Let those copies rest that have come to an end; True when all have."""
         problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
-        self.certifying.see({copy: self.latest[copy] for copy in map(int, self.device.active)})
-        for copy in map(int, self.device.active):
+        self.certifying.see(self.latest, self.device.active)
+        for copy in self._near_an_end():
             latest = self.latest[copy]
             outcome = outcome_here(
                 latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying, copy
             )
             if outcome is None and stop.tolerance is not None:
-                progress = self.progress[copy]
                 outcome = without_progress(
-                    progress, latest, stop, iteration, problem, run, self.certifying, copy
+                    self.progress, latest, stop, iteration, problem, run, self.certifying, copy
                 )
-            if outcome is None and run.leaves(copy):
+            if outcome is None and run.leaving()[copy]:
                 outcome = Outcome.STAGNATED
             if outcome is not None:
                 self.ended[copy] = outcome, iteration, self.clock
-        going = [copy for copy in self.copies if copy not in self.ended]
-        if going and len(self.device.active) > len(going):
-            self.device.active = np.array(going, np.int32)
-        return not going
+        left = self.problem.copies - len(self.ended)
+        if 0 < left < len(self.device.active):
+            self.device.active = np.array([c for c in self.copies if c not in self.ended], np.int32)
+        return left == 0
+
+    def _near_an_end(self) -> list[int]:
+        """The active copies that may have come to an end: of thousands, few have at a look."""
+        active, stop, latest = self.device.active, self.stop, self.latest
+        timed = stop.time_budget is not None and self.clock >= stop.time_budget
+        if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
+            return active.tolist()
+        near = ~latest.finite | self.method.leaving()
+        if stop.tolerance is not None:
+            near |= (latest.imbalance <= stop.tolerance) | self.progress.lacking(self.method, self.iteration)
+        return active[near[active]].tolist()
 
     def _advance(self, count: int, target: int) -> None:
         """Some iterations, after which all figures are known where somebody needs them."""
@@ -198,15 +206,15 @@ class _Solving:
         if self.history is not None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
         if self.checking or self.iteration >= self.limit or self.stop.time_budget is not None:
-            self.latest |= self.measures.balances()
-            if self.iteration == target and _observe(self.problem, self.method, self.latest):
-                self.latest |= self.measures.balances()
+            self.latest = self.measures.balances()
+            if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
+                self.latest = self.measures.balances()
             if not self.method.guarded:
                 _keep(self.problem, self.method, self.latest, self.good)
         if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
-    def _go_back(self) -> dict[int, Balance]:
+    def _go_back(self) -> Balances:
         """Let copies that failed be where they were sound; where all are now."""
         undone = [copy for copy, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0]
         for copy in undone:
@@ -222,15 +230,17 @@ class _Solving:
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact = contact_reports(self.problem)
         rejected, problem, run = self.method.rejected(), self.problem, self.method
-        first = [self.first[copy].residual for copy in self.copies]
+        between = met(problem) or kept_apart(problem)
+        figures = self.first.residual, latest.residual, latest.imbalance
+        first, residual, imbalance = (values.tolist() for values in figures)
         return [
             Report(
-                outcome=outcome,
+                outcome=unless_passed(outcome, between),
                 solver=self.solver.name,
                 iterations=iterations,
-                imbalance=latest[copy].imbalance,
-                reduction=latest[copy].residual / first[copy] if first[copy] != 0 else 0.0,
-                residual=latest[copy].residual,
+                imbalance=imbalance[copy],
+                reduction=residual[copy] / first[copy] if first[copy] != 0 else 0.0,
+                residual=residual[copy],
                 energy=float(energies[copy]),
                 seconds=seconds,
                 tolerance=self.stop.tolerance,
@@ -246,7 +256,7 @@ class _Solving:
                 rejected=rejected[copy],
                 certificate=certificates[copy],
                 contact=contact[copy],
-                met=(met(self.problem) or kept_apart(self.problem)) if copy == 0 else None,
+                met=between if copy == 0 else None,
                 notes=run.notes(copy) + _advice(outcome, problem) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )
@@ -265,17 +275,12 @@ def _advice(outcome: Outcome, problem: Problem) -> list[str]:
     return ["precision='float64' would get further"] if at_limit else []
 
 
-def _observe(problem: Problem, run: Run, latest: dict[int, Balance]) -> bool:
-    """Let the method see how far every copy has come; True when that led it to change one."""
-    moved = [run.observe(latest[copy], copy) for copy in map(int, problem.device.active)]
-    return any(moved)
-
-
-def _keep(problem: Problem, run: Run, latest: dict[int, Balance], good: np.ndarray) -> None:
+def _keep(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:
     """Remember the states to which a solve that fails goes back."""
-    for copy in map(int, problem.device.active):
-        if latest[copy].finite or recovering(problem, run):
-            problem.device.assign(good, problem.u, copy)
+    active = problem.device.active
+    sound = active if recovering(problem, run) else active[latest.finite[active]]
+    for copy in [None] if len(sound) == problem.copies else sound.tolist():
+        problem.device.assign(good, problem.u, copy)
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:

@@ -200,7 +200,7 @@ class Stepper:
             return frame_of(self._stepping, reports[0])
         return Frames(
             self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
-            self._copies.last_steps(),
+            self._copies.last_steps(), self._copies.models,
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:

@@ -225,8 +225,7 @@ class Stepping:
             done += count
             exchanged = following.iterated(count)
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
-                for copy, balance in self.problem.measures.balances().items():
-                    run.observe(balance, copy)
+                run.observe_all(self.problem.measures.balances(), self.problem.device.active)
         following.settle()
 
     def _take_began(self) -> float | None:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supple.contact.candidates import Candidates
 from supple.contact.pairs import Meetings, Surfaces
 from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
 from supple.model import Model
@@ -87,8 +89,12 @@ class WeakContact:
     def _is_mine(self, model: Model, index: int) -> bool:
         return (index, self) in model.followers
 
+    @cached_property
+    def _candidates(self) -> Candidates:
+        return Candidates(self.surfaces)
+
     def meetings(self, x: np.ndarray, threads: int = 1) -> Meetings:
-        return self.surfaces.meetings(x, self.thickness, self.reach, threads)
+        return self.surfaces.meetings(x, self.thickness, self.reach, threads, self._candidates)
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) [m] where surfaces meet, with vertices at x (n, 3)."""
@@ -146,14 +152,19 @@ def with_weak_contact(
 @dataclass(frozen=True)
 class MetReport:
     """Contact of bodies with each other and themselves: contacts; the depth [m] of the deepest, 0 where none
-    has passed another; the force [N] on each body, which are 0 in sum."""
+    has passed another; the force [N] on each body, which are 0 in sum; complementarity [J]: Σ λ |g|, forces
+    times gaps."""
 
     contacts: int
     depth: float
     bodies: dict[str, tuple[float, float, float]]
+    complementarity: float
 
     def __str__(self) -> str:
-        return f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m"
+        return (
+            f"{counted(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m, forces times "
+            f"gaps {self.complementarity:.1e} J"
+        )
 
 
 def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
@@ -177,5 +188,7 @@ def met(problem: Problem) -> MetReport | None:
     for name, own in problem.model.body_vertices:
         fx, fy, fz = map(float, force[own].sum(axis=0))
         bodies[name] = fx, fy, fz
-    meetings = contact.meetings(x, problem.device.threads)
-    return MetReport(len(term.vertices), float(max(0.0, -meetings.distance.min(initial=0.0))), bodies)
+    depth = -float(contact.meetings(x, problem.device.threads).distance.min(initial=0.0))
+    push, gap = term.response(x - model.rest).push, term.gaps(x)
+    depth = depth if depth > LEAST * contact.thickness else 0.0
+    return MetReport(len(term.vertices), depth, bodies, float((push * np.abs(gap)).sum()))

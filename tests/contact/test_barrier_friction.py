@@ -55,6 +55,8 @@ def test_pairs_have_their_own_friction_and_forces_are_opposite():
     for frame in supple.simulate(scene, supple.PBNG(), frames=12, tolerance=1e-5):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
+        each = frame.model.terms[-1].forces(frame.positions)
+        assert np.abs(np.cross(frame.positions, each).sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     assert abs(forces[1, 0]) == pytest.approx(0.4 * forces[1, 1], rel=0.02), "it slides"
 
 
@@ -131,3 +133,5 @@ def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
     assert rub.slides.any() == (mu < 1)
     four = forces.reshape(-1, 4, 3).sum(axis=1)
     np.testing.assert_allclose(four, 0, atol=1e-10 * np.abs(forces).max())
+    torques = np.cross(problem.positions, forces).reshape(-1, 4, 3).sum(axis=1)
+    np.testing.assert_allclose(torques, 0, atol=1e-10 * np.abs(forces).max())

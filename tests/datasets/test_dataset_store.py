@@ -266,6 +266,9 @@ def test_shares_are_i_of_n():
     for wrong in ("16/16", "1-2", "x", "1/0"):
         with pytest.raises(DatasetError, match="i from 0 to N-1"):
             parse_share(wrong)
+    with pytest.raises(DatasetError, match="not overwritten in shares"):
+        parse_share("0/2", overwrite=True)
+    assert parse_share(None, overwrite=True) == Share()
     every = [Share(k, 3).chosen(range(10)) for k in range(3)]
     assert sorted(shard for share in every for shard in share) == list(range(10))
 

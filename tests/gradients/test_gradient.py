@@ -50,6 +50,34 @@ def test_whatever_acts_on_a_solid():
         check(scene, given)
 
 
+def test_forces_per_volume_change_with_the_rest_shape():
+    """Against scenes that are made anew from other meshes, and with what PyTorch and JAX give back."""
+    rng = np.random.default_rng(6)
+    mesh = supple.bar((2, 1, 1), size=(1, 0.5, 0.4))
+    tip = mesh.points[mesh.tets].mean(axis=1)[:, 0] > 0.5
+
+    def scene_of(points):
+        scene = supple.Scene(gravity=(0, 0, 0))
+        kind = material("neo_hookean")
+        regions = [supple.Region("tip", np.flatnonzero(tip), material("neo_hookean", young=2e3))]
+        body = scene.add_solid(supple.TetMesh(points, mesh.tets), kind, density=20, regions=regions)
+        scene.pin(body.where(np.flatnonzero(mesh.points[:, 0] <= 0)))
+        scene.add_body_force(body, (0, -40, 10))
+        half = supple.Ramp((0, 1), (0, 0.5))
+        scene.add_body_force(body.region("tip"), (30, 0, 20), half)
+        return scene
+
+    scene = scene_of(mesh.points)
+    loss, d = Loss(len(mesh.points)), rng.normal(size=mesh.points.shape)
+    found = supple.gradient(supple.equilibrium(scene), loss.gradient)
+    slope = float((found.rest * d).sum())
+    h = 1e-4
+    values = [loss(exact(scene_of(mesh.points + t * h * d))) for t in (-2, -1, 1, 2)]
+    expected = (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
+    assert slope == pytest.approx(expected, rel=1e-6)
+    check(scene, {"rest": mesh.points})
+
+
 def test_elements_have_their_own_parameters():
     scene, body = pulled_bar(material("neo_hookean"))
     rng = np.random.default_rng(4)

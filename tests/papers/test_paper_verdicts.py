@@ -23,7 +23,8 @@ STRETCHES = {
     "pbng with Anderson: stretch": 1.2,
 }
 MUSCLES = {
-    "imbalance": 1e-6, "converged": True, "contacts": 90, "overlap [m]": 0.0, "from Newton": 1e-4
+    "imbalance": 1e-6, "converged": True, "contacts": 90, "iterations": 9, "overlap [m]": 0.0,
+    "from Newton": 1e-4,
 }  # fmt: skip
 SPINDLES = dict.fromkeys([f"contact = weak, {name}" for name in ("newton", "pbng", "descent")], MUSCLES)
 FREE = {"without contact, newton": MUSCLES | {"overlap [m]": 0.02}}

@@ -157,8 +157,8 @@ def test_precompiled_solves_turn_elements(monkeypatch):
     turned = []
     plain = RotationPath.along
 
-    def watched(self, d):
-        path = plain(self, d)
+    def watched(self, d, *gain):
+        path = plain(self, d, *gain)
         turned.append(path.turn)
         return path
 

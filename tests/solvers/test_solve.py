@@ -9,7 +9,7 @@ from problems import HAND_WRITTEN, NEWTONS, PBNGS, cantilever, material, scrambl
 
 import supple
 from supple import PBNG, Newton, Outcome
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.progress import Progress
 from supple.scene import build_model
 
@@ -166,11 +166,16 @@ def test_a_time_budget_alone_is_used_up():
 
 def test_figures_that_take_turns_are_no_progress():
     """Each has its own lowest value."""
-    progress = Progress()
-    states = [Balance(1.0, 1.0 / 2, 0.0, False), Balance(2.0, 2.0, 0.0, False)]
+    progress, copies = Progress(1), np.arange(1)
+    figures = ((1.0, 1.0 / 2), (2.0, 2.0))
+    states = [
+        Balances(np.array([[[r * r, s * s, 0, 0, 1]]]), np.array([[True]]), 0.0, 1e-16, copies)
+        for r, s in figures
+    ]
+    assert [state[0] for state in states] == [Balance(r, s, 0.0, False) for r, s in figures]
     for iteration in range(10):
-        progress.see(states[iteration % 2], iteration)
-    assert progress.at <= 1
+        progress.see(states[iteration % 2], copies, iteration)
+    assert progress.at[0] <= 1
 
 
 def test_there_is_one_default():

@@ -103,3 +103,13 @@ def test_a_shared_view_sees_all_shapes():
     assert abs(places).max() < 1
     moved = [FIELDS["displacement"].values(model, shape).max() for shape in shapes]
     assert view.limits == (0.0, pytest.approx(max(moved)))
+
+
+def test_shapes_where_nothing_has_happened_do_not_set_the_colours():
+    scene = supple.Scene(gravity=(0, 0, 0))
+    scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
+    model = supple.build_model(scene)
+    small = 1e-3 * (model.rest - model.rest.min(axis=0))
+    view = shared_view(model, [model.rest, model.rest + small])
+    assert view.limits == (0, pytest.approx(np.linalg.norm(small, axis=1).max()))
+    assert shared_view(model, [model.rest]).limits == (0, 1)

@@ -65,7 +65,7 @@ def run(
         from supple.datasets.running import parse_share, store_path
         from supple.datasets.spec import load_spec
 
-        share, described = parse_share(shards, grow), load_spec(spec)
+        share, described = parse_share(shards, grow, overwrite), load_spec(spec)
         store = make_store(described, store_path(output, described.name), overwrite, grow=grow)
         _solve(store, share, workers, ray, json, quiet)
 

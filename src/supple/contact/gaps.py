@@ -7,21 +7,21 @@ belongs to, nothing passes anything, whatever way the vertices take in it [OGC, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.contact.approaching import come_nearer
+from supple.contact.candidates import Candidates
 from supple.contact.closest import between, on_edges, on_triangle
-from supple.contact.grid import near, point
+from supple.contact.grid import BLOCK, point
 from supple.contact.pairs import Surfaces
-from supple.kernels import kernel
+from supple.kernels import do, each_item, kernel, number, physics, run, strides, threads_for
 
 PART = 0.4
 """γ: two vertices may use up 0.8 of a distance, and rounding the rest."""
-
-NARROW = 0.4
-"""Part of a radius below which neighbours are looked for again."""
 
 ANYWHERE = 1e15
 """A room without end [m]."""
@@ -64,6 +64,43 @@ def measure_edges(x, stencils, weights, distance):
         distance[m] = dot(gap, gap) ** 0.5
 
 
+@physics
+def apart(a, b, c, d, crossing):
+    """Distance of a vertex a from a triangle, or of two edges where they are crossing."""
+    if crossing:
+        s, t = on_edges(a, b, c, d)
+        gap = sub(between(s, a, b), between(t, c, d))
+    else:
+        u, v, w = on_triangle(a, b, c, d)
+        gap = sub(a, add(add(scale(u, b), scale(v, c)), scale(w, d)))
+    return math.sqrt(dot(gap, gap))
+
+
+class Measuring(NamedTuple):
+    """distance (m,) gets that of pairs with vertices (m, 4) at x (n, 3)."""
+
+    x: Any
+    stencils: Any
+    crossing: Any
+    distance: Any
+
+
+@do.of(Measuring)
+def _measure(work, place):
+    first, step = strides(place)
+    start = number(place) * BLOCK
+    x, stencils = work.x, work.stencils
+    for m in range(start + first, min(len(stencils), start + BLOCK), step):
+        a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
+        c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
+        work.distance[m] = apart(a, b, c, d, work.crossing[m])
+
+
+@kernel
+def _measure_all(team, work):
+    each_item(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
+
+
 @kernel
 def _least(stencils, distance, least):
     for m in range(len(stencils)):
@@ -72,38 +109,29 @@ def _least(stencils, distance, least):
             least[i] = min(least[i], distance[m])
 
 
-def _distances(x: np.ndarray, stencils: np.ndarray, measure: object) -> np.ndarray:
-    distance = np.zeros(len(stencils))
-    measure(x, stencils, np.zeros((len(stencils), 4)), distance)  # type: ignore[operator]
-    return distance
-
-
-def _pairs(start: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.repeat(np.arange(len(start) - 1), np.diff(start)), found
-
-
-def gaps(surfaces: Surfaces, x: np.ndarray, radius: float, threads: int = 1) -> Gaps:
-    """All pairs nearer than a radius [m], with vertices at x (n, 3)."""
-    x = np.ascontiguousarray(x, float)
-    which, triangle = _pairs(*near(x, surfaces.vertices, surfaces.triangles, radius, threads))
+def gaps(
+    surfaces: Surfaces, x: np.ndarray, radius: float, threads: int = 1, known: Candidates | None = None
+) -> Gaps:
+    """All pairs nearer than a radius [m], with vertices at x (n, 3); known: candidates that are kept from
+    look to look, with all that is near at rest."""
+    x, known = np.ascontiguousarray(x, float), known or Candidates(surfaces, clear=False)
+    which, triangle = known.vertices(x, radius, threads)
     faces = np.column_stack([surfaces.vertices[which], surfaces.triangles[triangle]])
-    one, other = _pairs(*near(x, surfaces.edges, surfaces.edges, radius, threads))
+    one, other = known.edges(x, radius, threads)
     edges = np.column_stack([surfaces.edges[one], surfaces.edges[other]])
     first = len(surfaces.vertices) * len(surfaces.triangles)
     keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]
-    return Gaps(
-        np.concatenate([faces, edges]),
-        np.repeat([False, True], [len(faces), len(edges)]),
-        np.concatenate([_distances(x, faces, measure_faces), _distances(x, edges, measure_edges)]),
-        np.concatenate(keys),
-    )
+    crossing = np.repeat([False, True], [len(faces), len(edges)])
+    found = Gaps(np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys))
+    return found._replace(distance=distances_at(x, found, threads))
 
 
-def distances_at(x: np.ndarray, found: Gaps) -> np.ndarray:
-    """(m,) [m] of the same pairs with vertices at other places x (n, 3)."""
-    x, distance = np.ascontiguousarray(x, float), np.zeros(len(found.distance))
-    for chosen, measure in ((~found.crossing, measure_faces), (found.crossing, measure_edges)):
-        distance[chosen] = _distances(x, np.ascontiguousarray(found.vertices[chosen]), measure)
+def distances_at(x: np.ndarray, found: Gaps, threads: int = 1) -> np.ndarray:
+    """(m,) [m] of pairs, with vertices at x (n, 3)."""
+    distance = np.zeros(len(found.distance))
+    stencils = np.ascontiguousarray(found.vertices, np.int64)
+    work = Measuring(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
+    run(_measure_all, threads, threads_for(1), work)
     return distance
 
 
@@ -117,23 +145,28 @@ def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
 
 
 class Neighbours(NamedTuple):
-    """Pairs that were found within a radius [m] with vertices at x (n, 3)."""
+    """Pairs that were found within a radius [m] with vertices at x (n, 3), and from which distance (m,) [m]
+    on each of them pushes."""
 
     surfaces: Surfaces
     pairs: Gaps
+    reach: np.ndarray
     radius: float
     x: np.ndarray
 
-    def rooms_at(self, x: np.ndarray) -> np.ndarray | None:
-        """(n,) [m] the same with vertices at x (n, 3), without looking for pairs again: others have come
-        nearer by no more than twice what any vertex has moved. None where that is too much."""
-        own = self.surfaces.vertices[:, 0]
-        moved = float(np.sqrt(((x[own] - self.x[own]) ** 2).sum(axis=1).max(initial=0)))
-        left = self.radius - 2 * moved
-        if left < NARROW * self.radius:
+    def at(self, x: np.ndarray, least: float, threads: int = 1) -> Neighbours | None:
+        """The same pairs with vertices at x (n, 3), without looking for pairs again, and the radius within
+        which they are all that there are: others have come nearer by no more than bodies have approached each
+        other. None where that is less than the least one."""
+        left = self.radius - come_nearer(self.surfaces, self.x, x, self.radius, self.radius - least)
+        if left < least:
             return None
-        now = self.pairs._replace(distance=distances_at(x, self.pairs))
-        return rooms(self.surfaces, now, left)
+        pairs = self.pairs._replace(distance=distances_at(x, self.pairs, threads))
+        return Neighbours(self.surfaces, pairs, self.reach, left, x)
+
+    def rooms(self) -> np.ndarray:
+        """(n,) [m] how far each vertex may move."""
+        return rooms(self.surfaces, self.pairs, self.radius)
 
 
 def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:

@@ -99,8 +99,9 @@ def table_of(boxes: Boxes) -> Table:
 
 class Search(NamedTuple):
     """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other; x: points;
-    seeking: their boxes; hiding: those of the others. begin (m,): where the finds of each go, found (pairs,);
-    while these are counted, found is () and begin gets the numbers."""
+    seeking: their boxes; hiding: those of the others. count (m,) gets how many each has found, which go into
+    found (pairs,) from begin (m,) on; while found is empty, those are counted whose boxes are near, which are
+    no fewer."""
 
     x: Any
     seek: Any
@@ -110,6 +111,7 @@ class Search(NamedTuple):
     hiding: Any
     table: Any
     begin: Any
+    count: Any
     found: Any
 
 
@@ -119,22 +121,25 @@ def point(x, i):
 
 
 @physics
-def _boxes_apart(s, m, o):
-    """Distance² of the boxes of two triangles, at most."""
+def boxes_apart(s, m, o):
+    """Distance² of the boxes of two things: they are no nearer than that."""
     square = 0.0
     for axis in range(3):
         low = high = s.x[s.seek[m, 0], axis]
+        for corner in range(1, s.seek.shape[1]):
+            here = s.x[s.seek[m, corner], axis]
+            low, high = min(low, here), max(high, here)
         least = most = s.x[s.other[o, 0], axis]
-        for corner in range(1, 3):
-            here, there = s.x[s.seek[m, corner], axis], s.x[s.other[o, corner], axis]
-            low, high, least, most = min(low, here), max(high, here), min(least, there), max(most, there)
+        for corner in range(1, s.other.shape[1]):
+            there = s.x[s.other[o, corner], axis]
+            least, most = min(least, there), max(most, there)
         gap = max(least - high, low - most, 0.0)
         square += gap * gap
     return square
 
 
 @physics
-def _apart(s, m, o):
+def things_apart(s, m, o):
     """Distance² of the m-th thing from the o-th of the others; infinite where they share a corner, and for
     edges that do not cross a triangle; of two triangles that of their boxes."""
     for a in range(s.seek.shape[1]):
@@ -142,7 +147,7 @@ def _apart(s, m, o):
             if s.seek[m, a] == s.other[o, b]:
                 return math.inf
     if s.seek.shape[1] == 3:
-        return _boxes_apart(s, m, o)
+        return boxes_apart(s, m, o)
     x, p = s.x, point(s.x, s.seek[m, 0])
     a, b = point(x, s.other[o, 0]), point(x, s.other[o, 1])
     if s.seek.shape[1] == 2 and s.other.shape[1] == 3:
@@ -186,12 +191,13 @@ def _look_around(s, m):
                     cell = s.table.cell
                     here = cell[entry, 0] == i and cell[entry, 1] == j and cell[entry, 2] == k
                     here = here and _wanted(s, m, o) and _first_common(s, m, o, i, j, k)
-                    if here and _apart(s, m, o) < s.radius * s.radius:
-                        if len(s.found) > 0:
+                    if here and boxes_apart(s, m, o) < s.radius * s.radius:
+                        if len(s.found) == 0:
+                            finds += 1
+                        elif things_apart(s, m, o) < s.radius * s.radius:
                             _insert(s, s.begin[m], finds, o)
-                        finds += 1
-    if len(s.found) == 0:
-        s.begin[m] = finds
+                            finds += 1
+    s.count[m] = finds
 
 
 @physics
@@ -208,6 +214,13 @@ def _insert(s, begin, finds, o):
         s.found[at] = s.found[at - 1]
         at -= 1
     s.found[at] = o
+
+
+@kernel
+def _pack(begin, start, loose, found):
+    for m in range(len(begin)):
+        for k in range(start[m + 1] - start[m]):
+            found[start[m] + k] = loose[begin[m] + k]
 
 
 @kernel
@@ -246,15 +259,18 @@ def near(
     seeking, hiding = _boxes(x, seek, other, radius)
     table = table_of(hiding)
 
-    def seek_all(begin: np.ndarray, found: Any) -> None:
-        search = Search(x, seek, other, float(radius), seeking, hiding, table, begin, found)
-        run(_search_all, threads, threads_for(1), search)
+    begin, count = (np.zeros(len(seek), np.int64) for _ in range(2))
 
-    count = np.zeros(len(seek), np.int64)
-    seek_all(count, nothing[1])
-    start = np.concatenate([[0], np.cumsum(count)])
-    if start[-1] == 0:
-        return start, nothing[1]
+    def look(found: np.ndarray) -> np.ndarray:
+        search = Search(x, seek, other, float(radius), seeking, hiding, table, begin, count, found)
+        run(_search_all, threads, threads_for(1), search)
+        return np.concatenate([[0], np.cumsum(count)])
+
+    room = look(nothing[1])
+    if room[-1] == 0:
+        return room, nothing[1]
+    begin[:], loose = room[:-1], np.zeros(room[-1], np.int64)
+    start = look(loose)
     found = np.zeros(start[-1], np.int64)
-    seek_all(start[:-1].copy(), found)
+    _pack(begin, start, loose, found)
     return start, found

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from supple.contact.candidates import Candidates, Pairs
 from supple.contact.closest import on_edges, on_triangle
-from supple.contact.grid import near, point
+from supple.contact.grid import point
 from supple.contact.overlaps import overlaps
 from supple.kernels import kernel
 
@@ -88,10 +89,6 @@ def _length(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt((vectors * vectors).sum(axis=1))
 
 
-def _pairs(start: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.repeat(np.arange(len(start) - 1), np.diff(start)), found
-
-
 class Surfaces:
     """The surfaces of all bodies: triangles (t, 3) that are counter-clockwise seen from outside, of vertices
     that belong to bodies (n,), and rest positions (n, 3) [m]. What is nearer than `clear` [m] at rest within
@@ -115,24 +112,33 @@ class Surfaces:
         """Mean length of an edge at rest [m]."""
         return float(_length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
 
-    def meetings(self, x: np.ndarray, thickness: float, reach: float, threads: int = 1) -> Meetings:
+    @cached_property
+    def free(self) -> np.ndarray:
+        """(t,) whether triangles have no outside."""
+        return self.flat[self.body[self.triangles[:, 0]]]
+
+    def meetings(
+        self, x: np.ndarray, thickness: float, reach: float, threads: int = 1, known: Candidates | None = None
+    ) -> Meetings:
         """All that is nearer than the thickness [m], or has passed the surface of another body by less than
-        the reach [m], with vertices at x (n, 3)."""
+        the reach [m], with vertices at x (n, 3); known: candidates that are kept from look to look."""
         x = np.ascontiguousarray(x, float)
         a, b, c = np.moveaxis(x[self.triangles], 1, 0)
         normal = np.cross(b - a, c - a)
         normal /= np.maximum(_length(normal), 1e-300)[:, None]
+        known, far, sharp = known or Candidates(self), max(thickness, reach), SHARP * thickness
+        edges = known.edges(x, max(sharp, min(DEEPEST * sharp, reach)), threads)
         found = [
-            self._of_triangles(x, normal, thickness, reach, threads),
-            self._of_vertices(x, normal, SHARP * thickness, reach, threads),
-            self._of_edges(x, normal, SHARP * thickness, reach, threads),
+            self._of_triangles(x, normal, thickness, reach, known.triangles(x, far, normal, threads)),
+            self._of_vertices(x, normal, sharp, reach, known.vertices(x, max(sharp, reach), threads)),
+            self._of_edges(x, normal, sharp, reach, edges),
         ]
         return Meetings.of(found)
 
     def _of_triangles(
-        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, pairs: Pairs
     ) -> Meetings:
-        one, other = _pairs(*near(x, self.triangles, self.triangles, max(thickness, reach), threads))
+        one, other = pairs
         stencils = np.column_stack([self.triangles[one], self.triangles[other]])
         free = self.flat[self.body[stencils[:, [0, 3]]]]
         found = overlaps(x, stencils, normal[one], normal[other], free)
@@ -173,14 +179,12 @@ class Surfaces:
         return np.maximum(0.5 * _length(np.cross(b - a, c - a)), 1e-300)
 
     def _of_vertices(
-        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, pairs: Pairs
     ) -> Meetings:
-        which, triangle = _pairs(*near(x, self.vertices, self.triangles, max(reach, thickness), threads))
+        which, triangle = pairs
         stencils = np.column_stack([self.vertices[which], self.triangles[triangle]])
         weights = np.zeros(stencils.shape)
         _weigh_triangles(x, stencils, weights)
-        kept = self._clear(stencils, _weigh_triangles)
-        which, triangle, stencils, weights = (each[kept] for each in (which, triangle, stencils, weights))
         gap = _gaps(x, stencils, weights)
         distance = _length(gap)
         first, group = _groups(which, self.body[stencils[:, 1]], distance)
@@ -217,21 +221,19 @@ class Surfaces:
         return found.where((signed < thickness) & (signed > -deepest) & facing)
 
     def _of_edges(
-        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, threads: int
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, pairs: Pairs
     ) -> Meetings:
+        one, other = pairs
         deepest = min(DEEPEST * thickness, reach)
-        one, other = _pairs(*near(x, self.edges, self.edges, max(thickness, deepest), threads))
         stencils = np.column_stack([self.edges[one], self.edges[other]])
         weights = np.zeros(stencils.shape)
         _weigh_edges(x, stencils, weights)
         p, q = x[stencils[:, 1]] - x[stencils[:, 0]], x[stencils[:, 3]] - x[stencils[:, 2]]
         n = np.cross(p, q)
         sine = _length(n) / np.maximum(_length(p) * _length(q), 1e-300)
-        crossing = (
-            (np.abs(weights) > 1e-9).all(axis=1) & (sine > PARALLEL) & self._clear(stencils, _weigh_edges)
-        )
-        pairs = one, other, stencils, weights, n, sine
-        one, other, stencils, weights, n, sine = (each[crossing] for each in pairs)
+        crossing = (np.abs(weights) > 1e-9).all(axis=1) & (sine > PARALLEL)
+        several = one, other, stencils, weights, n, sine
+        one, other, stencils, weights, n, sine = (each[crossing] for each in several)
         n /= np.maximum(_length(n), 1e-300)[:, None]
         outward = self._edge_normals(normal)
         n *= np.where((n * (outward[other] - outward[one])).sum(axis=1) < 0, -1.0, 1.0)[:, None]
@@ -268,15 +270,16 @@ class Surfaces:
         here = self._vertex_normals(normal)[stencils[:, 0]]
         return np.asarray(flat | ((here * there).sum(axis=1) < 0))
 
-    def _clear(self, stencils: np.ndarray, weigh: object) -> np.ndarray:
-        """Whether pairs are of different bodies, or far enough from each other at rest."""
+    def clear_at_rest(self, stencils: np.ndarray, crossing: bool) -> np.ndarray:
+        """Whether pairs (m, 4), of a vertex and a triangle or of two edges, are of different bodies, or far
+        enough from each other at rest."""
         body = self.body[stencils]
-        own = body[:, 0] == body[:, -1]
-        kept = ~own
-        if own.any():
-            weights = np.zeros((int(own.sum()), 4))
-            weigh(self.rest, np.ascontiguousarray(stencils[own]), weights)  # type: ignore[operator]
-            kept[own] = _length(_gaps(self.rest, stencils[own], weights)) > self.clear
+        kept = body[:, 0] != body[:, -1]
+        own = np.flatnonzero(~kept)
+        weights = np.zeros((len(own), 4))
+        weigh = _weigh_edges if crossing else _weigh_triangles
+        weigh(self.rest, np.ascontiguousarray(stencils[own]), weights)
+        kept[own] = _length(_gaps(self.rest, stencils[own], weights)) > self.clear
         return kept
 
 

@@ -12,8 +12,7 @@ import math
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.contact.closest import between, on_edges, on_triangle
-from supple.contact.gaps import Gaps
+from supple.contact.gaps import Gaps, apart
 from supple.contact.grid import point
 from supple.kernels import kernel, physics
 
@@ -30,51 +29,52 @@ def _length(v):
 
 
 @physics
-def _apart(a, b, c, d, crossing):
+def _part(x, step, stencil, crossing, least, whole):
+    """The part of a step, at most `whole`, after which a pair is at the end of what it may lose."""
+    a, b, c, d = point(x, stencil[0]), point(x, stencil[1]), point(x, stencil[2]), point(x, stencil[3])
+    p, q = point(step, stencil[0]), point(step, stencil[1])
+    r, s = point(step, stencil[2]), point(step, stencil[3])
+    mean = scale(0.25, add(add(p, q), add(r, s)))
+    p, q, r, s = sub(p, mean), sub(q, mean), sub(r, mean), sub(s, mean)
     if crossing:
-        s, t = on_edges(a, b, c, d)
-        return _length(sub(between(s, a, b), between(t, c, d)))
-    u, v, w = on_triangle(a, b, c, d)
-    return _length(sub(a, add(add(scale(u, b), scale(v, c)), scale(w, d))))
+        speed = max(_length(p), _length(q)) + max(_length(r), _length(s))
+    else:
+        speed = _length(p) + max(_length(q), max(_length(r), _length(s)))
+    gap = apart(a, b, c, d, crossing) - least
+    if gap <= 0.0 and speed > 0.0:
+        return 0.0
+    if speed * whole <= (1.0 - LEFT) * gap or speed == 0.0:
+        return whole
+    t, end = 0.0, LEFT * gap
+    for _ in range(ROUNDS):
+        further = t + OF_DISTANCE * gap / speed
+        if further >= whole:
+            return whole
+        gap = (
+            apart(
+                add(a, scale(further, p)), add(b, scale(further, q)),
+                add(c, scale(further, r)), add(d, scale(further, s)), crossing,
+            )
+            - least
+        )  # fmt: skip
+        if gap < end:
+            break
+        t = further
+    return t
 
 
 @kernel
 def _first(x, step, stencils, crossing, least, whole):
     """The part of a step, at most `whole`, after which the first pair is at the end of what it may lose."""
     for m in range(len(stencils)):
-        a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
-        c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
-        p, q = point(step, stencils[m, 0]), point(step, stencils[m, 1])
-        r, s = point(step, stencils[m, 2]), point(step, stencils[m, 3])
-        mean = scale(0.25, add(add(p, q), add(r, s)))
-        p, q, r, s = sub(p, mean), sub(q, mean), sub(r, mean), sub(s, mean)
-        if crossing[m]:
-            speed = max(_length(p), _length(q)) + max(_length(r), _length(s))
-        else:
-            speed = _length(p) + max(_length(q), max(_length(r), _length(s)))
-        gap = _apart(a, b, c, d, crossing[m]) - least[m]
-        if gap <= 0.0:
-            whole = 0.0
-        if speed * whole <= (1.0 - LEFT) * gap:
-            continue
-        t, end = 0.0, LEFT * gap
-        for _ in range(ROUNDS):
-            further = t + OF_DISTANCE * gap / speed
-            if further >= whole:
-                t = whole
-                break
-            gap = (
-                _apart(
-                    add(a, scale(further, p)), add(b, scale(further, q)),
-                    add(c, scale(further, r)), add(d, scale(further, s)), crossing[m],
-                )
-                - least[m]
-            )  # fmt: skip
-            if gap < end:
-                break
-            t = further
-        whole = t
+        whole = _part(x, step, stencils[m], crossing[m], least[m], whole)
     return whole
+
+
+@kernel
+def _times(x, step, stencils, crossing, least, times):
+    for m in range(len(stencils)):
+        times[m] = _part(x, step, stencils[m], crossing[m], least[m], 1.0)
 
 
 def first_touch(x: np.ndarray, step: np.ndarray, pairs: Gaps, least: np.ndarray, whole: float = 1.0) -> float:
@@ -83,3 +83,13 @@ def first_touch(x: np.ndarray, step: np.ndarray, pairs: Gaps, least: np.ndarray,
     arrays = (np.ascontiguousarray(array, float) for array in (x, step))
     stencils = np.ascontiguousarray(pairs.vertices, np.int64)
     return float(_first(*arrays, stencils, pairs.crossing, least, whole))
+
+
+def touch_times(
+    corners: np.ndarray, steps: np.ndarray, crossing: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """(m,) the same for each pair alone, with corners (m, 4, 3) [m] and their steps."""
+    x, step = (np.ascontiguousarray(array.reshape(-1, 3), float) for array in (corners, steps))
+    times = np.ones(len(corners))
+    _times(x, step, np.arange(len(x)).reshape(-1, 4), crossing, least, times)
+    return times

@@ -143,6 +143,22 @@ class Shard:
         ):
             raise DatasetError(f"{path} is damaged: its index points beyond its end. {AGAIN}")
 
+        self._rows = self._plain() if whole.all() else None
+
+    def _plain(self) -> np.ndarray | None:
+        """All chunks (size, ...) where each stands behind the one before it, as we write them."""
+        size = len(self._index)
+        if not np.array_equal(self._index[:, 0], self._each * np.arange(size, dtype=np.uint64)):
+            return None
+        count = size * (self._each // self.dtype.itemsize)
+        return np.frombuffer(self._map, self.dtype, count).reshape(size, *self.shape)
+
+    def take(self, numbers: np.ndarray) -> np.ndarray:
+        """(k, ...) a copy of the chunks of these numbers (k,)."""
+        if self._rows is not None:
+            return self._rows[numbers]
+        return np.stack([self[number] for number in numbers.tolist()])
+
     def __contains__(self, number: int) -> bool:
         return bool(self._index[number, 0] != MISSING)
 

@@ -42,7 +42,7 @@ def dataset(
 
     flag("overwrite", overwrite)
     flag("grow", grow)
-    share, described = parse_share(shards, grow), load_spec(spec)
+    share, described = parse_share(shards, grow, overwrite), load_spec(spec)
     folder = store_path(None if path is None else a_path(path, "the folder of a data set"), described.name)
     store = make_store(described, folder, overwrite, grow=grow)
     run_store(store, share, workers, ray, watch)

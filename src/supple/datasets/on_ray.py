@@ -11,7 +11,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.pool import SINGLE, TRIES
 from supple.datasets.store import Store
 
-Watch = Callable[[int, int], None]
+Watch = Callable[[Sequence[int]], None]
 _SHARDS: dict[str, Any] = {}
 """What a worker keeps from one task to the next: problems are built once."""
 
@@ -53,8 +53,7 @@ def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store
             for task in done:
                 shard = waiting.pop(task)
                 _result(ray, task, shard, path)
-                for sample in store.ids(shard):
-                    watch(shard, sample)
+                watch(store.ids(shard))
     finally:
         for task in waiting:
             ray.cancel(task, force=True)

@@ -52,9 +52,19 @@ class Samples:
             which = np.arange(*which.indices(len(self)))
         ids = np.asarray(which)
         ids = np.flatnonzero(ids) if ids.dtype == bool else ids
+        return self._several(ids.astype(np.int64))
+
+    def _several(self, ids: np.ndarray) -> np.ndarray:
+        """(k, ...) of samples (k,), shard by shard."""
+        ids = np.where(ids < 0, ids + len(self), ids)
+        if len(ids) and not (ids.min() >= 0 and ids.max() < len(self)):
+            wrong = ids[(ids < 0) | (ids >= len(self))][0]
+            raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; asked for {wrong}")
         found = np.empty((len(ids), *self.shape[1:]), self.dtype)
-        for k, sample in enumerate(ids.tolist()):
-            found[k] = self._one(sample)
+        shards, places = np.divmod(ids, self._store.shard)
+        for number in np.unique(shards):
+            mine, shard = shards == number, self._shard(int(number))
+            found[mine] = np.nan if shard is None else shard.take(places[mine])
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -104,6 +114,11 @@ class Displaced(Samples):
 
     def _one(self, sample: int) -> np.ndarray:
         return super()._one(sample) - self._rest
+
+    def _several(self, ids: np.ndarray) -> np.ndarray:
+        found = super()._several(ids)
+        found -= self._rest
+        return found
 
 
 class Dataset(Mapping[str, Any]):

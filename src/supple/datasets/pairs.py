@@ -80,7 +80,9 @@ class Pairs(Sequence[tuple[np.ndarray, np.ndarray]]):
     def _normal(self, y: np.ndarray) -> np.ndarray:
         if not self._normalised:
             return np.asarray(y, np.float32)
-        return np.asarray((y - self.y_mean) / self.y_std, np.float32)
+        found = np.subtract(y, self.y_mean, dtype=np.float32)
+        found /= self.y_std
+        return found
 
     def restored(self, y: Any) -> Any:
         """Outputs of a network in their own units."""

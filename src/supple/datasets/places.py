@@ -22,11 +22,16 @@ VARYING = (
     "cloth",
     "pin",
     "force",
+    "body_force",
     "traction",
     "pressure",
+    "cavity",
+    "cable",
+    "wind",
     "attach",
     "obstacle",
     "spring",
+    "contact",
 )
 """Tables of a scene that may differ from sample to sample; the others say how it is solved and shown."""
 
@@ -52,7 +57,7 @@ class Place:
         and materials of the same one."""
         table, *_, last = self.keys if len(self.keys) > 1 else (*self.keys, "")
         inner = {str(key) for key in self.keys[2:]}
-        if table in ("gravity", "force", "traction"):
+        if table in ("gravity", "force", "body_force", "traction"):
             return table != "gravity" and str(self.keys[2]) not in ("force", "traction")
         if table in ("solid", "cloth"):
             of_fabric = table == "cloth" and "hylc" in inner
@@ -129,7 +134,8 @@ def _step(here: Any, part: str, entries: str) -> tuple[Key, ...] | None:
     if part in AXES and len(here) == 3 and not isinstance(here[0], BaseModel):
         return (AXES.index(part),)
     for number, entry in enumerate(here):
-        if entries and part in (getattr(entry, "name", None), f"{entries}{number}"):
+        named = getattr(entry, "name", None) if isinstance(entry, BaseModel) else None
+        if part == named or (entries and part == f"{entries}{number}"):
             return (number,)
     having = [(n, way) for n, entry in enumerate(here) if (way := _step(entry, part, "")) is not None]
     return (having[0][0], *having[0][1]) if len(having) == 1 else None
@@ -144,8 +150,7 @@ def _known(here: Any, entries: str = "") -> list[str]:
         return [name for name in type(here).model_fields if getattr(here, name) is not None]
     if isinstance(here, list):
         if here and isinstance(here[0], BaseModel):
-            names = [getattr(entry, "name", None) or f"{entries}{n}" for n, entry in enumerate(here)]
-            return names if entries else [f"{n}" for n in range(len(here))]
+            return [getattr(entry, "name", None) or f"{entries}{n}" for n, entry in enumerate(here)]
         return list(AXES) if len(here) == 3 else [f"{n}" for n in range(len(here))]
     return []
 

@@ -25,8 +25,8 @@ STARTS = 10
 SINGLE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Small problems are solved side by side: what each does must not start threads of its own."""
 
-Watch = Callable[[int, int], None]
-"""Called with the number of the shard and of one of its samples that is done, or -1 when all are."""
+Watch = Callable[[Sequence[int]], None]
+"""Called with the ids of samples that are done, and with none when all of a shard are."""
 
 
 @dataclass
@@ -102,9 +102,8 @@ def _heard(worker: _Worker, watch: Watch) -> bool:
             if kind == "ready":
                 worker.ready = True
                 continue
-            assert worker.shard is not None
-            watch(worker.shard, what)
-            worker.done += 1
+            watch(what)
+            worker.done += len(what)
             if kind == "shard":
                 worker.shard, worker.done = None, 0
     except (EOFError, ConnectionError):
@@ -167,11 +166,11 @@ def _work(pipe: connection.Connection, path: Path, threads: int, workers: int) -
         from supple.datasets.store import Store
 
         shards = Shards(Store(path), threads, workers)
-        pipe.send(("ready", -1))
+        pipe.send(("ready", ()))
         while True:
             shard = pipe.recv()
-            shards.run(shard, lambda sample: pipe.send(("sample", sample)))
-            pipe.send(("shard", -1))
+            shards.run(shard, lambda samples: pipe.send(("samples", samples)))
+            pipe.send(("shard", ()))
     except (EOFError, BrokenPipeError, ConnectionError):
         return
     except BaseException as error:

@@ -37,9 +37,15 @@ class Share:
         return [shard for shard in shards if shard % self.of == self.index]
 
 
-def parse_share(text: Any, grow: bool = False) -> Share:
-    """0/16 to 15/16, or a `Share` itself; None is all. A set that is to grow does so once, not in every job
-    of an array."""
+def parse_share(text: Any, grow: bool = False, overwrite: bool = False) -> Share:
+    """0/16 to 15/16, or a `Share` itself; None is all. A set that is to grow, or to begin anew, does so once,
+    not in every job of an array."""
+    if overwrite and text is not None:
+        raise DatasetError(
+            "a set is not overwritten in shares: each call would delete what the others have solved. Begin "
+            "it anew in one call without shards, or delete its folder; then any number of calls with shards, "
+            "and without overwrite, go on with it."
+        )
     if grow and text is not None:
         raise DatasetError(
             "a set does not grow in shares: let it grow first, in one call without shards; then any number "
@@ -68,8 +74,8 @@ def run_store(
     left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
     total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
 
-    def seen(_shard: int, sample: int) -> None:
-        solved.update([sample] if sample >= 0 else [])
+    def seen(samples: Sequence[int]) -> None:
+        solved.update(samples)
         if watch is not None:
             watch(len(solved), total)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 
 from supple.datasets.journal import Journal, Row
 from supple.datasets.ordering import CHECK, coordinates, drawn_share
-from supple.datasets.solving import Sampler, Solved
+from supple.datasets.solving import Meaning, Sampler, Solved
+from supple.datasets.source import rubs
 from supple.datasets.starting import Neighbours
 from supple.datasets.store import COLUMNS, Store
 
@@ -21,11 +22,15 @@ EVERY = 4
 """Of samples that are solved together, so many-th begin at the scene's own start; the others are predicted
 from these."""
 
+AT_ONCE, MOST_VERTICES = 32, 1_000_000
+"""Samples whose pins, forces and materials are found at once where they are solved one by one, and the
+vertices that they may have together."""
+
 SAME_ENERGY = 1e-3
 """Part by which energies of the same equilibrium may differ from one start to another."""
 
-Progress = Callable[[int], None]
-"""Called with the id of every sample that is done."""
+Progress = Callable[[Sequence[int]], None]
+"""Called with the ids of samples that are done."""
 
 
 class Shards:
@@ -36,6 +41,8 @@ class Shards:
         self.store, self.sampler = store, Sampler(store, threads, beside)
         spec = store.spec
         self._start, self._check, self._seed = spec["solve"]["start"], spec["solve"]["check"], spec["seed"]
+        if rubs(self.sampler.source):
+            self._start = "cold"
         logarithmic = {v["label"] for v in store.facts["varied"] if v["scale"] == "log"}
         columns = {name: v.reshape(len(v), -1) for name, v in store.inputs.items()}
         self._points = coordinates(columns, logarithmic)
@@ -49,13 +56,10 @@ class Shards:
         began = perf_counter()
         ids = self.store.ids(shard)
         journal = Journal(self.store.journal_file(shard), self.store.facts["identity"])
-        rows = []
-        together = self.sampler.together
-        solved: Iterable[Row] = self._together(ids) if together else self._one_by_one(ids, journal)
-        for sample, row in zip(ids, solved, strict=True):
-            rows.append(row)
-            if progress is not None:
-                progress(sample)
+        told = progress or _nobody
+        rows = self._together(ids) if self.sampler.together else [*self._one_by_one(ids, journal, told)]
+        if self.sampler.together:
+            told(ids)
         self._publish(shard, rows, perf_counter() - began)
         journal.close()
 
@@ -132,21 +136,31 @@ class Shards:
         """(k,) which samples are solved from the scene's own start, too."""
         return drawn_share(np.arange(ids.start, ids.stop), self._seed, CHECK) < self._check
 
-    def _one_by_one(self, ids: range, journal: Journal) -> Iterator[Row]:
+    def _one_by_one(self, ids: range, journal: Journal, told: Progress) -> Iterator[Row]:
         neighbours, known = Neighbours(len(ids)), journal.read()
-        for sample, checked in zip(ids, self._checked(ids), strict=True):
+        meanings = self._meanings(ids)
+        for sample, checked, meaning in zip(ids, self._checked(ids), meanings, strict=True):
             if (row := known.get(sample)) is None:
-                row = self._solved(sample, neighbours, bool(checked))
+                row = self._solved(sample, neighbours, bool(checked), meaning)
                 journal.add(sample, row)
             if row.positions is not None:
                 neighbours.add(self._points[sample], row.positions)
+            told([sample])
             yield row
 
-    def _solved(self, sample: int, neighbours: Neighbours, checked: bool) -> Row:
-        starts = self._starts(neighbours, self._points[sample])
-        found, check = self.sampler.solve(self.values(sample), starts), None
+    def _meanings(self, ids: range) -> Iterator[Meaning | None]:
+        """What the values of samples mean, some at once, always the same ones; None where each needs a model
+        of its own."""
+        some = max(1, min(AT_ONCE, MOST_VERTICES // self.sampler.model.vertices))
+        for first in range(0, len(ids), some):
+            every = [self.values(sample) for sample in ids[first : first + some]]
+            yield from self.sampler.meanings(every)
+
+    def _solved(self, sample: int, neighbours: Neighbours, checked: bool, meaning: Meaning | None) -> Row:
+        starts, values = self._starts(neighbours, self._points[sample]), self.values(sample)
+        found, check = self.sampler.solve(values, starts, meaning), None
         if checked and found.ok and found.warm:
-            found, check = _compared(sample, found, self.sampler.solve(self.values(sample), [None]))
+            found, check = _compared(sample, found, self.sampler.solve(values, [None], meaning))
         return self._row(found, check)
 
     def _starts(self, neighbours: Neighbours, point: np.ndarray) -> list[np.ndarray | None]:
@@ -156,6 +170,10 @@ class Shards:
         nearest = neighbours.nearest(point)
         guess = neighbours.predicted(point) if self._start == "predicted" else None
         return [*(start for start in (guess, nearest) if start is not None), None]
+
+
+def _nobody(samples: Sequence[int]) -> None:
+    """Who is told of samples where nobody wants to know."""
 
 
 def _compared(sample: int, found: Solved, cold: Solved) -> tuple[Solved, dict[str, Any] | None]:

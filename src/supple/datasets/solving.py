@@ -25,6 +25,9 @@ from supple.solvers import Solver
 from supple.solvers.newton_steps.certificate import prepare
 from supple.solving import make_problem, solve
 
+Meaning = Conditions | SceneError
+"""What values mean for the model of a scene, or what is wrong with them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solved:
@@ -93,11 +96,18 @@ class Sampler:
         self._beside = beside
         self._near = self.asked.solver.near_the_end()
 
-    def solve(self, values: Values, starts: Sequence[np.ndarray | None]) -> Solved:
+    def meanings(self, every: Sequence[Values]) -> Sequence[Meaning | None]:
+        """What each of several values means, for `solve`; None where it needs a model of its own."""
+        return [None] * len(every) if self.source.rebuilds else self.source.conditions_of(every)
+
+    def solve(
+        self, values: Values, starts: Sequence[np.ndarray | None], meaning: Meaning | None = None
+    ) -> Solved:
         """The equilibrium with these values, from the first of these positions (n, 3) from which one is
-        found; None is the scene's own start. Where there is none, loads and motions grow in steps."""
+        found; None is the scene's own start. Where there is none, loads and motions grow in steps. meaning:
+        what `meanings` says of the values, where that is known."""
         try:
-            model, conditions = self._under(values)
+            model, conditions = self._under(values, meaning)
         except SceneError as error:
             return Solved(None, None, str(error))
         best: Solved | None = None
@@ -121,24 +131,21 @@ class Sampler:
     def solve_all(self, every: Sequence[Values], starts: Sequence[np.ndarray | None]) -> Iterator[Solved]:
         """Several equilibria, as many at once as the device can, from these positions (n, 3); None is the
         scene's own start."""
-        found = [self._conditions(*both) for both in zip(every, starts, strict=True)]
-        sound = (c for c in found if isinstance(c, Conditions))
+        found = self.source.conditions_of(every) if every else []
+        sound = (
+            replace(c, start=self.cold if start is None else start)
+            for c, start in zip(found, starts, strict=True)
+            if isinstance(c, Conditions)
+        )
         solved = self._batch_by_batch(sound)
         for values, each, start in zip(every, found, starts, strict=True):
-            if isinstance(each, Solved):
-                yield each
+            if isinstance(each, SceneError):
+                yield Solved(None, None, str(each))
                 continue
             positions, report = next(solved)
             measured = Measured(self.model, positions, each.force, each.materials)
             one = Solved(measured, report, report.outcome.value, warm=start is not None)
             yield one if one.ok else self._grown(values, each, replace(one, retries=1))
-
-    def _conditions(self, values: Values, start: np.ndarray | None) -> Conditions | Solved:
-        """What values mean, or why they mean nothing."""
-        try:
-            return replace(self.source.conditions(values), start=self.cold if start is None else start)
-        except SceneError as error:
-            return Solved(None, None, str(error))
 
     def _batch_by_batch(self, every: Iterator[Conditions]) -> Iterator[tuple[np.ndarray, Report]]:
         if self._batches is None:
@@ -147,11 +154,14 @@ class Sampler:
             problem, _, reports = self._batches.solve(chunk)
             yield from zip(problem.states.positions, reports, strict=True)
 
-    def _under(self, values: Values) -> tuple[Model, Conditions]:
+    def _under(self, values: Values, meaning: Meaning | None) -> tuple[Model, Conditions]:
         if self.source.rebuilds:
             model = self.source.own_model(values)
             return model, Conditions(model.prescribed(np.inf), model.force_at(np.inf))
-        return self.model, self.source.conditions(values)
+        found = meaning or self.source.conditions_of([values])[0]
+        if isinstance(found, SceneError):
+            raise found
+        return self.model, found
 
     def _solved(
         self, model: Model, conditions: Conditions, solver: Solver | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +12,20 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from supple.datasets.at_once import AtOnce
+from supple.datasets.changing import Changing
+from supple.datasets.fields import field_place, is_field, meshes_with
 from supple.datasets.files import files_of
 from supple.datasets.places import Key, Place, find
 from supple.holding import Holding
-from supple.meshes import TetMesh
 from supple.model import Conditions, Model
+from supple.problem.materials import materials_of
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
-from supple.scene.adding import check_parameters
 from supple.scene.build import check_scene, part_of
-from supple.scene.checks import vector
+from supple.scene.contact import contact_of
 from supple.scene.mistakes import Mistakes, describe_in
-from supple.scene.motions import Compose
 from supple.scene.reader import Reader
-from supple.scene.schema import SceneTable, scene_table
-from supple.scene.tables.solids import as_grown
+from supple.scene.schema import scene_table
 from supple.scene.variations import conditions_in
 
 Values = Mapping[str, Any]
@@ -43,18 +42,18 @@ class Source:
         self.tables = tomllib.loads(self.text)
         self.table = scene_table().model_validate(self.tables)
         self.places: dict[str, list[Place]] = {}
-        self._meshes: dict[Any, Any] = {}
+        self.meshes: dict[Any, Any] = {}
 
     @classmethod
     def load(cls, path: Path, folder: Path | None = None) -> Source:
         return cls(load_scene(path, folder))
 
     def place(self, text: str) -> Place:
-        return find(self.table, text)
+        return field_place(self, text) or find(self.table, text)
 
     def vary(self, label: str, paths: Sequence[str]) -> list[Place]:
         self.places[label] = [self.place(text) for text in paths]
-        for known in ("_of_bodies", "_of_materials", "_weighs", "_entries", "rebuilds"):
+        for known in ("_of_bodies", "_of_materials", "weighs", "entries", "_at_once", "rebuilds"):
             self.__dict__.pop(known, None)
         return self.places[label]
 
@@ -62,7 +61,13 @@ class Source:
     def rebuilds(self) -> bool:
         """Whether samples need models of their own."""
         every = (place for places in self.places.values() for place in places)
-        return any(place.rebuilds or _follows(self.table, place) for place in every)
+        return any(map(self.needs_model, every))
+
+    def needs_model(self, place: Place) -> bool:
+        """Whether samples that differ there need models of their own; tractions that turn with their surface
+        are terms of the model, and no forces of its conditions."""
+        turns = place.keys[0] == "traction" and self.table.traction[int(place.keys[1])].following
+        return place.rebuilds or turns
 
     @cached_property
     def _of_bodies(self) -> list[Key]:
@@ -76,7 +81,7 @@ class Source:
         return any(key != "density" for key in self._of_bodies)
 
     @cached_property
-    def _weighs(self) -> bool:
+    def weighs(self) -> bool:
         """Whether densities vary, and with them masses."""
         return "density" in self._of_bodies
 
@@ -90,17 +95,17 @@ class Source:
         """Of the scene as its file has it."""
         return build_model(self.file.scene, quasistatic=True)
 
-    def _with(self, values: Values) -> dict[str, Any]:
+    def tables_with(self, values: Values) -> dict[str, Any]:
         """The tables of the file with these values in them."""
         tables = self.tables
         for name, value in values.items():
             for place in self.places[name]:
-                tables = place.put(tables, value)
+                tables = tables if is_field(place) else place.put(tables, value)
         return tables
 
     def scene(self, values: Values, label: str = "") -> Scene:
         """The scene with these values; a SceneError names what is wrong with them."""
-        tables = self._with(values)
+        tables = self.tables_with(values)
         mistakes = Mistakes(Path(label or self.file.path.name))
         try:
             table = type(self.table).model_validate(tables)
@@ -113,94 +118,51 @@ class Source:
             for kind in ("solid", "cloth")
             for number, entry in enumerate(tables.get(kind, []))
         ]
-        scene = Reader(table, kept, names, self.file.folder, mistakes, self._meshes).read()
+        folder = self.file.folder
+        varied = any(is_field(place) for name in values for place in self.places[name])
+        meshes = meshes_with(self, values, table, folder) if varied else self.meshes
+        scene = Reader(table, kept, names, folder, mistakes, meshes).read()
         mistakes.raise_any()
         return scene
 
+    def conditions_of(self, every: Sequence[Values]) -> Sequence[Conditions | SceneError]:
+        """What each of several values means, or what is wrong with it, where they do not need models of their
+        own."""
+        if self._at_once.able:
+            columns = {label: np.array([values[label] for values in every]) for label in every[0]}
+            found = self._at_once.conditions(columns)
+            if found is not None:
+                return list(found)
+        return [_attempt(self, values) for values in every]
+
+    @cached_property
+    def _at_once(self) -> AtOnce:
+        return AtOnce(self)
+
     def conditions(self, values: Values) -> Conditions:
         """What these values mean for the model of the scene, where they do not need one of their own."""
-        mass = None if self._weighs else self.model.mass
-        found = conditions_in(self._changed(values), self._holding, mass)
+        mass = None if self.weighs else self.model.mass
+        found = conditions_in(Changing(self).scene(values), self.holding, mass)
         if not self._of_materials:
             return replace(found, materials=None)
-        own = (type(term.material) for term in self.model.terms if term.material is not None)
-        for material, kind in zip(found.materials or (), own, strict=False):
+        own = materials_of(self.model)
+        of_bodies = found.materials or ()
+        for material, kind in zip(of_bodies, map(type, own), strict=False):
             if type(material) is not kind:
                 raise TypeError(f"{type(material).__name__} in place of {kind.__name__}")
-        return found
+        return replace(found, materials=(*of_bodies, *own[len(of_bodies) :]))
 
     @cached_property
-    def _holding(self) -> Holding:
+    def holding(self) -> Holding:
         return Holding([part_of(pin) for pin in self.file.scene.pins])
 
-    def _changed(self, values: Values) -> Scene:
-        """The scene of the file with other entries where these values stand: what makes `scene` slow, which
-        reads all of it anew, is the same for all."""
-        tables = self._with(values)
-        base = self.file.scene
-        scene = copy(base)
-        scene.bodies, scene.pins, scene.loads = list(base.bodies), list(base.pins), list(base.loads)
-        for kind, number in self._entries:
-            if kind == "gravity":
-                scene.gravity = vector(tables["gravity"], "gravity")
-            else:
-                self._change(scene, kind, number, tables[kind][number])
-        return scene
-
     @cached_property
-    def _entries(self) -> list[tuple[str, int]]:
+    def entries(self) -> list[tuple[str, int]]:
         """The [[entries]] in which something varies."""
         every = (place.keys for places in self.places.values() for place in places)
         return list(
             dict.fromkeys((str(keys[0]), -1 if keys[0] == "gravity" else int(keys[1])) for keys in every)
         )
-
-    def _change(self, scene: Scene, kind: str, number: int, table: dict[str, Any]) -> None:
-        before = getattr(self.table, kind)[number]
-        try:
-            if kind == "pin":
-                moves = [
-                    self._valid(own, table["motion"][k], kind, number, "motion", k).make()
-                    for k, own in enumerate(before.motion)
-                ]
-                scene.pins[number] = replace(scene.pins[number], motion=Compose(tuple(moves)))
-            elif kind in ("solid", "cloth"):
-                place = number if kind == "solid" else len(self.table.solid) + number
-                made_of = "material" if kind == "solid" else "membrane"
-                body = scene.bodies[place]
-                own = getattr(before, made_of)
-                if made_of in table:
-                    own = self._valid(own, table[made_of], kind, number, made_of)
-                material = own.make(body.mesh)
-                if isinstance(body.mesh, TetMesh):
-                    material = as_grown(material, before.swelling, before.rest_shape, body.mesh)
-                check_parameters(material, body.mesh)
-                weighs = self._weighs and "density" in table
-                density = self._valid(before, table, kind, number).density if weighs else body.density
-                scene.bodies[place] = replace(body, material=material, density=density)
-            else:
-                entry = self._valid(before, table, kind, number)
-                place = number if kind == "force" else _place_of_traction(self.table, number)
-                load = scene.loads[place]
-                alone = copy(self.file.scene)
-                alone.loads = []
-                add = alone.add_force if kind == "force" else alone.add_traction
-                add(load.on, getattr(entry, kind), load.ramp)
-                scene.loads[place] = alone.loads[0]
-        except SceneError:
-            raise
-        except ValueError as error:
-            raise SceneError(f"{kind}[{number}]: {error}") from None
-
-    def _valid(self, before: Any, table: dict[str, Any], *where: Key) -> Any:
-        """A table of the scene with other values, as valid as it was before; only what varies is looked at,
-        since there are many samples."""
-        try:
-            return type(before).model_validate(table)
-        except ValidationError as error:
-            mistakes = Mistakes(Path(self.file.path.name))
-            mistakes.add_invalid(error, describe_in(type(before)), where)
-            mistakes.raise_any()
 
     def own_model(self, values: Values) -> Model:
         """The model of the scene with these values, of as many vertices as that of the file."""
@@ -220,14 +182,19 @@ class Source:
             self.own_model(values)
 
 
-def _follows(table: SceneTable, place: Place) -> bool:
-    """Whether it is one of a traction that turns with its surface, which is a term of the model and no force
-    of its conditions."""
-    return place.keys[0] == "traction" and table.traction[int(place.keys[1])].following
+def _attempt(source: Source, values: Values) -> Conditions | SceneError:
+    try:
+        return source.conditions(values)
+    except SceneError as error:
+        return error
 
 
-def _place_of_traction(table: SceneTable, number: int) -> int:
-    """Which of the loads of the scene it is: forces are first, then those on bodies, then tractions that do
-    not turn."""
-    before = sum(not entry.following for entry in table.traction[:number])
-    return len(table.force) + len(table.body_force) + before
+def rubs(source: Source) -> bool:
+    """Whether anything has friction, or may have: what sticks depends on where a solve begins."""
+    scene, every = source.file.scene, (place for places in source.places.values() for place in places)
+    contact = contact_of(scene.contact)
+    return (
+        bool(contact.friction or contact.pairs)
+        or any(obstacle.friction for obstacle in scene.obstacles)
+        or any({"friction", "kinetic"} & {str(key) for key in place.keys} for place in every)
+    )

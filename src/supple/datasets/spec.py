@@ -138,6 +138,8 @@ def _check_values(
     wrong = next((v for v in given if (len(v) if isinstance(v, list) else 1) != size), None)
     if wrong is not None:
         which = "one number" if size == 1 else f"{size} numbers, or name one of them as {vary.paths[0]}.x"
+        if size > 3:
+            which = f"{size} numbers, which a table or a function gives, design = 'table' or 'function'"
         key = "range" if vary.range is not None else "values"
         mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {shown(wrong)}.")
     drawn = table.design not in ("table", "function")

@@ -25,7 +25,7 @@ ACCOUNTS = "shards"
 
 OUTCOMES = (
     "missing", "converged", "completed", "budget_iterations", "budget_time", "stagnated", "precision",
-    "failed", "invalid", "crashed", "unbounded",
+    "failed", "invalid", "crashed", "unbounded", "passed",
 )  # fmt: skip
 """What became of a sample; the first is what an array has where nothing was written."""
 
@@ -179,6 +179,10 @@ def plain(value: Any) -> Any:
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
 
 
+BLOCK = 32
+"""Samples that are summed up together: about what a processor's cache holds."""
+
+
 def _sums(chunks: np.ndarray) -> dict[str, Any]:
     """Of chunks (k, ...), for each number of their last axis, as far as it is one of coordinates: count, sum,
     sum of squares, least and greatest. Summed over samples first, along which memory is read as it lies."""
@@ -186,8 +190,11 @@ def _sums(chunks: np.ndarray) -> dict[str, Any]:
         return {"count": 0}
     wide = chunks.shape[-1] if chunks.ndim > 2 else 1
     flat = chunks.reshape(len(chunks), -1)
-    values = flat.astype(float)
-    total, squares = values.sum(axis=0), np.einsum("ki,ki->i", values, values)
+    total, squares = np.zeros(flat.shape[1]), np.zeros(flat.shape[1])
+    for first in range(0, len(flat), BLOCK):
+        values = flat[first : first + BLOCK].astype(float)
+        total += values.sum(axis=0)
+        squares += np.einsum("ki,ki->i", values, values)
     return {
         "count": flat.size // wide,
         "sum": total.reshape(-1, wide).sum(axis=0).tolist(),

@@ -91,7 +91,7 @@ class SolveTable(Table):
         "it in its shard predict; or at the scene's own start.",
     )
     check: Share = Field(
-        0.02,
+        0.01,
         description="The part of all samples that is also solved from the scene's own start, to compare "
         "energies.",
     )

@@ -34,6 +34,16 @@ def densities_of(part: Any) -> np.ndarray:
     )
 
 
+def volume_forces_of(model: Model, part: Any, time: float) -> np.ndarray:
+    """(k, 3) [N/m³] that act at a time [s] on the cells of a body or a portion; 0 of what only resists their
+    rate of strain."""
+    body = getattr(part, "body", part)
+    total = np.zeros((body.n_cells, 3))
+    for name, fraction, per_volume in model.volume_forces if not getattr(part, "branch", 0) else ():
+        total += fraction(time) * per_volume if name == body.name else 0.0
+    return total[getattr(part, "numbers", slice(None))]
+
+
 class BodyGradient:
     """What belongs to one body of a `Gradient`: `density`, and every parameter that its material declares or
     stores, by its name, one number where the material has one for the whole body, else one for each cell. Of

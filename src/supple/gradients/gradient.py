@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from supple.asking import Circumstances, compute_of, takes_options
 from supple.checks import LARGEST, closest, finite_rows, listed, shown
-from supple.gradients.body import BodyGradient, densities_of, groups_of
+from supple.gradients.body import BodyGradient, densities_of, groups_of, volume_forces_of
 from supple.gradients.elements import (
     Response,
     are_tets,
@@ -180,8 +180,9 @@ class Gradient:
 
     @cached_property
     def rest(self) -> np.ndarray:
-        """(n, 3) [1/m] by the rest positions of all vertices of solids. Masses change with the rest shape,
-        and pinned vertices move along with it, as motions say; forces, attachments and springs stay."""
+        """(n, 3) [1/m] by the rest positions of all vertices of solids. Masses and forces per volume change
+        with the rest shape, and pinned vertices move along with it, as motions say; other forces, attachments
+        and springs stay."""
         cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
         if cloth:
             raise ValueError(
@@ -189,7 +190,7 @@ class Gradient:
             )
         total = np.zeros_like(self.positions)
         for found in self._tets.values():
-            A = shape_product(found) + self._mass_changes(found)
+            A = shape_product(found) + self._volume_changes(found)
             total += scattered(found.term.vertices, at_corners(A, found.term), len(total))
         pinned = pull_through_motions(self.model, self.positions, self._time, self.pins)
         return total + pinned
@@ -256,13 +257,16 @@ class Gradient:
             acceleration = acceleration - (self.positions - self._step.anchor) / self._dt**2
         return np.einsum("ni,ni->n", self.forces, acceleration)
 
-    def _mass_changes(self, found: Response) -> np.ndarray:
-        """Σ ∂L/∂mₐ ρ/4 δV of the corners of every tetrahedron, δV = V tr M, as `shape_product` has it."""
+    def _volume_changes(self, found: Response) -> np.ndarray:
+        """(Σ ∂L/∂mₐ ρ + Σ λₐ · f)/4 δV of the corners of every tetrahedron, with f [N/m³] the forces that go
+        with its volume; δV = V tr M, as `shape_product` has it."""
         (number,) = (k for k, response in self._tets.items() if response is found)
-        group = groups_of(self.model)[number]
+        group, corners = groups_of(self.model)[number], found.term.vertices
         density = np.concatenate([densities_of(part) for part in group])
-        by_volume = density / 4 * self._by_mass[found.term.vertices].sum(axis=1)
-        return (found.term.volume * by_volume)[:, None, None] * np.eye(3)
+        force = np.concatenate([volume_forces_of(self.model, part, self._time) for part in group])
+        by_volume = density * self._by_mass[corners].sum(axis=1)
+        by_volume += np.einsum("ei,eai->e", force, self.forces[corners])
+        return (found.term.volume / 4 * by_volume)[:, None, None] * np.eye(3)
 
     def __repr__(self) -> str:
         report = self.report

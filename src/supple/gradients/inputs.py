@@ -16,7 +16,7 @@ from supple.meshes import TetMesh
 from supple.scene import Body, Scene, SceneError, VertexSet
 from supple.scene.adding import check_parameters
 from supple.scene.checks import number, vector
-from supple.scene.loads import Load
+from supple.scene.loads import Load, body_forces
 
 WHOLE = ("gravity", "forces", "rest", "pressures")
 """What a scene has one of; densities and parameters of materials are for bodies, and positions for pins."""
@@ -99,7 +99,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
     new = replace(scene)
     new.bodies = list(bodies.values())
     new.pins = [replace(pin, on=on(pin.on), motion=_motion(pin, given)) for pin in scene.pins]
-    new.loads = [replace(load, on=on(load.on)) for load in scene.loads]
+    new.loads = [_carried(load, on(load.on)) for load in scene.loads]
     new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
     new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
     new.turning = [replace(each, body=bodies[each.body.name]) for each in scene.turning]
@@ -114,6 +114,12 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
     if (pressures := given.get(Input("pressures"))) is not None:
         new.inflations = _inflated(new.inflations, pressures)
     return new
+
+
+def _carried(load: Load, on: VertexSet) -> Load:
+    """A load on the same vertices of a changed body, whose volumes may be others."""
+    force = load.force if load.per_volume is None else body_forces(on.body, load.per_volume)
+    return replace(load, on=on, force=force)
 
 
 def _inflated(inflations: list[Any], pressures: np.ndarray) -> list[Any]:

@@ -1,15 +1,17 @@
 """What is minimised: constant arrays, states, loads, and the device that runs kernels on them."""
 
+from supple.problem.balance import Balance, Balances
 from supple.problem.device import Cpu, Device
 from supple.problem.evaluation import net_force, sum_forces
 from supple.problem.following import Follower
 from supple.problem.loads import padded
-from supple.problem.measures import Balance, norm
+from supple.problem.measures import norm
 from supple.problem.problem import Problem, check_precision
 from supple.problem.records import begin_step
 
 __all__ = [
     "Balance",
+    "Balances",
     "Cpu",
     "Device",
     "Follower",

@@ -41,6 +41,10 @@ class Confining(Follower, Protocol):
     def confine(self, problem: Problem) -> None:
         """Give the problem's vertices balls where they are."""
 
+    def fly(self, problem: Problem) -> None:
+        """Let every body go from where its vertices have their balls to the problem's u, as far as it gets
+        without passing anything."""
+
     def shorten(self, problem: Problem, start: np.ndarray) -> None:
         """Go back on the straight way that has led from records `start` to the problem's u, as far as needed
         for nothing to have passed anything on it."""
@@ -106,6 +110,11 @@ class Following:
         """Let those who confine vertices give them balls where they are."""
         for follower in self._confining:
             follower.confine(self._problem)
+
+    def fly(self) -> None:
+        """Let bodies go from where their balls are to where inertia takes them, as far as they may."""
+        for follower in self._confining:
+            follower.fly(self._problem)
 
     def keep_apart(self, start: np.ndarray) -> None:
         """Go back as far as needed on the straight way that has led from records `start` to u."""

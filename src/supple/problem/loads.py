@@ -20,7 +20,8 @@ def padded(vectors: np.ndarray) -> np.ndarray:
 
 class Loads:
     """force (n, 3), or (copies, n, 3) where they differ [N]; inertia (n,) k = m/Δt² [N/m], 0 in quasistatics;
-    rows: both by batch, where kernels see them."""
+    rows: both by batch, where kernels see them; acting (copies or 1, bodies): whether forces act on free
+    vertices of each body."""
 
     def __init__(self, model: Model, batches: VertexBatches, dtype: np.dtype, device: Device) -> None:
         self.model, self.dtype, self.device = model, dtype, device
@@ -74,7 +75,7 @@ class Loads:
         """Replace the external forces by others (n, 3), or by (copies, n, 3) where there is room [N]."""
         self.force, self._acting = force, None
         self.changes += 1
-        self._loaded = np.atleast_2d(self.model.loaded_bodies(force)).tolist()
+        self.acting = np.atleast_2d(self.model.loaded_bodies(force))
         self.rows.force[:] = self._force_by_batch(self._own)
         self.device.push(self.rows.force)
 
@@ -115,14 +116,10 @@ class Loads:
         """Lanes that stand for no vertex get a tiny one, so that their step is 0."""
         return np.append(self.inertia, 1e-30)[own].astype(self.dtype)
 
-    def act_on(self, copy: int) -> list[bool]:
-        """Whether external forces act on free vertices of each body of a copy."""
-        return self._loaded[copy if len(self._loaded) > 1 else 0]
-
     @property
     def any(self) -> bool:
         """Whether there are forces or inertia."""
-        return any(map(any, self._loaded)) or bool(self.inertia.any())
+        return bool(self.acting.any() or self.inertia.any())
 
 
 def alike(forces: list[np.ndarray]) -> Any:

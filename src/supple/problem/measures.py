@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from supple.kernels import RECORD
+from supple.problem.balance import Balances
 from supple.problem.evaluation import (
     Energy,
     Inversion,
@@ -32,67 +32,6 @@ def norm(values: np.ndarray) -> float:
     return math.sqrt(float(np.square(values).sum()))
 
 
-@dataclass(frozen=True)
-class Balance:
-    """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
-    rounding alone explains in the working precision; at_rest: there are no loads, and at no vertex do the
-    forces stand out from rounding. bodies: the same of each, where there are several."""
-
-    residual: float
-    scale: float
-    rounding: float
-    at_rest: bool
-    bodies: tuple[Balance, ...] = ()
-
-    @property
-    def finite(self) -> bool:
-        return math.isfinite(self.residual) and math.isfinite(self.scale)
-
-    @property
-    def imbalance(self) -> float:
-        """|r| / |s|, between 0 and 1; 0 at rest. Of several bodies the worst counts: the forces in a stiff
-        one would hide what a soft one is missing."""
-        if not self.finite:
-            return math.inf
-        if self.bodies:
-            return max(body.imbalance for body in self.bodies)
-        return 0.0 if self.at_rest or self.scale == 0 else self.residual / self.scale
-
-    @property
-    def smallest_scale(self) -> float:
-        """|s| of the body that has the smallest and is not at rest [N]."""
-        awake = [body.scale for body in self.bodies if not body.at_rest and body.scale > 0]
-        return min(awake, default=self.scale)
-
-    def is_rounding(self, factor: float) -> bool:
-        """Whether rounding explains a part 1/factor of what is left of the forces in every body."""
-        if self.bodies:
-            return all(body.is_rounding(factor) for body in self.bodies)
-        return self.at_rest or self.residual <= factor * self.rounding
-
-
-def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
-    """Of a body with such figures, see `measure`; edge [m]: the mean one; eps: of the precision."""
-    r2, s2, a2, reach, ratio = figures
-    length = eps * (reach + edge)
-    at_rest = not loaded and ratio <= RESTING * length
-    return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
-
-
-def _together(bodies: tuple[Balance, ...]) -> Balance:
-    """The balance of all bodies."""
-    if len(bodies) == 1:
-        return bodies[0]
-    residual, scale, rounding = (
-        math.sqrt(sum(getattr(body, name) ** 2 for body in bodies))
-        for name in ("residual", "scale", "rounding")
-    )
-    return Balance(residual, scale, rounding, all(body.at_rest for body in bodies), bodies)
-
-
-RESTING = 4
-"""Forces of a vertex that would move it by less than this many roundings of its displacement are none."""
-
 ENERGY_ROUNDING, STIFFNESS_ROUNDING = 500, 10
 """How far energies may be off by rounding, relative to the parts they are summed up from and to what the
 elements would store when stretched by one rounding of their edges; measured on all materials."""
@@ -103,13 +42,13 @@ class Measures:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
+        self.edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
         self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
         self.forget()
 
     def forget(self) -> None:
         """After a change of the number of copies or of materials."""
-        for name in ("_sizes", "_figures", "_rest_stiffness", "_softness_memory"):
+        for name in ("_sizes", "_figures", "_rest_stiffness", "_softness_memory", "_stiffness_norms"):
             self.__dict__.pop(name, None)
         self._softened_for: np.ndarray | None = None
         self._totals = Totals(self.problem)
@@ -119,32 +58,27 @@ class Measures:
 
     def forget_stiffness(self) -> None:
         """After a change of stencils or of where vertices are in batches."""
-        for name in ("_rest_stiffness", "_softness_memory"):
+        for name in ("_rest_stiffness", "_softness_memory", "_stiffness_norms"):
             self.__dict__.pop(name, None)
         self._softened_for = self._energies = self._memo = None
 
-    def balances(self) -> dict[int, Balance]:
+    def balances(self) -> Balances:
         """Of every active copy; net forces are evaluated into the records `net`, where they are not those of
         the present state already."""
         memo, kept = memo_here(self.problem, self._memo)
         self._memo = memo if kept else None
         if memo.balances is not None:
-            return dict(memo.balances)
+            return memo.balances
         self._energies = None
         figures = self._measure(self.problem.u, self._sizes, self._softness(), *self._figures)
-        active = self.problem.device.active
-        pairs = zip(active.tolist(), figures[active].tolist(), strict=True)
-        memo.balances = {copy: self._balance(copy, of_bodies) for copy, of_bodies in pairs}
-        return dict(memo.balances)
+        acts, active = self.problem.loads.acting, self.problem.device.active
+        memo.balances = Balances(figures, acts, self.edge, self._eps, active)
+        return memo.balances
 
     @property
     def figures(self) -> np.ndarray:
         """(copies, bodies, 5) of the forces that were evaluated last, see `measure`."""
         return self._figures[1]
-
-    def _balance(self, copy: int, figures: list[list[float]]) -> Balance:
-        bodies = zip(figures, self.problem.loads.act_on(copy), strict=True)
-        return _together(tuple(_of_body(o, acts, self._edge, self._eps) for o, acts in bodies))
 
     def _measure(
         self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
@@ -199,11 +133,15 @@ class Measures:
             self._softened_for = loads.inertia
         return softness
 
-    def energy_of(self, copy: int) -> float:
-        """E(u) of one copy of the state [J] at the last look."""
+    def energies_seen(self) -> np.ndarray:
+        """(copies,) E(u) [J] at the last look."""
         if self._energies is None:
             self._energies = self.energies()
-        return float(self._energies[copy])
+        return self._energies
+
+    def energy_of(self, copy: int) -> float:
+        """E(u) of one copy of the state [J] at the last look."""
+        return float(self.energies_seen()[copy])
 
     def energies(self) -> np.ndarray:
         """(copies,) E(u) [J]."""
@@ -241,10 +179,18 @@ class Measures:
     def energy_rounding(self, copy: int = 0) -> float:
         """What rounding alone may have changed in the last E(u) [J]: it is relative to the magnitudes of the
         parts of E, and to the stiffness of the elements, since large parts of ψ cancel near the rest."""
-        eps = self._eps
-        stiffness = norm(rest_stiffness_of(self, copy))
-        scale = ENERGY_ROUNDING * float(self._energy_scale[copy])
-        return eps * (scale + STIFFNESS_ROUNDING * self._edge**2 * stiffness)
+        return float(self.energy_roundings()[copy])
+
+    def energy_roundings(self) -> np.ndarray:
+        """(copies,) the same of all copies."""
+        stiffness = STIFFNESS_ROUNDING * self.edge**2 * self._stiffness_norms
+        return self._eps * (ENERGY_ROUNDING * self._energy_scale + stiffness)
+
+    @cached_property
+    def _stiffness_norms(self) -> np.ndarray:
+        """(kinds of copies,) |tr A| at rest, see `_rest_stiffness`."""
+        norms: np.ndarray = np.sqrt(np.square(self._rest_stiffness).sum(axis=1))
+        return norms
 
     def inversions(self) -> np.ndarray:
         """(copies,) number of elements with negative volume."""
@@ -270,6 +216,6 @@ def stiffness_of(measures: Measures) -> np.ndarray:
     return sizes[: problem.model.vertices, 1].astype(float) / 3
 
 
-def rest_stiffness_of(measures: Measures, copy: int = 0) -> np.ndarray:
-    """tr A (n,) [N/m] of every vertex of a copy at rest without inertia; 0 of pinned ones."""
-    return measures._rest_stiffness[copy if measures.problem.kinds > 1 else 0]
+def rest_stiffness_of(measures: Measures) -> np.ndarray:
+    """tr A (n,) [N/m] of every vertex of the first copy at rest without inertia; 0 of pinned ones."""
+    return measures._rest_stiffness[0]

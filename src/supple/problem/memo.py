@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supple.problem.balance import Balances
+
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
 
@@ -20,7 +22,7 @@ class Memo:
     u: np.ndarray
     terms: tuple[Any, ...]
     changes: int
-    balances: dict[int, Any] | None = None
+    balances: Balances | None = None
     energies: tuple[np.ndarray, np.ndarray] | None = None
 
 

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from supple.model import Conditions, Model
+from supple.problem.balance import Balance
 from supple.problem.contacts import Contacts
 from supple.problem.device import Cpu, Device
 from supple.problem.following import Following
 from supple.problem.layout import Layout
 from supple.problem.loads import Loads, alike
 from supple.problem.materials import change_materials, materials_of, still_of_use, with_materials
-from supple.problem.measures import Balance, Measures
+from supple.problem.measures import Measures
 from supple.problem.refresh import refresh, take_stencils
 from supple.problem.remembered import Remembered
 from supple.problem.room import Room
@@ -146,7 +147,7 @@ class Problem:
             self.states.aim(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
-        self.remembered.put([{}])
+        self.remembered.forget()
         self.following.remember()
         self.following.begin_step(math.inf)
         return True
@@ -234,7 +235,10 @@ class Problem:
             if self.model.drag is not None:
                 slow_down(self.states, self.model.drag * dt)
         self.contacts.arrive()
-        self.room.put_back()
+        if math.isinf(dt):
+            self.room.put_back()
+        else:
+            self.following.fly()
         self.following.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:

@@ -128,14 +128,22 @@ class Remembered:
         self.move_on([{name: known[name] for name in MOTION if name in known} for known in copies])
         if self._problem.contacts.rigid and RIGID in copies[0]:
             self._problem.contacts.moved_by_bodies = copies[0][RIGID]
-        for k in self._rubs:
-            if self._problem.model.terms[k].confines:
-                self._problem.following.given[k] = rows_from(copies[0])
-            else:
-                self._problem.refresh(k, contacts_from_state(copies[0]))
+        self._touch(copies[0])
         if self._known:
             begun = self._problem.layout.begun
             self._use([self._with(begun, known) for known in copies])
+
+    def forget(self) -> None:
+        """Nothing is behind equilibria under conditions of their own, whose materials are as given."""
+        self.move_on([])
+        self._touch({})
+
+    def _touch(self, known: Mapping[str, np.ndarray]) -> None:
+        for k in self._rubs:
+            if self._problem.model.terms[k].confines:
+                self._problem.following.given[k] = rows_from(known)
+            else:
+                self._problem.refresh(k, contacts_from_state(known))
 
     def evolve(self, dt: float) -> None:
         """Let elements change as a time dt [s] where the vertices are changes them."""

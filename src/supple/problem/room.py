@@ -26,6 +26,9 @@ CROWDED, AT_END = 0.01, 0.95
 """Contacts are found anew where this part of the vertices is at the end of its ball, which is from that part
 of the radius on."""
 
+TIGHT = 0.25
+"""Balls go along with the vertices where one of these has used up so much of its radius."""
+
 OF_RADIUS = 0.9
 """How far pinned vertices go at once."""
 
@@ -82,15 +85,28 @@ class Room:
         self.stale = False
 
     @property
+    def radii(self) -> np.ndarray:
+        """(n,) [m] of the balls."""
+        assert self.balls
+        return self.states.vectors(self.balls.radius)[0, :, 0]
+
+    def used(self, part: float) -> float:
+        """How many of the vertices, as a part of all, have gone beyond that part of their radius."""
+        assert self.balls
+        u, centre = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.centre))
+        return float((((u - centre) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
+
+    @property
+    def tight(self) -> bool:
+        """Whether a vertex would be held back soon."""
+        return self.stale or self.used(TIGHT) > 0
+
+    @property
     def crowded(self) -> bool:
         """Whether vertices have no room left, or pins want to go on."""
         if not self.balls:
             return False
-        if self.stale or not self.arrived:
-            return True
-        u, (centre, radius) = self.states.vectors(self.states.u)[0], map(self.states.vectors, self.balls)
-        moved = ((u - centre[0]) ** 2).sum(axis=1)
-        return bool((moved > (AT_END * radius[0, :, 0]) ** 2).mean() > CROWDED)
+        return self.stale or not self.arrived or self.used(AT_END) > CROWDED
 
     def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
         """Let pinned vertices go to positions (k, 3) [m], where they are at a time [s] unless these are given

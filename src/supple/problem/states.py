@@ -85,11 +85,16 @@ class States:
 
     def begin(self, conditions: Sequence[Conditions]) -> None:
         """Put every copy where an equilibrium under conditions of its own starts from, all being at rest."""
-        rest = self.model.rest
-        for u, c in zip(_vectors(self.u, self.model), conditions, strict=True):
-            if c.start is not None:
-                u[:] = c.start - rest
-            self.model.hold(u, c.pinned - rest[self.model.pinned])
+        rest, every = self.model.rest, _vectors(self.u, self.model)
+        starts = {id(c.start): c.start for c in conditions}
+        if len(starts) == 1:  # as where all begin at the scene's own start
+            (start,) = starts.values()
+            every[:] = 0 if start is None else start - rest
+        else:
+            for u, c in zip(every, conditions, strict=True):
+                u[:] = 0 if c.start is None else c.start - rest
+        pinned = conditions[0].pinned if len(conditions) == 1 else np.stack([c.pinned for c in conditions])
+        self.model.hold(every, pinned - rest[self.model.pinned])
         self.device.push(self.u)
 
     def take(self) -> list[State]:
@@ -130,7 +135,7 @@ class States:
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) or (copies, k, 3) [m]."""
-        self.device.on_records(self._put_at(positions))
+        self.device.on_records(self.aim(positions))
 
     def coast(self, dt: float, damping: float, pinned: np.ndarray) -> None:
         """Begin a backward Euler step of Δt where the last one has ended: v = (1 - damping) Δu/Δt, and u = û
@@ -138,7 +143,7 @@ class States:
         meanwhile counts as velocity."""
         keep = 1.0 - damping if self._going else -1.0
         coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self.device.on_records(coast, self._put_at(pinned))
+        self.device.on_records(coast, self.aim(pinned))
         self._going = True
 
     def coast_to(self, anchor: np.ndarray) -> None:
@@ -153,11 +158,9 @@ class States:
         """Puts pinned vertices where they are to be, as far as they are held."""
         return self._put
 
-    def aim(self, positions: np.ndarray) -> None:
-        """Let pinned vertices be held at positions (k, 3) or (copies, k, 3) [m] from now on."""
-        self._put_at(positions)
-
-    def _put_at(self, positions: np.ndarray) -> Put:
+    def aim(self, positions: np.ndarray) -> Put:
+        """Let pinned vertices be held at positions (k, 3) or (copies, k, 3) [m] from now on; returns what
+        puts them there."""
         if positions is self._aims:  # which nobody can have changed
             return self._put
         if not np.array_equal(positions, self._aims):

@@ -14,7 +14,7 @@ from supple.model import Gravity, Model
 from supple.scene.bodies import Body
 from supple.scene.contact import contact_of, refuse_intersecting, with_contact
 from supple.scene.errors import SceneError
-from supple.scene.loads import refuse_still
+from supple.scene.loads import refuse_still, volume_forces
 from supple.scene.motions import Motion
 from supple.scene.obstacles import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.pins import Pin
@@ -110,13 +110,14 @@ def assembled(scene: Scene) -> Model:
         obstacles=obstacles_of(scene),
         gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
         drag=_drag(scene.bodies),
+        volume_forces=volume_forces(scene.loads),
     )
     return with_contact(scene, model)
 
 
 def _duration(scene: Scene) -> float:
     """When all motions and ramps have ended [s]; 1 where nothing says."""
-    varied: list[Any] = [*scene.loads, *_changing(scene), *scene.winds, *scene.varied]
+    varied = [*scene.loads, *_changing(scene), *scene.winds, *scene.varied]
     ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
     motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
     ends = [motion.end for motion in motions if isinstance(motion, Motion)]
@@ -126,7 +127,7 @@ def _duration(scene: Scene) -> float:
 
 def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
     """Who has pressures and cables vary in time; their terms are numbered from the first on."""
-    found = (each.follower(first + k) for k, each in enumerate(_changing(scene)))
+    found = [each.follower(first + k) for k, each in enumerate(_changing(scene))]
     return tuple(follower for follower in found if follower is not None)
 
 
@@ -208,9 +209,8 @@ def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
 
 def _velocities(bodies: list[Body]) -> np.ndarray | None:
     """(n, 3) [m/s] at the start; None where nothing moves."""
-    if not any(body.moving for body in bodies):
-        return None
-    return np.concatenate([body.velocities for body in bodies])
+    moving = any(body.moving for body in bodies)
+    return np.concatenate([body.velocities for body in bodies]) if moving else None
 
 
 def _drag(bodies: list[Body]) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from supple.scene.loads import (
     Load,
     Wind,
     body_forces,
+    force_densities,
     inflation,
     surface_of,
     traction_on,
@@ -68,7 +69,8 @@ class Loaded(ABC):
                 f"{shown(body)}. On some of its vertices add_force acts."
             )
         chosen = self._vertices(body.body if isinstance(body, Portion) else body).body
-        self.loads.append(Load(chosen.all, body_forces(body, force), check_ramp(ramp)))
+        per_volume = force_densities(body, force)
+        self.loads.append(Load(chosen.all, body_forces(chosen, per_volume), check_ramp(ramp), per_volume))
 
     def add_traction(
         self,

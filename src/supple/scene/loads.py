@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +15,20 @@ from supple.scene.bodies import Body, VertexSet
 from supple.scene.checks import Vector, array, listed, number, vector
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
-from supple.scene.ramps import AnyRamp, check_ramp, fraction_at
+from supple.scene.ramps import AnyRamp, Fraction, check_ramp, fraction_at
 from supple.scene.regions import Portion
 from supple.terms import Pressure, Term
 
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts."""
+    """Forces (k, 3) [N] on vertices, constant or of which a ramp says what part acts. per_volume (m, 3)
+    [N/m³]: what they are in every cell of the body, where they go with its volume."""
 
     on: VertexSet
     force: np.ndarray
     ramp: AnyRamp | None = None
+    per_volume: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a load on {self.on.body.name!r}", "ramp")}
@@ -64,10 +67,10 @@ def tractions(chosen: VertexSet, pascals: np.ndarray) -> np.ndarray:
     return total[chosen.indices]
 
 
-def body_forces(part: Body | Portion, given: Any) -> np.ndarray:
-    """Forces (n, 3) [N] on all vertices of a body from a force per volume at rest [N/m³], or per area of
-    cloth [N/m²], of its cells or those of a region: (3,), (m, 3), the name of a field of the mesh, or a
-    function of the centres (m, 3) [m]."""
+def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
+    """(m, 3) a force per volume at rest [N/m³], or per area of cloth [N/m²], of every cell of a body, 0
+    beyond a region: given as (3,), as (k, 3), as the name of a field of the mesh, or as a function of the
+    centres (k, 3) [m]."""
     body, cells = (part.body, part.numbers) if isinstance(part, Portion) else (part, np.arange(part.n_cells))
     mesh: Mesh = body.mesh
     if isinstance(given, str):
@@ -82,12 +85,28 @@ def body_forces(part: Body | Portion, given: Any) -> np.ndarray:
             f"A force per volume of {part.name!r} is one vector (3,) or one for each of its {len(cells)} "
             f"cells, ({len(cells)}, 3); got shape {density.shape}."
         )
-    corners = mesh.cells[cells]
-    share = body.rest_measures[cells, None] * density / corners.shape[1]
-    total = np.zeros((mesh.n_vertices, 3))
+    every = np.zeros((body.n_cells, 3))
+    every[cells] = density
+    return every
+
+
+def body_forces(body: Body, per_volume: np.ndarray) -> np.ndarray:
+    """Forces (n, 3) [N] on all vertices of a body from those per volume of its cells (m, 3) [N/m³]."""
+    corners = body.mesh.cells
+    share = body.rest_measures[:, None] * per_volume / corners.shape[1]
+    total = np.zeros((body.mesh.n_vertices, 3))
     for corner in corners.T:
         np.add.at(total, corner, share)
     return total
+
+
+def volume_forces(loads: Sequence[Load]) -> tuple[tuple[str, Fraction, np.ndarray], ...]:
+    """Those that go with the volume of cells, as `Model` has them."""
+    return tuple(
+        (load.on.body.name, Fraction(load.ramp), load.per_volume)
+        for load in loads
+        if load.per_volume is not None
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from supple.scene.ramps import keyed
 
 
 class Motion(ABC):
-    """x(X, t): points (k, 3) [m] that rest at X are at x at time t [s]; t = inf is the end of the motion.
+    """x(X, t): points (k, 3) [m] that rest at X are at x at time t [s]; t = inf is the end of the motion. An
+    axis for several motions of a kind may stand before that of the points.
 
     `a + b` does a, then b: x = b(a(X, t), t).
     """
@@ -121,7 +122,12 @@ class _AboutAxis(_Timed):
         axis, centre = np.array(self.axis), np.array(self.centre)
         r = points - centre
         cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]
-        return centre + cos * r + sin * np.cross(axis, r) + (1 - cos) * (r @ axis)[:, None] * axis
+        return (
+            centre
+            + cos * r
+            + sin * np.cross(axis, r)
+            + (1 - cos) * np.einsum("...i,i->...", r, axis)[..., None] * axis
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,7 @@ class Twist(_AboutAxis):
     """
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        h = (points - np.array(self.centre)) @ np.array(self.axis)
+        h = np.einsum("...i,i->...", points - np.array(self.centre), np.array(self.axis))
         return self._rotated(points, fraction * self.angle * h)
 
 

@@ -21,13 +21,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+
 from supple.algebra.matrix3 import add, scale
 from supple.checks import check_iterations, flag, one_of
 from supple.contact import respond
 from supple.kernels import divide, do, gather, least_share
 from supple.model import Model
 from supple.ordering import colour_bounds, each_colour
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.problem.contact_records import clamp_all
 from supple.problem.evaluation import net_force
 from supple.problem.held import held_at
@@ -207,7 +209,8 @@ class PBNGRun(Run):
     def _sweep_in_balls(self, count: int) -> None:
         """Balls move along with the vertices, so that surfaces that touch can go far together."""
         for _ in range(count):
-            self.problem.following.make_room()
+            if self.problem.room.tight:
+                self.problem.following.make_room()
             if self.problem.contacts:
                 self._sweep_and_touch(1)
             else:
@@ -237,4 +240,9 @@ class PBNGRun(Run):
         """See how far the residual has come; acceleration starts over where it made things worse."""
         moved = self.acceleration.observe(balance, copy)
         self.problem.room.stale |= moved
+        return moved
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        moved = self.acceleration.observe_all(balances, active)
+        self.problem.room.stale |= bool(moved.any())
         return moved

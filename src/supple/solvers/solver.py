@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from supple.compute import PRECISIONS
 from supple.kernels.device import DEVICES
 from supple.model import Model
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 
 
 class Solver(ABC):
@@ -125,9 +127,9 @@ class Run(ABC):
     finished_alone: bool = False
     """Whether copies of the state that do not arrive together are to be solved one by one."""
 
-    def leaves(self, copy: int) -> bool:
-        """Whether a copy of the state will sooner arrive alone."""
-        return False
+    def leaving(self) -> np.ndarray:
+        """(copies,) which copies of the state will sooner arrive alone."""
+        return np.zeros(self.problem.copies, bool)
 
     def rejected(self) -> list[int]:
         """Moves that were not finite and therefore not made, of every copy of the state, since this was last
@@ -170,3 +172,10 @@ class Run(ABC):
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led the method to change u."""
         return False
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        """The same of all copies that are active: (copies,) which of them were changed."""
+        moved = np.zeros(self.problem.copies, bool)
+        for copy in active.tolist():
+            moved[copy] = self.observe(balances[copy], copy)
+        return moved

@@ -117,10 +117,16 @@ class Barriers(Elemental):
         force = found.force
         if self.rubs is not None:
             rub = self.rubbed(positions, found)
-            force = force - found.weights[:, :, None] * (rub.holds[:, None] * rub.slip)[:, None]
+            force = force + rub.forces(positions[self.vertices[found.some]], found.weights)
         total = np.zeros(positions.shape)
         np.add.at(total, self.vertices[found.some], force)
         return total
+
+    def complementarity(self, positions: np.ndarray) -> float:
+        """Σ λ d, pushes times gaps [J]."""
+        found = self.near(positions)
+        gaps = np.einsum("ma,mai->mi", found.weights, positions[self.vertices[found.some]])
+        return float((found.push * np.sqrt((gaps**2).sum(axis=1))).sum())
 
     def near(self, positions: np.ndarray) -> Near:
         """Those that push, at positions (n, 3) [m]."""
@@ -162,7 +168,7 @@ class Barriers(Elemental):
 class Seen(NamedTuple):
     """What a visiting vertex sees of a contact: its weight at the closest points; the vector from the other
     side to its own between these [m]; m with ∂m/∂c, ∂c/∂x of the visiting vertex and |q|²; where these points
-    are."""
+    are, and the other corners, from it [m]."""
 
     weight: Any
     gap: Any
@@ -171,6 +177,7 @@ class Seen(NamedTuple):
     turn: Any
     square: Any
     at: Any
+    corners: Any
 
 
 @physics
@@ -195,6 +202,7 @@ def _seen(rows, row, u, ui):
         scale(-2.0, cross(q, normal)),
         dot(q, q),
         at,
+        (a, b, c),
     )
 
 
@@ -221,7 +229,7 @@ def _vertex_force(rows, row, u, ui):
     turning = b * seen.square - first * abs(w) * math.sqrt(dot(seen.turn, seen.turn))
     across = k * (2.0 * seen.slope * turning - seen.fade * first * load(rows.data, row, 3))
     A = along_and_across(k * seen.fade * second * w * w, n, across)
-    return rubbed(rows.rub, row, seen.at, seen.gap, n, -k * seen.fade * first, w, scale(-k, f), A)
+    return rubbed(rows.rub, row, seen, n, -k * seen.fade * first, scale(-k, f), A)
 
 
 @energy.of(BarrierRows)

@@ -100,8 +100,8 @@ def several(materials: Sequence[Material], elements: np.ndarray, count: int, dty
 
     def place(values: tuple) -> np.ndarray:
         if not any(map(is_per_element, values)):
-            tables = np.stack([table_of(value, 1) for value in values]).astype(dtype)
-            return np.repeat(tables[..., None], elements.shape[-1], axis=-1)
+            tables = np.array(values, dtype).reshape(len(values), 1, -1, 1)
+            return np.repeat(tables, elements.shape[-1], axis=-1)
         return _by_rows(np.stack([table_of(value, count) for value in values]).astype(dtype), elements)
 
     return type(materials[0])._make(map(place, zip(*materials, strict=True)))

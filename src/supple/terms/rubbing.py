@@ -76,6 +76,11 @@ class RubbingContacts(Elemental):
         holds = np.minimum(k, mu * push / np.maximum(length, TINY))
         return Response(push, slip, holds, k * length > mu * push)
 
+    def gaps(self, positions: np.ndarray) -> np.ndarray:
+        """(m,) [m] n · C of the points that meet, with vertices at positions (n, 3)."""
+        between = np.einsum("mk,mki->mi", self.weights, positions[self.vertices])
+        return np.asarray((self.numbers[:, NORMAL:SLIP] * between).sum(axis=1))
+
     def forces(self, u: np.ndarray) -> np.ndarray:
         """(m, 3) r [N] at displacements u (n, 3) [m]."""
         found = self.response(u)

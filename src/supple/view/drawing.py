@@ -60,8 +60,8 @@ class Drawing:
     """The deformed surface of all bodies: points (c, 3) [m] of its corners, and how it is painted; pins
     (p, 3) [m], and rollers (q, 3) [m], which are pinned along some directions only; links (l, 2, 3) [m], the
     two ends of each attachment; the shadow on the ground, None without one; obstacles: points (o, 3) [m]
-    and triangles (t, 3); contacts (c, 3) [m] with these and between bodies; lines (f, 2, 3) [m], ends of those
-    that the field has, such as fibres."""
+    and triangles (t, 3); contacts (c, 3) [m] with these and between bodies; lines (f, 2, 3) [m], ends of
+    those that the field has, such as fibres."""
 
     surface: Surface
     points: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,10 @@ SIZE = (1600, 1200)
 SMALLEST, LARGEST = 160, 8192
 """Dots across or up that a picture may have."""
 
+
+COUNTS = (True, True), (True, False), (False, True), (False, False)
+"""Whose values the colours are to show: of solved shapes first, and of those that are not zero everywhere, as
+plastic strains are before anything flows."""
 
 THICKEST = 1000.0
 """How many times as thick as it is cloth may be drawn."""
@@ -69,16 +74,16 @@ def shared_view(
     """The view for pictures of a model in several shapes, or at several positions: all of them are in sight.
     Shapes are taken one by one, so that those of a long film need not fit into memory."""
     field, outlines = _field(field), []
-    ends: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    ends: dict[tuple[bool, bool], list[tuple[float, float]]] = defaultdict(list)
     surface = surface_of(model, thickness)
     for shape in map(_shape, shapes):
         links = links_of(model, shape.positions).reshape(-1, 3)
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
-        ends[shape.solved].append(
-            field.limits(surface.values(field.values(model, shape.positions, shape.step), field.separate))
-        )
+        values = surface.values(field.values(model, shape.positions, shape.step), field.separate)
+        something = bool(np.nan_to_num(values).any())
+        ends[shape.solved, something].append(field.limits(values))
     seen = np.concatenate(outlines)
-    shown = ends[True] or ends[False]
+    shown = next(filter(None, (ends[key] for key in COUNTS)))
     limits = min(low for low, _ in shown), max(high for _, high in shown)
     placed = fitted_camera(seen, layout_for(size).aspect, camera)
     return View(placed, limits, ground_level(seen), seen, thickness)

@@ -93,7 +93,7 @@ class Renderer:
             gap, _ = cKDTree(seen).query(lines.mean(axis=1))
             near = gap < 3 * np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1)
             places, _ = camera.project(lines[near].reshape(-1, 3))
-            style = {"colors": self.theme.edges, "linewidths": 0.5, "alpha": 0.7}
+            style: Any = {"colors": self.theme.edges, "linewidths": 0.5, "alpha": 0.7}
             axes.add_collection(LineCollection(list(places.reshape(-1, 2, 2)), **style))
 
     def _add_links(self, axes: Any, drawing: Drawing, camera: Camera) -> None:

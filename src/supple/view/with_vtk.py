@@ -139,7 +139,7 @@ class Renderer:
                 if self._meshes.pop(f"{name} {part}", None) is not None:
                     self._plotter.remove_actor(f"{name} {part}", render=False)
             return
-        dots = width * self.size[1] / 1200
+        dots = max(width * self.size[1] / 1200, 4.5)
         for part, tone, across, nearer in (
             ("rim", rim, dots, 0.003),
             ("dot", colour, 0.68 * dots, 0.004),

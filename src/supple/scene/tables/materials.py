@@ -58,9 +58,13 @@ class Between(Table):
 
 
 class OrField:
-    """Lets a parameter be `{ field = "name" }`, too, and a direction `{ between = ["x-", "x+"] }`."""
+    """Lets a parameter be `{ field = "name" }`, too, and, where it is solved for, a direction, `{ between =
+    ["x-", "x+"] }`."""
 
     table = FromField
+
+    def __init__(self, solved: bool = False) -> None:
+        self.solved = solved
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -68,12 +72,13 @@ class OrField:
         def validate(value: Any, inner: Callable[[Any], Any]) -> Any:
             if not isinstance(value, dict):
                 return inner(value)
-            return (Between if "between" in value else FromField).model_validate(value)
+            kind = Between if self.solved and "between" in value else FromField
+            return kind.model_validate(value)
 
         return core_schema.no_info_wrap_validator_function(validate, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        tables = (FromField, Between)
+        tables = (FromField, Between) if self.solved else (FromField,)
         return {"anyOf": [handler(schema), *(handler(table.__pydantic_core_schema__) for table in tables)]}
 
 
@@ -88,7 +93,7 @@ KINDS: dict[str, Any] = {
 
 def _annotation(parameter: Parameter) -> Any:
     if parameter.kind != "scalar":
-        return Annotated[KINDS[parameter.kind], OrField()]
+        return Annotated[KINDS[parameter.kind], OrField(parameter.kind == "direction")]
     bounds = {"gt": parameter.above, "ge": parameter.at_least, "lt": parameter.below, "le": parameter.at_most}
     if parameter.above == 0:
         bounds |= {"gt": None, "ge": SMALLEST}
@@ -142,7 +147,7 @@ class MeasuredTable(Table):
     """A material that somebody has measured; further keys are parameters to change, such as its fibre."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[Any, OrField()]]
+    __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
 
     name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.kernels import generic
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 
 
 class Acceleration(ABC):
@@ -53,6 +53,13 @@ class AccelerationRun(ABC):
     def observe(self, balance: Balance, copy: int = 0) -> bool:
         """See how far the residual has come; True when that led to another u."""
         return False
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        """The same of all copies that are active: (copies,) which of them have another u."""
+        moved = np.zeros(balances.residual.shape, bool)
+        for copy in active.tolist():
+            moved[copy] = self.observe(balances[copy], copy)
+        return moved
 
 
 class NoMemory(NamedTuple):

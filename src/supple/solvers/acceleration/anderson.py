@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.checks import whole_number
 from supple.kernels import RECORD
-from supple.problem import Balance, Problem
+from supple.problem import Balance, Balances, Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
 from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMemory
 from supple.words import counted
@@ -117,24 +117,36 @@ class AndersonRun(AccelerationRun):
         """Remember the best u, or go back to it and start over; True when it went back."""
         if self.problem.following.rough:
             return self._observe_friction(balance, copy)
-        energy = self.problem.measures.energy_of(copy)
-        window = self._memory.window
-        if balance.finite and (
-            energy <= self._least[copy]
-            or energy <= self._least[copy] + self.problem.measures.energy_rounding(copy)
-        ):
-            self._better = True
-            self._least[copy] = min(energy, self._least[copy])
-            if window[copy] < self._window:
-                window[copy] += 1
-                self._widened = True
-            if self.problem.copies == 1:  # others may move it
-                self._see_to_it()
-            return False
-        for array in (self.problem.u, self._memory.x):
-            self.problem.device.assign(array, self._best, copy)
-        self._start_over(copy)
-        return True
+        return bool(self._observe_energies(np.array([balance.finite]), np.array([copy]))[0])
+
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        if self.problem.following.rough:
+            return super().observe_all(balances, active)
+        moved = np.zeros(self.problem.copies, bool)
+        moved[active] = self._observe_energies(balances.finite[active], active)
+        return moved
+
+    def _observe_energies(self, finite: np.ndarray, copies: np.ndarray) -> np.ndarray:
+        """(k,) which of these copies went back; finite (k,): whether their forces are."""
+        measures, window = self.problem.measures, self._memory.window
+        energy, least = measures.energies_seen()[copies], self._least[copies]
+        risen = ~(finite & (energy <= least))
+        if risen.any():
+            allowed = np.broadcast_to(measures.energy_roundings(), self._least.shape)[copies]
+            risen &= ~(finite & (energy <= least + allowed))
+        good = copies[~risen]
+        self._least[good] = np.minimum(energy, least)[~risen]
+        narrow = good[window[good] < self._window]
+        window[narrow] += 1
+        self._better |= len(good) > 0
+        self._widened |= len(narrow) > 0
+        if self.problem.copies == 1:  # others may move it
+            self._see_to_it()
+        for copy in copies[risen].tolist():
+            for array in (self.problem.u, self._memory.x):
+                self.problem.device.assign(array, self._best, copy)
+            self._start_over(copy)
+        return risen
 
     def _start_over(self, copy: int) -> None:
         """With half the window."""

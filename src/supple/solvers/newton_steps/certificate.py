@@ -149,7 +149,8 @@ def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) ->
 def distances_of_copies(
     model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
 ) -> list[tuple[Distance, ...]]:
-    """The same of several copies of the state, (copies, n, 3)."""
+    """What Newton directions d (copies, n, 3) [m] at displacements u say of every body, for each copy of the
+    state; see `distances`."""
     work = np.where(model.free, 0.5 * np.einsum("cni,cni->cn", d, forces), 0)
     length, moved = (np.sqrt(np.einsum("cni,cni->cn", vectors, vectors)) for vectors in (d, u))
     bodies = []

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
+from typing import Any
+
+import numpy as np
 
 from supple.kernels import compilation
 
@@ -55,9 +58,36 @@ class Forecast:
         return max(0.0, left) / -rate if rate < -1e-12 else (math.inf if left > 0 else 0.0)
 
 
-def _slope(x: list[int], y: list[float]) -> float:
+class Forecasts:
+    """The same of many states that are looked at together: aim (copies,)."""
+
+    def __init__(self, copies: int) -> None:
+        self.aim = np.full(copies, 1e-4)
+        self._iterations: list[int] = []
+        self._logarithms: list[np.ndarray] = []
+
+    def see(self, iteration: int, imbalance: np.ndarray) -> None:
+        """(copies,); what is not finite is no progress."""
+        last = self._logarithms[-1] if self._logarithms else np.zeros_like(imbalance)
+        known = np.isfinite(imbalance)
+        self._iterations.append(iteration)
+        self._logarithms.append(np.where(known, np.log(np.clip(imbalance, 1e-300, 1e300)), last))
+        del self._iterations[:-LOOKS], self._logarithms[:-LOOKS]
+
+    @property
+    def remaining(self) -> np.ndarray:
+        """(copies,) as of one `Forecast`."""
+        if len(self._iterations) < FEWEST:
+            return np.zeros_like(self.aim)
+        rate = np.minimum(_slope(self._iterations, self._logarithms), 0.0)
+        left = np.maximum(self._logarithms[-1] - np.log(self.aim), 0.0)
+        falls = rate < -1e-12
+        return np.where(left > 0, np.where(falls, left / -np.where(falls, rate, -1.0), np.inf), 0.0)
+
+
+def _slope(x: list[int], y: Sequence[Any]) -> Any:
     """Of the line that fits points best; 0 where all have the same x. For so few, NumPy takes longer to begin
-    than this to end."""
+    than this to end; y: numbers, or arrays for as many lines."""
     mean = sum(x) / len(x)
     square = sum((a - mean) ** 2 for a in x)
     return sum((a - mean) * b for a, b in zip(x, y, strict=True)) / square if square else 0.0

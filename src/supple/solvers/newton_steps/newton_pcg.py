@@ -61,7 +61,7 @@ class NewtonPCG:
         self._paths: RotationPath | None = None
         if options.path == "rotation":
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
-        self._edge = problem.model.mean_edge or 1.0
+        self._edge = problem.measures.edge or 1.0
         self._steps = self._rescues = 0
         self._before = self.linear.iterations, self.linear.filtered
         self._residual: float | None = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
-from supple.problem import Balance, Problem
-from supple.solvers.newton_steps.forecast import Forecast
+from supple.problem import Balances, Problem
+from supple.solvers.newton_steps.forecast import Forecasts
 from supple.solvers.pbng import PBNG, PBNGRun
 
 
@@ -17,31 +17,31 @@ class SweptTogether(PBNGRun):
     def __init__(self, problem: Problem, ahead: int) -> None:
         super().__init__(PBNG(), problem)
         self._ahead, self._sweeps = ahead, 0
-        self._forecasts = [Forecast(1e-4) for _ in range(problem.copies)]
+        self._forecasts = Forecasts(problem.copies)
         self.finished_alone = False
-        self._saddles: set[int] = set()
+        self._saddles = np.zeros(problem.copies, bool)
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         self.finished_alone = tolerance is not None and max_iterations is None and budget is None
-        for forecast in self._forecasts:
-            forecast.aim = tolerance or 1e-8
+        self._forecasts.aim[:] = tolerance or 1e-8
 
     def advance(self, count: int) -> None:
         super().advance(count)
         self._sweeps += count
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        moved = super().observe(balance, copy)
-        self._forecasts[copy].see(self._sweeps, math.inf if moved else balance.imbalance)
+    def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
+        moved = super().observe_all(balances, active)
+        self._forecasts.see(self._sweeps, np.where(moved, np.inf, balances.imbalance))
         return moved
 
     def go_on(self, imbalance: float, copy: int = 0) -> None:
-        self._forecasts[copy].aim = imbalance
+        self._forecasts.aim[copy] = imbalance
 
     def leave_saddle(self, copy: int = 0) -> bool:
-        self._saddles.add(copy)
+        self._saddles[copy] = True
         return self.finished_alone
 
-    def leaves(self, copy: int) -> bool:
-        slow = self._forecasts[copy].remaining > self._ahead
-        return self.finished_alone and (copy in self._saddles or slow)
+    def leaving(self) -> np.ndarray:
+        if not self.finished_alone:
+            return super().leaving()
+        return self._saddles | (self._forecasts.remaining > self._ahead)

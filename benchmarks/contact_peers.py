@@ -1,0 +1,166 @@
+"""Dropped objects beside Newton's VBD with self-contact on the CPU, in one run:
+
+    python benchmarks/contact_peers.py --python PATH        # of an environment with `pip install newton`
+
+The 8 objects of contact_scenes.py in small size fall into their box, from the same meshes, with the same
+energy density (stable neo-Hookean) and 20 iterations a step of 0.01 s; VBD also in 5 steps of 2 ms a frame,
+which is nearer to how its examples do it. Its contact has the distance of our barrier and the stiffness of
+our weak contact. After every frame ipctk says whether surfaces intersect, and how deep a vertex is inside of
+another body is told as in contact_scenes.py. Warp runs on one thread of a CPU, and so do we here; seconds are
+those of the processor.
+Writes benchmarks/results/contact_peers.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results" / "contact_peers.json"
+OBJECTS, FRAMES, DT, ITERATIONS, YOUNG, POISSON, DENSITY = 8, 60, 0.01, 20, 2e4, 0.3, 100.0
+SUBSTEPS = {"vbd": 1, "vbd 5 substeps": 5}
+
+
+def judged(scene: Any, states: np.ndarray, seconds: float) -> dict[str, Any]:
+    """What is to be said of positions (frames, n, 3)."""
+    from contact_scenes import depth_of
+    from intersecting import intersects
+
+    finite = np.isfinite(states).all(axis=(1, 2))
+    crossed = [k for k, x in enumerate(states, 1) if finite[k - 1] and intersects(scene, x)]
+    return {
+        "frames": len(states),
+        "seconds_per_frame": round(seconds / len(states), 4),
+        "frames_that_intersect": len(crossed),
+        "first_that_intersects": crossed[0] if crossed else None,
+        "deepest": max((depth_of(scene, states[k - 1]) for k in crossed), default=0.0),
+        "below_the_floor": float(max(0.0, -np.nanmin(states[:, :, 1]))),
+        "finite": bool(finite.all()),
+    }
+
+
+def of_supple(contact: str, frames: int) -> dict[str, Any]:
+    from contact_scenes import dropped
+
+    import supple
+    from supple.kernels import compilation
+
+    scene = dropped(OBJECTS, False, contact, False)
+    states, spent = [], 0.0
+    with compilation() as compiled:
+        moving = supple.simulate(scene, supple.PBNG(iterations=ITERATIONS), frames=frames, threads=1)
+        next(moving)  # which sets up and compiles
+        begin, before = process_time(), compiled.seconds
+        for frame in moving:
+            states.append(frame.positions)
+        spent = process_time() - begin - (compiled.seconds - before)
+    return judged(scene, np.array(states), spent)
+
+
+def of_newton(substeps: int, frames: int, given: Any) -> tuple[np.ndarray, float, int]:
+    """Positions (frames, n, 3), and seconds of the processor."""
+    import newton
+    import warp as wp
+
+    builder = newton.ModelBuilder(up_axis=newton.Axis.Y, gravity=(0.0, -9.81, 0.0))
+    mu, lam = YOUNG / (2 * (1 + POISSON)), YOUNG * POISSON / ((1 + POISSON) * (1 - 2 * POISSON))
+    for k in range(OBJECTS):
+        builder.add_soft_mesh(
+            pos=wp.vec3(0, 0, 0), rot=wp.quat_identity(), scale=1.0, vel=wp.vec3(0, 0, 0),
+            vertices=[wp.vec3(*p) for p in given[f"points{k}"].tolist()],
+            indices=given[f"tets{k}"].ravel().tolist(), density=DENSITY, k_mu=mu, k_lambda=lam, k_damp=0.0,
+            particle_radius=1e-3,
+        )  # fmt: skip
+    half = float(given["width"]) / 2
+    for plane in ((0, 1, 0, 0), (1, 0, 0, half), (-1, 0, 0, half), (0, 0, 1, half), (0, 0, -1, half)):
+        builder.add_shape_plane(plane=tuple(map(float, plane)), width=0.0, length=0.0)
+    builder.color()
+    model = builder.finalize(device="cpu")
+    model.soft_contact_ke, model.soft_contact_kd, model.soft_contact_mu = float(given["stiffness"]), 0.0, 0.2
+    pipeline = newton.CollisionPipeline(model, soft_contact_gap=0.02)
+    contacts = pipeline.contacts()
+    margin = float(given["thickness"])
+    solver = newton.solvers.SolverVBD(
+        model, iterations=ITERATIONS, particle_enable_self_contact=True, particle_enable_tile_solve=False,
+        particle_self_contact_margin=margin, particle_self_contact_gap=margin,
+    )  # fmt: skip
+    now, then, control = model.state(), model.state(), model.control()
+    found, spent = [], 0.0
+    for frame in range(frames):
+        begin = process_time()
+        for _ in range(substeps):
+            now.clear_forces()
+            pipeline.collide(now, contacts)
+            solver.step(now, then, control, contacts, DT / substeps)
+            now, then = then, now
+        wp.synchronize()
+        if frame:  # the first compiles
+            spent += process_time() - begin
+            found.append(now.particle_q.numpy().copy())
+    return np.array(found), spent, model.particle_count
+
+
+def peer() -> None:
+    import newton
+    import warp as wp
+
+    wp.config.quiet = True
+    given, frames = np.load(sys.argv[2]), int(sys.argv[4])
+    found: dict[str, Any] = {"versions": [newton.__version__, wp.config.version]}
+    for name, substeps in SUBSTEPS.items():
+        try:
+            found[f"{name} x"], found[f"{name} s"], _ = of_newton(substeps, frames, given)
+        except Exception as mistake:
+            found[f"{name} error"] = f"{type(mistake).__name__}: {mistake}"
+    np.savez(sys.argv[3], **found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", required=True, help="of an environment with newton")
+    parser.add_argument("--frames", type=int, default=FRAMES)
+    asked = parser.parse_args()
+    from contact_scenes import dropped
+
+    import supple
+    from supple.io.machine import machine
+
+    scene = dropped(OBJECTS, False, "barrier", False)
+    model = supple.build_model(scene, quasistatic=False)
+    contact = model.followers[-1][1]
+    rows = {f"supple {kind}": of_supple(kind, asked.frames) for kind in ("barrier", "weak")}
+    with tempfile.TemporaryDirectory() as folder:
+        start, answer = Path(folder) / "start.npz", Path(folder) / "answer.npz"
+        meshes = {f"points{k}": body.points for k, body in enumerate(scene.bodies)}
+        meshes |= {f"tets{k}": body.mesh.tets for k, body in enumerate(scene.bodies)}
+        edge = contact.surfaces.edge
+        numbers = {"width": 1.5, "thickness": contact.thickness, "stiffness": 10 * YOUNG * edge}
+        np.savez(start, **meshes, **numbers)
+        subprocess.run(
+            [asked.python, __file__, "--peer", str(start), str(answer), str(asked.frames)], check=True
+        )
+        told = np.load(answer)
+        for name in SUBSTEPS:
+            if f"{name} x" in told:
+                x = told[f"{name} x"].astype(float)
+                rows[f"newton {name}"] = judged(scene, x, float(told[f"{name} s"]))
+            else:
+                rows[f"newton {name}"] = {"error": str(told[f"{name} error"])}
+        versions = dict(zip(("newton", "warp"), map(str, told["versions"]), strict=True))
+    found = {"vertices": model.vertices, "objects": OBJECTS, "solvers": rows, "versions": versions}
+    found |= {"machine": machine(), "date": str(date.today())}
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    peer() if sys.argv[1:2] == ["--peer"] else main()

@@ -1,0 +1,73 @@
+"""How far bodies may fly, each as a whole, before surfaces come near to each other.
+
+All set out at the same time, on straight ways. What would come too near to something stops there, whole
+bodies with all that is in them, and the others go on. Long ways have stations, at which pairs are found anew.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from supple.contact.approaching import approach
+from supple.contact.candidates import Candidates
+from supple.contact.gaps import Gaps, Neighbours, gaps
+from supple.contact.pairs import Surfaces
+from supple.contact.passing import touch_times
+
+STATION, STATIONS = 0.5, 200
+"""How much nearer surfaces may come between two stations, in mean edges, and how many these are at most."""
+
+KEPT = 0.5
+"""Part of a distance, or of the thickness where that is less, that is left where bodies stop, at least."""
+
+
+def flown(
+    surfaces: Surfaces,
+    x: np.ndarray,
+    step: np.ndarray,
+    thickness: float,
+    threads: int = 1,
+    known: Neighbours | None = None,
+    candidates: Candidates | None = None,
+) -> np.ndarray:
+    """(bodies,) which part of its step (n, 3) [m] from x (n, 3) each body may take; known: pairs that are
+    near there already; candidates: as `gaps` keeps them."""
+    bodies, body = len(surfaces.flat), surfaces.body
+    nearer, part, going = approach(surfaces, x, step, thickness), np.zeros(bodies), np.ones(bodies, bool)
+    longest = STATION * surfaces.edge
+    count = min(STATIONS, max(1, math.ceil(nearer / longest)))
+    length = min(1.0, count * longest / max(nearer, 1e-300)) / count
+    for _ in range(count):
+        here = x + part[body, None] * step
+        if count > 1 or known is None or known.radius < nearer + thickness:
+            pairs = gaps(surfaces, here, length * nearer + thickness, threads, candidates)
+        else:
+            pairs = known.pairs
+        reached = _reached(surfaces, here, np.where(going[body, None], length * step, 0.0), pairs, thickness)
+        part += np.where(going, length * reached, 0.0)
+        going &= reached >= 1
+        if not going.any():
+            break
+    ends = going & (count * length > 1 - 1e-9)
+    return np.where(ends, 1.0, part)
+
+
+def _reached(surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: Gaps, thickness: float) -> np.ndarray:
+    """(bodies,) the part of a way (n, 3) after which each body stops, 1 where it does not."""
+    reached = np.ones(len(surfaces.flat))
+    own = surfaces.body[pairs.vertices]
+    corners, ways = x[pairs.vertices], way[pairs.vertices]
+    least = KEPT * np.minimum(pairs.distance, thickness)
+    times = touch_times(corners, ways, pairs.crossing, least)
+    while times.min(initial=1.0) < 1:
+        first = times.argmin()
+        now = times[first]
+        reached[own[first]] = np.minimum(reached[own[first]], now)
+        some = np.flatnonzero(np.isin(own[:, [0, -1]], own[first]).any(axis=1))
+        stands = (reached[own[some]] <= now)[:, :, None]
+        there = corners[some] + np.minimum(reached[own[some]], now)[:, :, None] * ways[some]
+        rest = np.where(stands, 0.0, (1 - now) * ways[some])
+        times[some] = now + (1 - now) * touch_times(there, rest, pairs.crossing[some], least[some])
+    return reached

@@ -1,0 +1,132 @@
+"""How far the forces on a state are from balance: of one copy of it, and of many at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+RESTING = 4
+"""Forces of a vertex that would move it by less than this many roundings of its displacement are none."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """residual |r| [N]; scale |s| [N], s the sums of force magnitudes; rounding: the net force [N] that
+    rounding alone explains in the working precision; at_rest: there are no loads, and at no vertex do the
+    forces stand out from rounding. bodies: the same of each, where there are several."""
+
+    residual: float
+    scale: float
+    rounding: float
+    at_rest: bool
+    bodies: tuple[Balance, ...] = ()
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.residual) and math.isfinite(self.scale)
+
+    @property
+    def imbalance(self) -> float:
+        """|r| / |s|, between 0 and 1; 0 at rest. Of several bodies the worst counts: the forces in a stiff
+        one would hide what a soft one is missing."""
+        if not self.finite:
+            return math.inf
+        if self.bodies:
+            return max(body.imbalance for body in self.bodies)
+        return 0.0 if self.at_rest or self.scale == 0 else self.residual / self.scale
+
+    @property
+    def smallest_scale(self) -> float:
+        """|s| of the body that has the smallest and is not at rest [N]."""
+        awake = [body.scale for body in self.bodies if not body.at_rest and body.scale > 0]
+        return min(awake, default=self.scale)
+
+    def is_rounding(self, factor: float) -> bool:
+        """Whether rounding explains a part 1/factor of what is left of the forces in every body."""
+        if self.bodies:
+            return all(body.is_rounding(factor) for body in self.bodies)
+        return self.at_rest or self.residual <= factor * self.rounding
+
+
+class Balances(Mapping[int, Balance]):
+    """Of every active copy, made when somebody asks for it, from figures (copies, bodies, 5), see `measure`;
+    acts (copies or 1, bodies): whether loads act on each body; edge [m]: the mean one; eps: of the precision.
+
+    What is asked of thousands at every look is there of all copies at once: residual, imbalance and finite
+    (copies,), as `Balance` has them."""
+
+    def __init__(
+        self, figures: np.ndarray, acts: np.ndarray, edge: float, eps: float, active: np.ndarray
+    ) -> None:
+        self._figures, self._acts, self._edge, self._eps = figures.copy(), acts, edge, eps
+        self._active = active.tolist()
+        self._made: dict[int, Balance] = {}
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._active)
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def __getitem__(self, copy: int) -> Balance:
+        """Also of those that are not active any more, where they were last."""
+        if copy not in self._made:
+            acts = self._acts[copy if len(self._acts) > 1 else 0].tolist()
+            bodies = zip(self._figures[copy].tolist(), acts, strict=True)
+            self._made[copy] = _together(tuple(_of_body(o, a, self._edge, self._eps) for o, a in bodies))
+        return self._made[copy]
+
+    @cached_property
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """(copies, bodies) residual and scale of each body [N]."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(self._figures[..., 0]), np.sqrt(self._figures[..., 1])
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        return _length(self._sizes[0])
+
+    @cached_property
+    def finite(self) -> np.ndarray:
+        return np.isfinite(self.residual) & np.isfinite(_length(self._sizes[1]))
+
+    @cached_property
+    def imbalance(self) -> np.ndarray:
+        residual, scale = self._sizes
+        resting = RESTING * (self._eps * (self._figures[..., 3] + self._edge))
+        with np.errstate(all="ignore"):
+            still = (~self._acts & (self._figures[..., 4] <= resting)) | (scale == 0)
+            worst = np.where(still, 0.0, residual / scale).max(axis=1)
+        return np.where(self.finite, worst, np.inf)
+
+
+def _length(sizes: np.ndarray) -> np.ndarray:
+    """(copies,) of sizes (copies, bodies)."""
+    if sizes.shape[1] == 1:
+        return sizes[:, 0]
+    with np.errstate(all="ignore"):
+        total: np.ndarray = np.sqrt((sizes**2).sum(axis=1))
+    return total
+
+
+def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
+    """Of a body with such figures."""
+    r2, s2, a2, reach, ratio = figures
+    length = eps * (reach + edge)
+    at_rest = not loaded and ratio <= RESTING * length
+    return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
+
+
+def _together(bodies: tuple[Balance, ...]) -> Balance:
+    """The balance of all bodies."""
+    if len(bodies) == 1:
+        return bodies[0]
+    residual, scale, rounding = (
+        math.sqrt(sum(getattr(body, name) ** 2 for body in bodies))
+        for name in ("residual", "scale", "rounding")
+    )
+    return Balance(residual, scale, rounding, all(body.at_rest for body in bodies), bodies)

@@ -1,0 +1,65 @@
+"""Pairs that are kept while bodies move: nobody can tell the difference."""
+
+import pickle
+
+import numpy as np
+import pytest
+from test_flying import crowd
+
+import supple
+from supple.contact.candidates import Candidates
+
+
+@pytest.mark.parametrize("pace", [0.003, 0.03, 0.3])
+@pytest.mark.parametrize("flat", [False, True])
+def test_meetings_are_those_that_are_found_anew(pace, flat):
+    rng = np.random.default_rng(1)
+    surfaces, x = crowd(rng)
+    surfaces.flat[:2] = flat
+    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.45 * places[surfaces.body]  # so that some are inside of others
+    surfaces.clear = 0.05
+    known, met = Candidates(surfaces), 0
+    for _ in range(12):
+        found, expected = (surfaces.meetings(x, 0.05, 0.1, 1, k) for k in (known, None))
+        for name, values in vars(expected).items():
+            np.testing.assert_array_equal(vars(found)[name], values)
+        met += len(expected.distance)
+        x = x + pace * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * pace * rng.normal(size=x.shape)
+    assert met > 100
+
+
+def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():
+    surfaces, x = crowd(np.random.default_rng(0))
+    known = pickle.loads(pickle.dumps(Candidates(surfaces)))
+    known.vertices(x, 0.1)
+    kept = dict(known._known)
+    known.vertices(x + np.array([5.0, 0, 0]), 0.1)
+    assert known._known == kept, "all go together"
+    known.vertices(np.where(surfaces.body[:, None] == 0, x + 0.5, x), 0.1)
+    assert known._known["vertices", False] is not kept["vertices", False]
+    assert known._known["vertices", True] is kept["vertices", True], "within bodies nothing has moved"
+
+
+@pytest.mark.parametrize("contact", ["weak", "barrier"])
+def test_frames_of_copies_have_the_contacts_of_their_own(contact):
+    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, contact=contact)
+    elastic = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(2), elastic, density=100, name="low")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    block = supple.block(1, size=(0.5, 0.5, 0.5)).translated((0.2, 1.02, 0.2))
+    high = scene.add_solid(block, elastic, density=100, velocity=(0, -3, 0), name="high")
+    sim = supple.Stepper(scene, solver=supple.PBNG(), copies=2, tolerance=1e-6)
+    for _ in range(3):
+        frames = sim.step(forces=np.array([np.zeros((len(low.points) + 8, 3)), lifted(low, high)]))
+    pushed = [np.abs(frames[k].evaluate().net_force[frames[k].model.free]).max() for k in range(2)]
+    assert len(frames[0].model.terms[-1].vertices) > 0
+    assert frames.reports[0].met.contacts > 0
+    assert frames.reports[1].met.contacts == 0
+    assert max(pushed) < 1e-3 * 100 * 0.125 * 9.81, "with contacts, forces balance"
+
+
+def lifted(low, high):
+    force = np.zeros((len(low.points) + len(high.points), 3))
+    force[high.vertices, 1] = 2e3
+    return force

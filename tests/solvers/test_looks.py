@@ -1,0 +1,61 @@
+"""What is asked of many copies at every look is what is asked of each."""
+
+import math
+
+import numpy as np
+import pytest
+
+from supple.problem import Balances
+from supple.solvers.newton_steps.forecast import Forecast, Forecasts
+
+
+def some_figures(copies, bodies, seed=0):
+    rng = np.random.default_rng(seed)
+    figures = rng.uniform(0, 1, (copies, bodies, 5)) ** 8
+    figures[1::7, 0, 0] = np.inf
+    figures[2::7, :, 1] = 0
+    figures[3::7, -1, 0] = np.nan
+    figures[4::7, :, 4] = 0
+    return figures
+
+
+@pytest.mark.parametrize("bodies", [1, 3])
+@pytest.mark.parametrize("acting", ["each", "all", "none"])
+def test_balances_of_all_copies_are_those_of_each(bodies, acting):
+    figures = some_figures(40, bodies)
+    rng = np.random.default_rng(1)
+    acts = {"each": rng.random((40, bodies)) < 0.5, "all": np.ones((1, bodies), bool)}
+    acts["none"] = ~acts["all"]
+    found = Balances(figures, acts[acting], 0.1, 1e-3, np.arange(40, dtype=np.int32))
+    assert list(found) == list(range(40))
+    for copy, one in found.items():
+        assert found.finite[copy] == one.finite
+        assert found.imbalance[copy] == pytest.approx(one.imbalance, rel=1e-15)
+        assert found.residual[copy] == pytest.approx(one.residual, rel=1e-15, nan_ok=True)
+    assert (found.imbalance == 0).any()
+    assert math.inf in found.imbalance
+
+
+def test_figures_that_change_later_are_not_those_of_before():
+    figures = some_figures(3, 1)
+    found = Balances(figures, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
+    before = figures[0, 0, 0]
+    figures[:] = 0
+    assert found.residual[0] == math.sqrt(before)
+
+
+def test_forecasts_of_many_are_those_of_each():
+    rng = np.random.default_rng(2)
+    imbalances = np.exp(-np.cumsum(rng.uniform(-0.3, 1, (12, 9)), axis=0))
+    imbalances[5, ::2] = np.inf
+    imbalances[:, 3] = 0.5
+    aims = 10.0 ** rng.uniform(-8, -1, 9)
+    many, each = Forecasts(9), [Forecast(aim) for aim in aims]
+    many.aim[:] = aims
+    assert not many.remaining.any()
+    for look, row in enumerate(imbalances):
+        many.see(10 * look, row)
+        for one, imbalance in zip(each, row, strict=True):
+            one.see(10 * look, float(imbalance))
+        np.testing.assert_allclose(many.remaining, [one.remaining for one in each], rtol=1e-12)
+    assert np.isinf(many.remaining[3])
