@@ -128,7 +128,7 @@ def _differ(found: dict[str, Figures]) -> bool:
 
 
 def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
-    scene, cloth = square(name, cells_of(account), gravity=(0, 0, 0), damping=0.05)
+    scene, cloth = square(name, cells_of(account), gravity=(0, 0, 0), damping=0.03)
     for side, way in ((-0.15, -0.03), (0.15, 0.03)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
         scene.pin(end, motion=supple.Translate((way, 0, 0), duration=0.2))
@@ -137,7 +137,7 @@ def _pulled(account: Account, name: str) -> tuple[supple.Scene, supple.Body]:
 
 def _stretched(account: Account, name: str) -> Figures:
     scene, cloth = _pulled(account, name)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=200)
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=60)
     truth = supple.equilibrium(scene, tolerance=1e-5, distance=None, start=last.positions)
     account.picture(last, name, camera=(20, 60), size=(300, 240))
     middle = np.abs(cloth.points[:, 0]) < 1e-9
