@@ -190,6 +190,15 @@ def test_a_strip_hangs_as_a_heavy_elastica(bending):
     assert (drop, reach) == pytest.approx(ELASTICA[8], abs=0.01)
 
 
+def test_a_woven_strip_hangs_as_a_heavy_elastica():
+    """Half as stiff across itself, and soft in shear."""
+    weave = supple.WovenStVK(weft=1e9, warp=5e8, shear=1e8, poisson_weft=0.2, poisson_warp=0.1)
+    model = cantilever(8.0, 32, 8, HingeBending, membrane=weave)
+    result = supple.equilibrium(model)
+    assert result.report.ok
+    assert math.degrees(math.atan2(*tip(model, result.positions))) == pytest.approx(41.487, rel=0.01)
+
+
 def test_a_heavy_chain_of_triangles_is_a_catenary():
     """A strip without bending stiffness, whose ends are nearer to each other than it is long."""
     points, triangles = equilateral(32, 2)
