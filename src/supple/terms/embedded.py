@@ -63,7 +63,7 @@ class EmbeddedRows(NamedTuple):
 
 
 class NodeRows(NamedTuple):
-    """The same seen from nodes: rest (rows, 4, lanes): G of the visiting node and the volume; table (3 m + 3,
+    """Elements seen from nodes: rest (rows, 4, lanes): G of the visiting node and the volume; table (3 m + 3,
     4): the rows of F of all elements, as records; places (rows, 3, lanes): which are those of an element."""
 
     start: Any
@@ -202,7 +202,7 @@ def _keep_up(terms, own, batch, u, before):
 
 
 def _carry_along(terms: Any, batch: Any, step: Any) -> None:
-    """The same for a step [m] of the nodes."""
+    """Bring F of the elements up to date whose nodes, those of a batch, have made a step [m]."""
 
 
 @chosen_by_type(_carry_along)
