@@ -95,11 +95,11 @@ class Candidates:
         return self._pairs("triangles", x, radius, normal, threads)
 
     def vertices(self, x: np.ndarray, radius: float, threads: int = 1) -> Pairs:
-        """The same of a vertex and a triangle each."""
+        """Numbers (p,) of a vertex and a triangle each, in order, nearer than a radius [m] at x (n, 3)."""
         return self._pairs("vertices", x, radius, _NO_NORMALS, threads)
 
     def edges(self, x: np.ndarray, radius: float, threads: int = 1) -> Pairs:
-        """The same of two edges each."""
+        """Numbers (p,) of two edges each, in order, nearer than a radius [m] at x (n, 3)."""
         return self._pairs("edges", x, radius, _NO_NORMALS, threads)
 
     def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:

@@ -155,7 +155,7 @@ class Neighbours(NamedTuple):
     x: np.ndarray
 
     def at(self, x: np.ndarray, least: float, threads: int = 1) -> Neighbours | None:
-        """The same pairs with vertices at x (n, 3), without looking for pairs again, and the radius within
+        """These pairs with vertices at x (n, 3), without looking for pairs again, and the radius within
         which they are all that there are: others have come nearer by no more than bodies have approached each
         other. None where that is less than the least one."""
         left = self.radius - come_nearer(self.surfaces, self.x, x, self.radius, self.radius - least)
