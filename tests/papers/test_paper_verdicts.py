@@ -8,6 +8,7 @@ import pytest
 
 import supple
 from supple.papers.account import Account, Claim, judge_again
+from supple.papers.fabrics import NAMES
 from supple.papers.gpbd_impact import rebound
 from supple.papers.page import write_page
 from supple.papers.registry import experiment
@@ -32,6 +33,15 @@ BALL = "ball of 0.2 kg on satin"
 BOUNCE = {"finite": True, "sinks [m]": 0.1, "rises again [m]": 0.1}
 BLOCKS = "block of 15³ cells", "block of 31³ cells"
 
+DRAPED = {"finite": True, "hangs [m]": 0.18, "into the sphere [m]": 0.0, "fastest at the end [m/s]": 0.01}
+HANGING = {f"{name}: draped on a sphere": DRAPED for name in NAMES} | {
+    "rib1: draped on a sphere": DRAPED | {"hangs [m]": 0.21}
+}
+GRID = {
+    "bodies": 6, "vertices": 9, "finite": True, "cell [m]": 0.05, "deepest overlap [m]": 0.0,
+    "deepest below the floor [m]": 0.0, "inverted at the end": 0, "ms per frame": 1.0,
+}  # fmt: skip
+
 SHIPPED = Path(supple.__file__).parents[2] / "docs" / "papers"
 
 CASES = [
@@ -47,6 +57,11 @@ CASES = [
     ("pbng-table4", {"milliseconds": TIMES}, "agrees"),
     ("pbng-table4", {"milliseconds": TIMES | {"linear sweep": 0.5}}, "partly"),
     ("pbng-table4", {"milliseconds": TIMES | {"linear sweep": 0.5, "Newton overhead": 1.0}}, "differs"),
+    ("gpbd-fig6", HANGING, "agrees"),
+    ("gpbd-fig6", dict.fromkeys(HANGING, DRAPED), "partly"),
+    ("gpbd-fig6", HANGING | {"rib1: draped on a sphere": DRAPED | {"fastest at the end [m/s]": 1}}, "partly"),
+    ("pxpbd-fig12", {"objects in a box, on a grid": GRID}, "agrees"),
+    ("pxpbd-fig12", {"objects in a box, on a grid": GRID | {"deepest overlap [m]": 0.01}}, "partly"),
     ("gpbd-fig9", {BALL: BOUNCE | {"ball rises again [m]": 0.1}}, "agrees"),
     ("gpbd-fig9", {BALL: BOUNCE | {"ball rises again [m]": 0.0}}, "partly"),
 ]
@@ -87,6 +102,28 @@ def test_claims_make_the_verdict(tmp_path, held, word):
     for k, holds in enumerate(held):
         assert f"- {'holds' if holds else 'does not hold'}: number {k}\n" in page
         assert (f"[PBNG Fig. 3](#pbng-fig-3), number {k}: why not." in page) is not holds
+
+
+def test_what_a_gpu_says_is_counted_and_has_its_reasons(tmp_path):
+    for device, held in (("cpu", (True, True)), ("cuda", (True, False))):
+        account = Account(tmp_path, "gpbd-table5", device=device)
+        claims = [Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(held)]
+        account.close(account.judge("so it is.", *claims), 0.0)
+    page = write_page(tmp_path).read_text(encoding="utf-8")
+    assert "- [GPBD Table 5](#gpbd-table-5) on the GPU, number 1: why not.\n" in page
+    assert "[GPBD Table 5](#gpbd-table-5), number" not in page
+    counts = {line.split("]")[0].strip("|["): line for line in page.splitlines() if line.startswith("|[")}
+    assert counts["GPBD"].endswith("|1|0|0|14|0|0|2 of 2|0|0|1|1 of 2|")
+    assert counts["PBNG"].endswith("|0 of 0|0|0|0|0 of 0|")
+    assert "\n|all|1|0|0|" in page
+
+
+def test_all_that_does_not_hold_is_in_the_shipped_list():
+    """As many lines with reasons as sections have claims that do not hold, on CPU and GPU."""
+    page = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    head, _, sections = page.partition("\n## ")
+    listed = re.findall(r"^- \[.*?\]\(#.*\)(?: on the GPU)?, .*: .*\.$", head, flags=re.M)
+    assert len(listed) == sections.count("\n- does not hold: ") == len(re.findall("^- ", head, flags=re.M))
 
 
 def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):

@@ -51,7 +51,8 @@ def fallen(account: Account, scene: supple.Scene, solver: Any, frames: int, capt
         below = max(below, -float(frame.positions[:, 1].min()))
         inverted = max(inverted, frame.report.inverted)
         seconds += frame.report.seconds
-    account.picture(frame, caption, field="body")
+    flaws = f"bodies overlap by up to {deepest * 1e3:.0f} mm, {frame.report.inverted} elements are inverted"
+    account.picture(frame, f"{caption}: {flaws}", field="body")
     return {
         "bodies": len(scene.bodies),
         "vertices": frame.model.vertices,

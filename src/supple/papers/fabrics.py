@@ -150,29 +150,47 @@ def _stretched(account: Account, name: str) -> Figures:
 @shows("gpbd-fig6")
 def draped(account: Account) -> str:
     found = over_all(account, "draped on a sphere", _draped)
-    drops = ", ".join(f"{row['hangs [m]']:.3f}" for row in found.values())
+    drops = [row["hangs [m]"] for row in found.values()]
     deepest = max(row["into the sphere [m]"] for row in found.values())
+    speeds = [row["fastest at the end [m/s]"] for row in found.values()]
     return account.judge(
-        f"five fabrics dropped on a sphere of 8 cm hang {drops} m below its top "
-        f"({', '.join(NAMES)}); their vertices pass into it by at most {deepest * 1e3:.2g} mm.",
+        f"five fabrics of 0.3 m dropped on a sphere of 8 cm hang "
+        f"{', '.join(f'{drop:.3f}' for drop in drops)} m below its top after "
+        f"{DRAPING * 5e-3:g} s ({', '.join(NAMES)}), their fastest vertices moving with "
+        f"{', '.join(f'{speed * 1e3:.0f}' for speed in speeds)} mm/s; vertices pass into it by at most "
+        f"{deepest * 1e3:.2g} mm. The paper has pictures of it and no figures.",
         Claim("positions stay finite", all(row["finite"] for row in found.values())),
         Claim("no vertex passes into the sphere by more than 1 mm", deepest < 1e-3),
-        Claim(
-            "corners hang 2 cm below the top at least", min(row["hangs [m]"] for row in found.values()) > 0.02
-        ),
+        Claim("all have come to rest: no vertex is faster than 5 cm/s", max(speeds) < 0.05, JITTER),
+        Claim("corners hang below the sphere, 16 cm or more beneath its top", min(drops) > 0.16),
+        Claim("fabrics differ: one hangs a tenth further than another", max(drops) > 1.1 * min(drops)),
     )
 
 
+DRAPING = 400
+"""Steps of 5 ms in which fabrics come to rest on a sphere."""
+
+JITTER = (
+    "stock1 hangs still to a tenth of a mm after two seconds, but vertices at the middle of one of its edges "
+    "jitter by tenths of a mm from step to step, for four seconds at least, and with 60 sweeps per step as "
+    "well; why is not known."
+)
+
+
 def _draped(account: Account, name: str) -> Figures:
-    scene, _ = square(name, cells_of(account))
+    """A fabric on a sphere, until it hangs; 3 % of each velocity is lost in each step."""
+    scene, _ = square(name, 2 * cells_of(account), damping=0.03)
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=40 if account.full else 24)
-    account.picture(last, name, camera=(20, 20), size=(300, 240))
+    *_, last = supple.simulate(scene, GPBD(newton_steps=2, iterations=20), frames=DRAPING)
+    drop = -0.005 - float(last.positions[:, 1].min())
+    caption = f"{name} on the sphere after {DRAPING * 5e-3:g} s: it hangs {drop * 100:.1f} cm below the top"
+    account.picture(last, caption, camera=(12, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
         "finite": bool(np.isfinite(last.positions).all()),
-        "hangs [m]": -0.005 - float(last.positions[:, 1].min()),
+        "hangs [m]": drop,
         "into the sphere [m]": max(float(inside), 0.0),
+        "fastest at the end [m/s]": np.linalg.norm(np.asarray(last.velocities), axis=1).max(),
     }
 
 

@@ -59,6 +59,24 @@ CRITERIA = (
     "replaced before these runs.)"
 )
 
+LOST_ROW = (
+    "one of them is not: the cube that is compressed with the barrier at ν = 0.4995. As its ends come to "
+    "rest, elements beside them are inverted, and some stay so. Neither more sweeps nor float64 nor slower "
+    "ends help; a local problem knows the barrier of its own element only "
+    "(docs/design/constraint_family.md)."
+)
+
+PASSING_INVERSIONS = (
+    "three are not, cubes that are compressed with the barrier: elements of them are inverted for a while, "
+    "where its energy is infinite. At ν = 0.45 and 0.495 none is left inverted in the end, at 0.4995 ten."
+)
+
+HEAVIER_BODIES = (
+    "two or three Jacobi sweeps are far from solving a step, so that the body acts as a heavier one, and its "
+    "energy, with the true mass, swings, the more so the nearer ν is to a half; at the paper's "
+    "size elements with the barrier are also left inverted (docs/design/constraint_family.md)."
+)
+
 
 def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Scene:
     """A cube of density 1000: its ends are moved 1 m apart, 0.5 m together, or turned by π in all."""
@@ -135,15 +153,13 @@ def table_5(account: Account) -> str:
     best = max(loose for form, (loose, _) in counts.items() if form != "gauss_seidel")
     return account.judge(
         f"of {len(rows)} rows these are dissipating and strict: {said}.",
-        Claim("all rows are dissipating with Gauss-Seidel sweeps", counts["gauss_seidel"][0] == len(rows)),
-        Claim("all are strict with them", counts["gauss_seidel"][1] == len(rows)),
         Claim(
-            "all rows are dissipating with Jacobi sweeps of some form",
-            best == len(rows),
-            "two or three Jacobi sweeps are far from solving a step at ν = 0.4995, so that the body "
-            "acts as a "
-            "heavier one, and its energy, with the true mass, swings (docs/design/constraint_family.md).",
+            "all rows are dissipating with Gauss-Seidel sweeps",
+            counts["gauss_seidel"][0] == len(rows),
+            LOST_ROW,
         ),
+        Claim("all are strict with them", counts["gauss_seidel"][1] == len(rows), PASSING_INVERSIONS),
+        Claim("all rows are dissipating with Jacobi sweeps of some form", best == len(rows), HEAVIER_BODIES),
     )
 
 

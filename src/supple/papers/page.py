@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from supple.io.replacing import replacing
+from supple.kernels.device import DEVICES
 from supple.papers.account import account_path, brief, read_account
 from supple.papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
 """How a verdict of a measurement begins."""
+
+Accounts = dict[str, dict[str, Any] | None]
+"""By keys of rows; None of those of which nothing is known."""
 
 HEAD = """# The five papers, figure by figure
 
@@ -22,24 +26,24 @@ goes on where it was interrupted, `--full` takes the paper's sizes in place of s
 measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
 [options](options.md) says how to ask for everything that the papers compare with.
 
-What a row of a paper claims is written down as conditions on figures before they are measured, and these
-decide the verdict: *agrees* where all of them hold, *differs* where none does, *partly* where some do.
-Every one that does not hold is in the list below, with the reason. *impossible*: it needs what nobody can
-have. *illustration*: a drawing, or a list. [Item by item](audit.md) is what the papers describe, and where
-it is.
+What a row of a paper claims is written down as conditions on figures, and these decide the verdict: *agrees*
+where all of them hold, *differs* where none does, *partly* where some do. Many of the conditions were written
+after the figures were known, and `--page` judges all rows by today's conditions, also those that were
+measured earlier. Every one that does not hold, on the CPU or on a GPU, is in the list below, with the reason.
+*impossible*: it needs what nobody can have. *illustration*: a drawing, or a list. Rows that were measured on
+a GPU as well, some of them at other sizes, have verdicts of their own there and are counted on their own.
+[Item by item](audit.md) is what the papers describe, and where it is.
 """
 
 
 def write_page(folder: Path) -> Path:
     """README.md in a folder of accounts, from all that are there."""
-    accounts = {key: read_account(folder / f"{key}.json") for key in rows()}
-    parts = [HEAD, _counts(accounts), _differing(accounts)]
+    here, on_gpu = ({key: read_account(account_path(folder, key, at)) for key in rows()} for at in DEVICES)
+    parts = [HEAD, _counts(here, on_gpu), _differing(here, on_gpu)]
     for paper, title in titles().items():
         parts.append(f"## {paper.upper()}: {title}\n")
-        for row in rows().values():
-            if row.paper == paper:
-                on_gpu = read_account(account_path(folder, row.key, "cuda"))
-                parts.append(_section(row, accounts[row.key], on_gpu))
+        chosen = [row for row in rows().values() if row.paper == paper]
+        parts += [_section(row, here[row.key], on_gpu[row.key]) for row in chosen]
     path = folder / "README.md"
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
@@ -55,17 +59,28 @@ def standing(row: Row, account: dict[str, Any] | None) -> str:
     return next((word for word in WORDS if verdict.startswith(word)), "not measured")
 
 
-def _counts(accounts: dict[str, dict[str, Any] | None]) -> str:
-    """A table of how many of each paper's rows stand how."""
+def _counts(here: Accounts, on_gpu: Accounts) -> str:
+    """A table of how many of each paper's rows stand how, and beside it of those measured on a GPU."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
-    lines = ["| |" + "|".join([*columns, "claims that hold"]) + "|", "|---|" + "---|" * (len(columns) + 1)]
+    head = [*columns, "claims that hold", *(f"{word} on the GPU" for word in WORDS), "claims that hold there"]
+    lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]
     for paper in [*titles(), "all"]:
         chosen = {key: row for key, row in rows().items() if paper in ("all", row.paper)}
-        found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
-        held = [claim["holds"] for key in chosen for claim in (accounts[key] or {}).get("claims", [])]
         name = "all" if paper == "all" else f"[{paper.upper()}](#{_anchor(paper)})"
-        lines.append(f"|{name}|{_cells(found, columns)}{sum(held)} of {len(held)}|")
+        cells = [_stand(chosen, accounts, these) for accounts, these in ((here, columns), (on_gpu, [*WORDS]))]
+        lines.append(f"|{name}|" + "".join(cells))
     return "\n".join(lines) + "\n"
+
+
+def _stand(chosen: dict[str, Row], accounts: Accounts, columns: list[str]) -> str:
+    """Cells of a table: rows by how they stand, and claims that hold."""
+    found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
+    held = [claim["holds"] for key in chosen for claim in _claims(accounts[key])]
+    return f"{_cells(found, columns)}{sum(held)} of {len(held)}|"
+
+
+def _claims(account: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return (account or {}).get("claims", [])
 
 
 def _cells(found: Counter[str], columns: list[str]) -> str:
@@ -79,15 +94,15 @@ def _anchor(paper: str) -> str:
     return kept.replace(" ", "-")
 
 
-def _differing(accounts: dict[str, dict[str, Any] | None]) -> str:
+def _differing(here: Accounts, on_gpu: Accounts) -> str:
     """Claims that do not hold, one line each, with the reason."""
     lines = ["What does not hold here, and why:\n"]
     for key, row in rows().items():
         place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
-        for claim in (accounts[key] or {}).get("claims", []):
-            if not claim["holds"]:
-                why = claim["why"] or "the reason is not known."
-                lines.append(f"- [{row.paper.upper()} {row.label}](#{place}), {claim['says']}: {why}")
+        for accounts, where in ((here, ""), (on_gpu, " on the GPU")):
+            name = f"[{row.paper.upper()} {row.label}](#{place}){where}"
+            lost = [claim for claim in _claims(accounts[key]) if not claim["holds"]]
+            lines += [f"- {name}, {one['says']}: {one['why'] or 'the reason is not known.'}" for one in lost]
     return "\n".join(lines) + "\n" if len(lines) > 1 else ""
 
 
