@@ -123,5 +123,15 @@ def test_loads_that_do_not_turn_with_a_body_hold_it():
     problem, linear = problem_at(scene, lambda X: X * [0.98, 1, 1])
     _, drift = drift_at(problem, linear)
     assert drift.free[0].tolist() == [True, True, True, True, False, False]
+    assert not certify(problem).stable
+
+
+def test_what_drifts_is_no_distance():
+    """A free bar that is pulled at both ends may be anywhere, and turn about its axis."""
+    scene = free_block(material("stable_neo_hookean"))
+    (body,) = scene.bodies
+    for end, pull in ((0.0, -10.0), (3.0, 10.0)):
+        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (pull, 0, 0))
     report = supple.equilibrium(scene, "newton", tolerance=1e-8).report
-    assert not report.certificate.stable
+    assert report.certificate.stable
+    assert report.certificate.worst.of_size < 1e-6

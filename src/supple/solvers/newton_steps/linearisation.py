@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import bsr_matrix
 
 from supple.linear import (
     Assembly,
@@ -145,13 +146,24 @@ class Linearisation:
                 continue
         return None
 
+    def _drift(self, forces: np.ndarray) -> tuple[bsr_matrix, Drift]:
+        """The exact H, and what whole bodies may do under such net forces."""
+        assembly = self.assembly
+        H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
+        self.problem.device.pull(positions)
+        return H, Drift(H, positions, assembly.restrict(forces).reshape(-1, 3))
+
+    def without_drift(self, d: np.ndarray) -> np.ndarray:
+        """d (n, 3) at the problem's u less motions of whole bodies that nothing holds."""
+        kept = d.copy()
+        kept[self.free] = self._drift(self.problem.states.net)[1].without(d[self.free].ravel()).reshape(-1, 3)
+        return kept
+
     def _beside_drift(self, seen: dict[str, Any], forces: np.ndarray) -> dict[str, Any]:
         """What `Direction` tells of a concave direction beside motions of whole bodies that nothing holds,
         where there are such bodies; else what was seen."""
-        assembly, device = self.assembly, self.problem.device
-        H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
-        device.pull(positions)
-        drift = Drift(H, positions, assembly.restrict(forces).reshape(-1, 3))
+        assembly = self.assembly
+        H, drift = self._drift(forces)
         M = self._convex_preconditioner() if drift.free.any() else None
         if M is None:
             return seen
