@@ -101,7 +101,7 @@ def test_directions_that_are_not_found_are_said(monkeypatch):
     monkeypatch.setattr(modes, "MOST_DENSE", 0)
     monkeypatch.setattr(modes, "ITERATIONS", 1)
     result = supple.equilibrium(sliding(), max_iterations=1)
-    with pytest.raises(RuntimeError, match="not found in 1 iterations: .* N/m or less; ask for more"):
+    with pytest.raises(RuntimeError, match=r"not found in 1 iterations: .* N/m or less; ask for more"):
         result.softest(2)
 
 

@@ -166,7 +166,7 @@ def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
 
 
 def recall(problem: Problem, model: Model, step: Step | None) -> None:
-    """Give a model's problem the parameters of the step that led to its positions, and what that remembers."""
+    """Give a model's problem the parameters of the step that led to its positions, and what it remembers."""
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
     remembered = {} if step is None else dict(step.remembered)

@@ -30,8 +30,8 @@ CLOSE = 1e-3
 ITERATIONS = 200
 
 EXACT, ROUNDINGS = 1e-5, 10
-"""A direction p is good enough where what is left of it, r = H p - λ p, has r · H₊⁻¹ r below so much squared of
-|λ|, which bounds the relative error of λ beside whatever is stiff; or where r is but so many roundings of the
+"""A direction p is good enough where what is left of it, r = H p - λ p, has √(r · H₊⁻¹ r / |λ|) below this,
+which bounds the relative error of λ beside whatever is stiff; or where r is but so many roundings of the
 largest stiffness."""
 
 
@@ -116,8 +116,8 @@ def _iterated(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray
         P, X = new - X @ (X.T @ new), new
     raise RuntimeError(
         f"the softest directions were not found in {ITERATIONS} iterations: the curvature of the first is "
-        f"{values[order[0]]:.4g} N/m or less; ask for more of them, count = {2 * count} or so, as it is hard to "
-        "tell apart some of many that are alike"
+        f"{values[order[0]]:.4g} N/m or less; ask for more of them, count = {2 * count} or so, as it is hard "
+        "to tell apart some of many that are alike"
     )
 
 
