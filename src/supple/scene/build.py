@@ -174,7 +174,8 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         if contact_of(scene.contact).method == "grid":
             raise SceneError(
                 'contact="grid" is for motions, quasistatic=False, and this is to be an equilibrium; "weak" '
-                'and "barrier" are for both.'
+                'and "barrier" are for both.',
+                at="contact",
             )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return
