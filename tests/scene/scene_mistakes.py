@@ -11,7 +11,7 @@ MISTAKES = {
     ),
     "grid on an equilibrium": (
         PINNED + '[contact]\nmethod = "grid"',
-        'contact: method = "grid" is for motions, quasistatic = false, and',
+        'contact: method = "grid" is for motions, quasistatic = false; an',
     ),
     "unknown deep key": (
         pinned(poisson="poison"),
