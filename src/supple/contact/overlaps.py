@@ -16,6 +16,9 @@ from supple.kernels import kernel, physics
 OPPOSED = 0.5, 0.8
 """Cosine of the angle between triangles from which on they begin to face each other, and wholly do."""
 
+LEAST = 1e-9
+"""Part of the smaller triangle below which a polygon is rounding, and nobody knows where its middle is."""
+
 MOST = 9
 """Corners that a polygon may have, with room to spare."""
 
@@ -95,7 +98,7 @@ def _overlap(flats, polygon, area, weights):
             total += part
             x += part * (px + ax + bx) / 3.0
             y += part * (py + ay + by) / 3.0
-        if total == 0.0:
+        if abs(total) <= LEAST * min(abs(one), abs(other)):
             continue
         area[m] = 0.5 * abs(total)
         x, y = x / total, y / total

@@ -14,10 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from supple.contact.candidates import Candidates, Pairs
-from supple.contact.closest import on_edges, on_triangle
-from supple.contact.grid import point
 from supple.contact.overlaps import overlaps
-from supple.kernels import kernel
+from supple.contact.ways_out import short
+from supple.contact.weights import length, weigh_edges, weigh_triangles, weighted
 
 EQUALLY_NEAR = 1e-6
 """Relative to the nearest."""
@@ -36,6 +35,10 @@ FACING = 0.5
 
 PARALLEL = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
+
+SQUEEZED = 0.1
+"""How far a body may have passed itself, in parts of the distance at rest. Two sides of a part that is
+squeezed see each other as if they had passed, by all that is between them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,31 +67,6 @@ class Meetings:
         return Meetings(*(values[chosen] for values in vars(self).values()))
 
 
-@kernel
-def _weigh_triangles(x, stencils, weights):
-    for m in range(len(stencils)):
-        v, a, b, c = stencils[m, 0], stencils[m, 1], stencils[m, 2], stencils[m, 3]
-        p, q, r = on_triangle(point(x, v), point(x, a), point(x, b), point(x, c))
-        weights[m, 0], weights[m, 1], weights[m, 2], weights[m, 3] = 1.0, -p, -q, -r
-
-
-@kernel
-def _weigh_edges(x, stencils, weights):
-    for m in range(len(stencils)):
-        a, b, c, d = stencils[m, 0], stencils[m, 1], stencils[m, 2], stencils[m, 3]
-        s, t = on_edges(point(x, a), point(x, b), point(x, c), point(x, d))
-        weights[m, 0], weights[m, 1], weights[m, 2], weights[m, 3] = 1.0 - s, s, t - 1.0, -t
-
-
-def _gaps(x: np.ndarray, stencils: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(m, 3) Σ w x."""
-    return np.einsum("mk,mki->mi", weights, x[stencils])
-
-
-def _length(vectors: np.ndarray) -> np.ndarray:
-    return np.sqrt((vectors * vectors).sum(axis=1))
-
-
 class Surfaces:
     """The surfaces of all bodies: triangles (t, 3) that are counter-clockwise seen from outside, of vertices
     that belong to bodies (n,), and rest positions (n, 3) [m]. What is nearer than `clear` [m] at rest within
@@ -110,7 +88,7 @@ class Surfaces:
     @cached_property
     def edge(self) -> float:
         """Mean length of an edge at rest [m]."""
-        return float(_length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
+        return float(length(np.diff(self.rest[self.edges], axis=1)[:, 0]).mean())
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -125,35 +103,40 @@ class Surfaces:
         x = np.ascontiguousarray(x, float)
         a, b, c = np.moveaxis(x[self.triangles], 1, 0)
         normal = np.cross(b - a, c - a)
-        normal /= np.maximum(_length(normal), 1e-300)[:, None]
+        normal /= np.maximum(length(normal), 1e-300)[:, None]
         known, far, sharp = known or Candidates(self), max(thickness, reach), SHARP * thickness
         edges = known.edges(x, max(sharp, min(DEEPEST * sharp, reach)), threads)
+        faces = known.triangles(x, far, normal, threads)
         found = [
-            self._of_triangles(x, normal, thickness, reach, known.triangles(x, far, normal, threads)),
+            self._of_triangles(x, normal, thickness, reach, faces, threads),
             self._of_vertices(x, normal, sharp, reach, known.vertices(x, max(sharp, reach), threads)),
             self._of_edges(x, normal, sharp, reach, edges),
         ]
         return Meetings.of(found)
 
     def _of_triangles(
-        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, pairs: Pairs
+        self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, pairs: Pairs, threads: int
     ) -> Meetings:
         one, other = pairs
         stencils = np.column_stack([self.triangles[one], self.triangles[other]])
         free = self.flat[self.body[stencils[:, [0, 3]]]]
         found = overlaps(x, stencils, normal[one], normal[other], free)
         keys = np.column_stack([one, other])[found.pairs]
-        n, distance = found.normal, (found.normal * _gaps(x, found.stencils, found.weights)).sum(axis=1)
+        n, distance = found.normal, (found.normal * weighted(x, found.stencils, found.weights)).sum(axis=1)
         side = np.where(free[found.pairs].all(axis=1) & (distance < 0), -1.0, 1.0)
-        rest = _length(_gaps(self.rest, found.stencils, found.weights))
+        rest = length(weighted(self.rest, found.stencils, found.weights))
         first, second = self.body[found.stencils[:, [0, -1]]].T
         deepest = np.minimum(reach, (self._thick[first] + self._thick[second]) / 2)
         kept = (side * distance < thickness) & (side * distance >= -deepest)
-        kept &= (first != second) | (rest > self.clear)
+        own = first == second
+        kept &= ~own | ((rest > self.clear) & (side * distance >= -SQUEEZED * rest))
         size = SIZE * np.sqrt(np.minimum(*(self._areas(x)[keys[:, k]] for k in range(2))))
         thick, strength = np.full(len(distance), thickness), found.area / (self.edge * size)
         columns = found.stencils, found.weights, side[:, None] * n, side * distance, thick
-        return Meetings(*columns, strength, keys).where(kept)
+        met = Meetings(*columns, strength, keys).where(kept)
+        deep = np.flatnonzero((met.distance < -thickness) & ~own[kept])
+        met.strength[deep] *= short(self, x, normal, met.where(deep), threads)
+        return met.where(met.strength > 0)
 
     @cached_property
     def _thick(self) -> np.ndarray:
@@ -176,7 +159,7 @@ class Surfaces:
     def _areas(self, x: np.ndarray) -> np.ndarray:
         """(t,) [m²] of triangles."""
         a, b, c = np.moveaxis(x[self.triangles], 1, 0)
-        return np.maximum(0.5 * _length(np.cross(b - a, c - a)), 1e-300)
+        return np.maximum(0.5 * length(np.cross(b - a, c - a)), 1e-300)
 
     def _of_vertices(
         self, x: np.ndarray, normal: np.ndarray, thickness: float, reach: float, pairs: Pairs
@@ -184,9 +167,9 @@ class Surfaces:
         which, triangle = pairs
         stencils = np.column_stack([self.vertices[which], self.triangles[triangle]])
         weights = np.zeros(stencils.shape)
-        _weigh_triangles(x, stencils, weights)
-        gap = _gaps(x, stencils, weights)
-        distance = _length(gap)
+        weigh_triangles(x, stencils, weights)
+        gap = weighted(x, stencils, weights)
+        distance = length(gap)
         first, group = _groups(which, self.body[stencils[:, 1]], distance)
         least = distance[first][group]
         height = np.where(distance <= least * (1 + EQUALLY_NEAR), (gap * normal[triangle]).sum(axis=1), 0.0)
@@ -227,17 +210,17 @@ class Surfaces:
         deepest = min(DEEPEST * thickness, reach)
         stencils = np.column_stack([self.edges[one], self.edges[other]])
         weights = np.zeros(stencils.shape)
-        _weigh_edges(x, stencils, weights)
+        weigh_edges(x, stencils, weights)
         p, q = x[stencils[:, 1]] - x[stencils[:, 0]], x[stencils[:, 3]] - x[stencils[:, 2]]
         n = np.cross(p, q)
-        sine = _length(n) / np.maximum(_length(p) * _length(q), 1e-300)
+        sine = length(n) / np.maximum(length(p) * length(q), 1e-300)
         crossing = (np.abs(weights) > 1e-9).all(axis=1) & (sine > PARALLEL)
         several = one, other, stencils, weights, n, sine
         one, other, stencils, weights, n, sine = (each[crossing] for each in several)
-        n /= np.maximum(_length(n), 1e-300)[:, None]
+        n /= np.maximum(length(n), 1e-300)[:, None]
         outward = self._edge_normals(normal)
         n *= np.where((n * (outward[other] - outward[one])).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-        gap = (n * _gaps(x, stencils, weights)).sum(axis=1)
+        gap = (n * weighted(x, stencils, weights)).sum(axis=1)
         flat = self.flat[self.body[stencils[:, 0]]] | self.flat[self.body[stencils[:, 2]]]
         side = np.where(flat & (gap < 0), -1.0, 1.0)
         facing = np.minimum((n * outward[other]).sum(axis=1), -(n * outward[one]).sum(axis=1)) / FACING
@@ -277,9 +260,9 @@ class Surfaces:
         kept = body[:, 0] != body[:, -1]
         own = np.flatnonzero(~kept)
         weights = np.zeros((len(own), 4))
-        weigh = _weigh_edges if crossing else _weigh_triangles
+        weigh = weigh_edges if crossing else weigh_triangles
         weigh(self.rest, np.ascontiguousarray(stencils[own]), weights)
-        kept[own] = _length(_gaps(self.rest, stencils[own], weights)) > self.clear
+        kept[own] = length(weighted(self.rest, stencils[own], weights)) > self.clear
         return kept
 
 
