@@ -194,14 +194,22 @@ along some directions only, orange lines are attachments.
     (GALLERY / "README.md").write_text(text, encoding="utf-8")
 
 
+def say_seconds(seconds: float) -> str:
+    """Two digits, or whole seconds where these are more."""
+    if seconds < 0.001:
+        return "below 0.001 s"
+    return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:,.0f} s"
+
+
 def cell(name: str, entry: dict[str, Any]) -> str:
     frames = f"{entry['frames']} frames, " if entry["frames"] > 1 else ""
+    seconds = say_seconds(entry["seconds"])
     busy = " on a busy machine" if entry.get("busy") else ""
     return f"""<td width="50%" valign="top">
 <img src="{entry["file"]}" alt="{entry["title"]}" width="100%"><br>
 <b>{entry["title"]}</b>, <a href="../../scenes/{name}.toml">{name}.toml</a><br>
 {entry["vertices"]:,} vertices, {say_cells(entry)} · {frames}{entry["solver"]},
-{entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {entry["seconds"]:.2g} s{busy}
+{entry["iterations"]:,} iterations, imbalance {entry["worst_imbalance"]:.0e}, {seconds}{busy}
 </td>
 """
 

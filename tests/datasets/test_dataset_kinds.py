@@ -116,6 +116,12 @@ MUSCLE = SCENE.replace(
     "corotated = { young = 1e4, poisson = 0.3 }",
     "muscle = { young = 1e4, poisson = 0.3, activation = 0.5, strength = 1e4, fibre = [1, 0, 0] }",
 )
+TISSUE = SCENE.replace(
+    "corotated = { young = 1e4, poisson = 0.3 }",
+    'measured = { name = "muscle", poisson = 0.3, activation = 0, strength = 10000, '
+    'fibre = { between = ["x-", "x+"] } }',
+)
+SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "ecoflex_0010" }')
 GROWN = SCENE.replace(
     "density = 100", "density = 100\nswelling = 0.1\nrest_shape = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
 )
@@ -132,6 +138,8 @@ KINDS = {
     "pressure": (HOLLOW, "pressure[0].pressure", [-2000.0, 2000.0]),
     "region": (REGIONS, "solid.bar.region.tip.material.young", [5e3, 1e5]),
     "activation": (MUSCLE, "solid.bar.material.activation", [0.1, 0.9]),
+    "activation of tissue": (TISSUE, "solid.bar.material.measured.activation", [0.1, 0.9]),
+    "stiffness of silicone": (SILICONE, "solid.bar.material.poisson", [0.1, 0.4]),
     "swelling": (GROWN, "solid.bar.swelling", [-0.1, 0.2]),
     "rest shape": (GROWN, "solid.bar.rest_shape.0.0", [0.9, 1.2]),
     "creased cloth": (CREASED, "cloth.strip.membrane.young", [2e3, 5e4]),
@@ -187,6 +195,26 @@ def test_fields_of_meshes_vary(tmp_path):
             load_spec(spec | {"vary": [{"path": path, "range": [1e3, 1e4]}]})
 
 
+def test_what_a_measured_material_has(tmp_path):
+    """Also what the file leaves as it was measured, and one component of a direction."""
+    file = tmp_path / "scene.toml"
+    file.write_text(
+        SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle" }')
+    )
+    source = Source.load(file)
+    (place,) = source.vary("across", ["solid.bar.material.measured.fibre.y"])
+    assert place.now == 0
+    assert source.conditions({"across": 1.0}).materials[0].fibre == pytest.approx((0.5**0.5, 0.5**0.5, 0))
+    assert source.place("solid.bar.material.strength").now == 2.25e5
+    with pytest.raises(ValueError, match="has no 'activaton'; did you mean 'activation'"):
+        source.place("solid.bar.material.measured.activaton")
+    with pytest.raises(ValueError, match="only numbers can vary"):
+        source.place("solid.bar.material.measured.name")
+    source.vary("pull", ["solid.bar.material.activation"])
+    with pytest.raises(supple.SceneError, match="activation must lie between 0 and 1"):
+        source.conditions({"pull": 2.0})
+
+
 def test_every_table_is_tried_somewhere():
     tried = {path.partition(".")[0].partition("[")[0] for _, path, _ in KINDS.values()}
     here = {"gravity", "solid", "cloth", "pin", "force"}  # in test_dataset_solving
@@ -224,6 +252,12 @@ QUICK = {
             ("pin.end.motion.translate.offset.z", [0, 0.2]),
         ],
     ),
+    "measured": (
+        SCENE.replace(
+            "corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle", activation = 0 }'
+        ),
+        [("solid.bar.material.measured.activation", [0, 1]), ("solid.bar.material.young", [5e3, 5e4])],
+    ),
     "twisted and stretched": (
         SCENE.replace("rotate = {", "twist = {").replace("translate = { offset", "scale = { factor"),
         [("pin.end.motion.twist.angle", [0.1, 1]), ("pin.end.motion.scale.factor.y", [0.5, 1.5])],
@@ -257,7 +291,8 @@ def test_many_at_once_are_what_each_is(tmp_path, name):
         assert (quick.materials is None) == (slow.materials is None)
         for mine, own in zip(quick.materials or (), slow.materials or (), strict=True):
             assert type(mine) is type(own)
-            assert np.allclose(tuple(mine), tuple(own), rtol=1e-13)
+            for value, expected in zip(mine, own, strict=True):
+                assert np.allclose(value, expected, rtol=1e-13)
     (alone,) = source.conditions_of(every[:1])
     assert np.array_equal(alone.force, source.conditions_of(every)[0].force), "whoever else is there"
 

@@ -146,6 +146,49 @@ def test_plaid(data, tmp_path):
     assert np.array_equal(sample["Base_3_3__Zone__VertexFields__positions"][:], data["positions"][first])
 
 
+@pytest.mark.parametrize("to", EXPORTS)
+def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
+    """The code of each runs in its folder, and the files that it names are there."""
+    for package in {"webdataset": ["webdataset"], "plaid": ["zarr"]}.get(to, [EXPORTS[to].package]):
+        pytest.importorskip(package)
+    folder = export_dataset(data, to, tmp_path / "out")
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "20 equilibria of 12 vertices" in text
+    assert "{" not in text.replace("{name: values", "")
+    for word in ("supple.data.open", "design.csv", "zarr.json", "hierarchy"):
+        assert word not in text
+    assert to == "plaid" or "zarr" not in text.lower()
+    code = text.split("```python")[1].split("```")[0]
+    monkeypatch.chdir(folder)
+    found = {}
+    exec(code, found)
+    assert np.array_equal(found["points"], data.rest["points"])
+    train = data.split("train")
+    if to == "webdataset":
+        assert np.array_equal(found["output"], data["positions"][int(train[-1])])
+        assert found["value"] == data.inputs["g"][train[-1]]
+    elif to == "plaid":
+        first = found["arrays"]["Base_3_3__Zone__VertexFields__positions"]
+        assert np.array_equal(first, data["positions"][int(train[0])])
+    else:
+        assert np.array_equal(found["outputs"], data["positions"][train])
+        assert np.array_equal(
+            found["imbalance"], data.report["imbalance"][train if to == "lance" else data.ids]
+        )
+
+
+def test_batches_and_samples_that_are_none(data):
+    for batch in (0, -1, 2.5, "4"):
+        with pytest.raises(ValueError, match="batch must be a whole number of at least 1, got"):
+            data.stream(batch=batch)
+    for sample in (20, -21, 2.5, "first"):
+        with pytest.raises(
+            ValueError, match="the sample of a graph must be a whole number from -20 to 19, got"
+        ):
+            data.graph(sample)
+    assert np.array_equal(data.graph(-1)["y"], data.graph(19)["y"])
+
+
 def test_exports_refuse_in_sentences(data, tmp_path, monkeypatch):
     with pytest.raises(DatasetError, match="did you mean 'lance'"):
         export_dataset(data, "lanse", tmp_path)

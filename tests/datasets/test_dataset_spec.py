@@ -52,6 +52,8 @@ def test_places_are_found_and_filled(tmp_path, path, keys, now):
         ("stop.tolerance", "nothing to vary at"),
         ("pin.end.motion.twist.angle", "has no 'twist'"),
         ("gravity.w", "known here: 'x', 'y', 'z'"),
+        ("contact.friction", r"the scene has no \[contact\], .*; add \[contact\] to the scene\."),
+        ("wind.velocity", r"the scene has no \[\[wind\]\], .*; add \[\[wind\]\] to the scene\."),
     ],
 )
 def test_what_the_scene_has_not_is_a_sentence(tmp_path, path, sentence):
@@ -68,6 +70,24 @@ def test_all_mistakes_are_said_at_once_with_their_fields(tmp_path):
     for field in ("count", "seed", "splits", "desing", "vary[0]", "scene"):
         assert f"dataset: {field}" in text, text
     assert "did you mean 'design'" in text
+
+
+def test_what_others_call_the_count(tmp_path):
+    with pytest.raises(SpecError, match=r"samples: unknown key; did you mean 'count'\?"):
+        load_spec(spec_of(tmp_path, count=None, samples=6))
+
+
+@pytest.mark.parametrize(
+    "wrong", [float("inf"), float("nan"), -1e31, "1", True, [0.0, float("nan")], [[1.0]]]
+)
+@pytest.mark.parametrize("key", ["range", "values"])
+def test_values_that_are_no_finite_numbers(tmp_path, key, wrong):
+    with pytest.raises(SpecError) as error:
+        load_spec(spec_of(tmp_path, vary=[{"path": "gravity.y", key: [0, wrong]}]))
+    assert str(error.value).splitlines() == [
+        f"dataset: vary[0].{key}[1]: must be a finite number up to 1e+30, or a list of them for a vector; "
+        f"got {wrong!r}."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,14 @@ def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
         ('{ name = "muscle", activation = 1.5 }', "activation must lie between 0 and 1"),
         ('{ name = "muscle", fibre = [0, 0, 0] }', "fibre is a direction and must not be zero"),
         ('{ name = "muscle", fibre = { between = ["x-", "left"] } }', r"between\[1\].side: got 'left'"),
+        (
+            '{ name = "muscle", fibre = { between = ["x-", { sphere = { centre = [9, 0, 0], radius = 1 }}]}}',
+            r"solid\[0\]\.material: fibre\.between\[1\] selects no vertex of the mesh; move or enlarge it\.",
+        ),
+        (
+            '{ name = "muscle", fibre = { between = [{ vertices = [] }, "x+"] } }',
+            r"fibre\.between\[0\] selects no",
+        ),
         ('{ name = "muscle", fibre = { between = ["x-"] } }', r"between: got .* it should have 2 items"),
     ):
         with pytest.raises(supple.SceneFileError, match=sentence):

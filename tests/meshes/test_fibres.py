@@ -38,8 +38,10 @@ def test_in_a_bent_bar_they_bend():
     ("start", "end", "sentence"),
     [
         (side("x-"), side("y-"), "must not share vertices; they share"),
-        (side("x-"), [], "end of fibres must be vertices of the mesh, at least one"),
-        (side("x-"), [10**6], "end of fibres must be vertices of the mesh"),
+        (side("x-"), [], "end of fibres selects no vertex of the mesh; it needs at least one"),
+        (lambda X: X[:, 0] > 9, side("x+"), "start of fibres selects no vertex of the mesh"),
+        (side("x-"), [10**6], "end of fibres must be vertices of the mesh, 0 to 26, got .1000000."),
+        (side("x-"), lambda X: [0.5], "must be vertices .* got a function that gives array"),
         (np.ones(3, bool), side("x+"), "start of fibres: a mask has one value for each of"),
     ],
 )

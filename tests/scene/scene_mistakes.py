@@ -4,6 +4,15 @@ from scene_texts import PINNED, SOLID, pinned
 
 MISTAKES = {
     "unknown key": ("grvity = [0, 0, 0]\n" + PINNED, "grvity: unknown key; did you mean 'gravity'?"),
+    "wind on an equilibrium": (
+        PINNED + "[[wind]]\nvelocity = [1, 0, 0]",
+        "wind[0]: The wind that blows on 'cube' has no equilibrium; make the scene dynamic with quasistatic "
+        "= false and",
+    ),
+    "grid on an equilibrium": (
+        PINNED + '[contact]\nmethod = "grid"',
+        'contact: method = "grid" is for motions, quasistatic = false; an',
+    ),
     "unknown deep key": (
         pinned(poisson="poison"),
         "solid[0].material.corotated.poison: unknown key; did you mean 'poisson'?",

@@ -1,5 +1,6 @@
 """Scene files: what they say reaches the scene."""
 
+import re
 import tomllib
 
 import jsonschema
@@ -28,6 +29,13 @@ def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tm
     file = load_scene(path)
     assert file.title
     assert file.stop.tolerance == 1e-4
+
+
+def test_seconds_of_the_gallery_are_plain_numbers():
+    page = (SCENES[0].parents[1] / "docs" / "gallery" / "README.md").read_text(encoding="utf-8")
+    seconds = re.findall(r"imbalance \S+, (?:below )?(\S+) s\b", page)
+    assert len(seconds) == page.count("<img ")
+    assert [said for said in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", said)] == []
 
 
 def test_the_gallery_is_there():

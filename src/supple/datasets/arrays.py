@@ -85,7 +85,7 @@ def write_json(path: Path, values: Any) -> None:
 
 def write_array(folder: Path, values: np.ndarray, axes: Sequence[str], **attributes: Any) -> dict[str, Any]:
     """An array as one chunk; returns its metadata."""
-    values = np.ascontiguousarray(values)
+    values = np.asarray(values)
     path = folder / chunk_file(values.ndim)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished:

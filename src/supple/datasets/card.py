@@ -1,8 +1,10 @@
-"""The data card of a store: what it is, how it was made, how to read it."""
+"""The data card of a store or of what is exported of one: what it is, how it was made, how to read it."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from supple.datasets.store import Store
 from supple.words import counted
@@ -19,8 +21,7 @@ size_categories: [{size}]
 {description}
 
 {count} of {vertices:,} vertices each, found by supple {version} from one scene; each was solved until its
-forces balance, and has a report that says how well. A sample that was not is said to be so, and has no
-positions.
+forces balance, and has a report that says how well. {others}
 
 | varied quantity | in the scene | from | to |
 |---|---|---|---|
@@ -30,7 +31,9 @@ positions.
 |---|---|---|
 {quantities}
 
-Units are SI. `scene.toml` is the scene, `design.csv` all values, `zarr.json` the spec and the circumstances.
+Units are SI. `scene.toml` is the scene{reading}"""
+
+STORE = """, `design.csv` all values, `zarr.json` the spec and the circumstances.
 
 ```python
 import supple
@@ -46,27 +49,43 @@ for training, validation and test, `stats/` means and deviations.
 """
 
 
+OTHERS = "A sample that was not is said to be so, and has no positions."
+LEFT_OUT = "Samples that were not are left out."
+
+
 def card(store: Store, name: str | None = None) -> str:
-    """The text; name: what the store is called, where its folder has another name still."""
+    """The text of a store; name: what it is called, where its folder has another name still."""
+    reading = STORE.format(name=name or store.path.name, shard=store.shard)
+    return _text(store, np.arange(store.count), OTHERS, reading)
+
+
+def card_of_export(store: Store, ids: np.ndarray, reading: str) -> str:
+    """The text of these samples in another format. reading: which files there are and how to open them, from
+    "`scene.toml` is the scene" on, where {quantity} and {label} are names of what there is."""
+    names = {"quantity": store.kinds[0].name, "label": store.facts["varied"][0]["label"]}
+    return _text(store, ids, LEFT_OUT, reading.format(**names))
+
+
+def _text(store: Store, ids: np.ndarray, others: str, reading: str) -> str:
     facts, spec = store.facts, store.spec
     varied = "\n".join(
-        f"| {v['label']} | {', '.join(v['paths'])} | {_ends(store.inputs[v['label']], 'min')} | "
-        f"{_ends(store.inputs[v['label']], 'max')} |"
+        f"| {v['label']} | {', '.join(v['paths'])} | {_ends(store.inputs[v['label']][ids], 'min')} | "
+        f"{_ends(store.inputs[v['label']][ids], 'max')} |"
         for v in facts["varied"]
     )
     quantities = "\n".join(f"| {k.name} | {k.shape} {store.dtype} | {k.text} |" for k in store.kinds)
     return CARD.format(
         licence=spec.get("licence") or "unknown",
-        size=_size_category(store.count),
+        size=_size_category(len(ids)),
         title=store.facts["title"],
         description=spec.get("description") or "Equilibria of soft bodies.",
-        count=counted(store.count, "equilibrium", "equilibria"),
+        count=counted(len(ids), "equilibrium", "equilibria"),
         vertices=facts["vertices"],
         version=facts["versions"]["supple"],
         varied=varied,
         quantities=quantities,
-        name=name or store.path.name,
-        shard=store.shard,
+        others=others,
+        reading=reading,
     )
 
 

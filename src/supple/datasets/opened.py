@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.checks import a_path, closest
+from supple.checks import a_path, closest, flag, whole_number
 from supple.datasets.arrays import Shard, read_array
 from supple.datasets.errors import DatasetError
 from supple.datasets.finishing import good_samples, reports, statistics
@@ -230,6 +230,7 @@ class Dataset(Mapping[str, Any]):
         """`pairs` as a `torch.utils.data.IterableDataset` of batches, shuffled by shards and within them,
         for `DataLoader(..., batch_size=None)` with any number of workers; options as for `pairs`. Needs
         torch."""
+        batch, shuffle = whole_number("batch", batch), flag("shuffle", shuffle)
         from supple.datasets.torch_data import Stream
 
         return Stream(self.pairs(**options), batch, shuffle, seed)
@@ -242,7 +243,8 @@ class Dataset(Mapping[str, Any]):
         found = {"edge_index": both.copy(), "pos": self.rest["points"].astype(np.float32)}
         if number is None:
             return found
-        return found | {"x": self.input_matrix[number].astype(np.float32), "y": self["displacements"][number]}
+        sample = whole_number("the sample of a graph", number, at_least=-self.count, at_most=self.count - 1)
+        return found | {"x": self.input_matrix[sample].astype(np.float32), "y": self["displacements"][sample]}
 
     def to_xarray(self) -> Any:
         """An `xarray.Dataset` of everything, read into memory. Needs xarray."""

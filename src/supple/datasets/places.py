@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from supple.checks import closest, shown
 from supple.scene.tables.base import Choice
+from supple.scene.tables.materials import MeasuredTable
 
 Key = str | int
 AXES = ("x", "y", "z")
@@ -88,6 +89,12 @@ def find(table: BaseModel, text: str) -> Place:
     if not parts or parts[0] not in VARYING:
         first = parts[0] if parts else ""
         raise ValueError(f"the scene has nothing to vary at {text!r}; {closest(first, VARYING)}")
+    if not (found := getattr(table, parts[0])):
+        missing = f"[{parts[0]}]" if found is None else f"[[{parts[0]}]]"
+        raise ValueError(
+            f"the scene has no {missing}, so that {text!r} has no value to replace; add {missing} to the "
+            "scene."
+        )
     keys: list[Key] = []
     here: Any = table
     around: list[Any] | None = None
@@ -97,7 +104,7 @@ def find(table: BaseModel, text: str) -> Place:
             raise ValueError(_nothing(text, parts[:k], part, here, parts[0] if k == 1 else ""))
         for key in way:
             around = here if isinstance(here, list) and isinstance(key, int) else None
-            here = getattr(here, str(key)) if isinstance(here, BaseModel) else here[key]
+            here = _given(here)[str(key)] if isinstance(here, BaseModel) else here[key]
             keys.append(key)
     return Place(text, tuple(keys), _numbers(here, text), around)
 
@@ -116,11 +123,19 @@ def _numbers(found: Any, text: str) -> Any:
     raise ValueError(f"only numbers can vary, and {text!r} is {what}")
 
 
+def _given(table: BaseModel) -> dict[str, Any]:
+    """What a table has, by its names; one of a measured material has all parameters of that."""
+    found = {name: getattr(table, name) for name in type(table).model_fields}
+    if isinstance(table, MeasuredTable):
+        found |= table.given()
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def _step(here: Any, part: str, entries: str) -> tuple[Key, ...] | None:
     """The keys that a part of a name stands for; None where there is nothing of that name. entries: what the
     list is called whose entries have names."""
     if isinstance(here, BaseModel):
-        if part in type(here).model_fields and getattr(here, part) is not None:
+        if part in _given(here):
             return (part,)
         if isinstance(here, Choice):
             kind, inner = here.chosen
@@ -147,7 +162,7 @@ def _known(here: Any, entries: str = "") -> list[str]:
         kind, inner = here.chosen
         return [kind, *_known(inner)]
     if isinstance(here, BaseModel):
-        return [name for name in type(here).model_fields if getattr(here, name) is not None]
+        return list(_given(here))
     if isinstance(here, list):
         if here and isinstance(here[0], BaseModel):
             return [getattr(entry, "name", None) or f"{entries}{n}" for n, entry in enumerate(here)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, StrictStr, model_validator
+import numpy as np
+from pydantic import BeforeValidator, Field, StrictStr, model_validator
 
+from supple.checks import LARGEST, floats, shown
 from supple.compute import PRECISIONS
 from supple.kernels.device import DEVICES
 from supple.scene.tables.base import Count, Index, Number, Table
@@ -16,7 +18,19 @@ WORDS = ("title", "description", "licence", "scene", "table", "function")
 
 Part = Annotated[Number, Field(gt=0, lt=1)]
 Share = Annotated[Number, Field(ge=0, le=1)]
-Values = Annotated[list[Number | list[Number]], Field(min_length=1)]
+
+
+def _finite(value: Any) -> Any:
+    numbers = floats(value)
+    if numbers.ndim > 1 or not (np.abs(numbers) <= LARGEST).all():
+        raise ValueError(
+            f"must be a finite number up to {LARGEST:g}, or a list of them for a vector; got {shown(value)}."
+        )
+    return value
+
+
+Value = Annotated[Number | list[Number], BeforeValidator(_finite)]
+Values = Annotated[list[Value], Field(min_length=1)]
 
 
 class VaryTable(Table):
@@ -28,7 +42,7 @@ class VaryTable(Table):
         "several places that all get the same value."
     )
     name: StrictStr | None = Field(None, description="What it is called in the store; its path unless given.")
-    range: Annotated[list[Number | list[Number]], Field(min_length=2, max_length=2)] | None = Field(
+    range: Annotated[list[Value], Field(min_length=2, max_length=2)] | None = Field(
         None, description="The lowest and the highest value, e.g. [1e4, 1e6]; lists of numbers for a vector."
     )
     scale: Literal["linear", "log"] = Field(
@@ -131,6 +145,13 @@ class SplitTable(Table):
 
 class SpecTable(Table):
     """A data set of equilibria: a scene, what varies in it and how, how many, and what to store."""
+
+    others_call: ClassVar[dict[str, str]] = {
+        "samples": "count",
+        "size": "count",
+        "license": "licence",
+        "sampling": "design",
+    }
 
     title: StrictStr = Field("", description="What the set shows; the scene's title unless given.")
     description: StrictStr = Field("", description="For the data card.")

@@ -45,8 +45,13 @@ def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
     if found.dtype == bool and found.shape != (mesh.n_vertices,):
         raise MeshError(f"{name} of fibres: a mask has one value for each of {mesh.n_vertices} vertices")
     numbers = np.flatnonzero(found) if found.dtype == bool else np.unique(found)
-    if not len(numbers) or numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= mesh.n_vertices:
-        raise MeshError(f"{name} of fibres must be vertices of the mesh, at least one, got {shown(chosen)}")
+    if not len(numbers):
+        raise MeshError(f"{name} of fibres selects no vertex of the mesh; it needs at least one")
+    if numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= mesh.n_vertices:
+        given = f"a function that gives {shown(found)}" if callable(chosen) else shown(chosen)
+        raise MeshError(
+            f"{name} of fibres must be vertices of the mesh, 0 to {mesh.n_vertices - 1}, got {given}"
+        )
     return numbers
 
 

@@ -173,8 +173,8 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         refuse_resting(scene)
         if contact_of(scene.contact).method == "grid":
             raise SceneError(
-                'contact="grid" is for motions, quasistatic=False, and this is to be an equilibrium; "weak" '
-                'and "barrier" are for both.'
+                'contact="grid" is for motions, quasistatic=False; an equilibrium has "weak" or "barrier".',
+                at="contact",
             )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # which may hold what falls
             return

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 class SceneError(ValueError):
-    """The description of a scene is wrong or incomplete."""
+    """The description of a scene is wrong or incomplete. at: the entry of a scene file that it is about,
+    where it is about one."""
+
+    def __init__(self, sentence: str, at: str | None = None) -> None:
+        super().__init__(sentence)
+        self.at = at
 
 
 class SceneFileError(SceneError):

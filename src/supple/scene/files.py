@@ -81,12 +81,30 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     _check_solver(table.solver, mistakes)
     mistakes.attempt("output.fields", lambda: quantities_named(table.output.fields))
     mistakes.raise_any()
-    mistakes.attempt("pin", lambda: check_scene(scene))
+    _check_scene(scene, mistakes)
     mistakes.raise_any()
     title = table.title or path.stem
     return SceneFile(
         path, title, scene, table.solver, table.stop, table.start, table.view, folder, table.output
     )
+
+
+IN_TOML = {
+    "quasistatic=False": "quasistatic = false",
+    "gravity=(0, 0, 0)": "gravity = [0, 0, 0]",
+    'contact="grid"': 'method = "grid"',
+}
+"""What sentences of scenes advise, as scene files spell it."""
+
+
+def _check_scene(scene: Scene, mistakes: Mistakes) -> None:
+    try:
+        check_scene(scene)
+    except (ValueError, OSError) as error:
+        sentence = str(error)
+        for python, toml in IN_TOML.items():
+            sentence = sentence.replace(python, toml)
+        mistakes.add(getattr(error, "at", None) or "pin", sentence)
 
 
 def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:

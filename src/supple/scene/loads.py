@@ -234,6 +234,7 @@ def refuse_still(winds: list[Wind]) -> None:
     if winds:
         names = listed(body.name for body in winds[0].bodies)
         raise SceneError(
-            f"Wind on {names} moves cloth, and has no equilibrium; make the scene dynamic with "
-            "quasistatic=False and simulate it, with damping until it comes to rest."
+            f"The wind that blows on {names} has no equilibrium; make the scene dynamic with "
+            "quasistatic=False and simulate it, with damping until it comes to rest.",
+            at="wind[0]",
         )

@@ -14,7 +14,8 @@ from supple.scene.errors import SceneFileError
 T = TypeVar("T")
 Location = tuple[int | str, ...]
 Describe = Callable[[Location], tuple[Iterable[str], str]]
-"""For a place in a file: the keys known there, and what the last key of the place means."""
+"""For a place in a file: the keys known there, and what the last key of the place means, or which key was
+meant by it."""
 
 
 class Mistakes:
@@ -54,7 +55,7 @@ def _sentence(details: Any, known: Iterable[str], right: str) -> str:
     location = details["loc"]
     match details["type"]:
         case "extra_forbidden":
-            return f"unknown key; {closest(str(location[-1]), known)}"
+            return f"unknown key; {right or closest(str(location[-1]), known)}"
         case "missing":
             return f"is missing. {right}"
         case "value_error":
@@ -92,11 +93,14 @@ def describe_in(table: type[BaseModel]) -> Describe:
     """How to describe the fields of a table, and of the tables in it."""
 
     def describe(location: Location) -> tuple[Iterable[str], str]:
-        field, parent = None, table
+        field, parent, meant = None, table, None
         for name in (part for part in location if isinstance(part, str)):
             parent = (_table_in(field.annotation) if field else table) or table
             field = parent.model_fields.get(name)
-        return parent.model_fields, (field.description or "") if field else ""
+            meant = getattr(parent, "others_call", {}).get(name)
+        if field is None:
+            return parent.model_fields, f"did you mean {meant!r}?" if meant else ""
+        return parent.model_fields, field.description or ""
 
     return describe
 

@@ -1,4 +1,5 @@
-"""Data sets in other formats, for those who read these: one file for each."""
+"""Data sets in other formats, for those who read these: one file for each, whose READING says in the data
+card how to open what its `write` has written."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from supple.checks import closest
+from supple.datasets.card import card_of_export
 from supple.datasets.errors import DatasetError
 from supple.datasets.opened import Dataset
 from supple.io.replacing import replacing_folder
@@ -58,7 +60,7 @@ def export_dataset(
     with replacing_folder(folder) as unfinished:
         unfinished.mkdir()
         (unfinished / "README.md").write_text(
-            (data.path / "README.md").read_text(encoding="utf-8"), encoding="utf-8"
+            card_of_export(data.store, data.ids, module.READING), encoding="utf-8"
         )
         (unfinished / "scene.toml").write_text(
             (data.path / "scene.toml").read_text(encoding="utf-8"), encoding="utf-8"

@@ -12,6 +12,23 @@ import numpy as np
 from supple.datasets.exports.rows import PARTS
 from supple.datasets.opened import Dataset
 
+READING = """, `samples.h5` has all else, as HDF5.
+
+```python
+import h5py
+
+with h5py.File("samples.h5") as file:
+    train = file["splits/train"][:]
+    outputs, inputs = file["samples/{quantity}"][:][train], file["inputs/{label}"][:][train]
+    points, imbalance = file["rest/points"][:], file["report/imbalance"][:]
+```
+
+Rows of `samples/` are the samples, in chunks of one; `inputs/` and `report/` have as many rows, what varied
+and outcome, imbalance, distance to the equilibrium, energy, iterations and seconds. `splits/` has the rows
+for training, validation and test, `id` the number of each in the design, `rest/` points, cells, edges and
+masses; the attribute `supple` of the file is JSON of the spec and the circumstances.
+"""
+
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
     ids = data.ids

@@ -13,6 +13,24 @@ import pyarrow as pa
 from supple.datasets.exports.rows import part_of
 from supple.datasets.opened import Dataset
 
+READING = """, `samples.lance` a table with a row for each sample, `rest.npz` what all
+samples share: points, cells, edges and masses.
+
+```python
+import lance
+import numpy as np
+
+table = lance.dataset("samples.lance").to_table(filter="split = 'train'")
+shape = [int(size) for size in table.schema.metadata[b"shape:{quantity}"].split(b",")]
+outputs = np.array(table["{quantity}"].to_pylist()).reshape(-1, *shape)
+points, imbalance = np.load("rest.npz")["points"], table["imbalance"].to_numpy()
+```
+
+Columns: `id`, the number in the design; `split`, one of train, valid and test; what varied, with _ in place
+of dots; outcome, imbalance, distance to the equilibrium, energy, iterations and seconds; and the quantities
+as flat lists, whose shapes are in the metadata of the schema.
+"""
+
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
     """samples.lance; quantities are flat lists of a fixed size, whose shapes the metadata of the schema has;

@@ -17,6 +17,28 @@ from supple.datasets.opened import Dataset
 MESH = "Base_3_3/Zone"
 """The CGNS path of the mesh."""
 
+READING = """, all else is in the layout of PLAID: `infos.yaml`, `variable_schema.yaml`, the
+learning problem in `problem_definitions/`, samples in `data/`, those of training, validation and test apart,
+and what they share in `constants/`. This layout keeps each sample as a group of Zarr.
+
+```python
+import json
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+sample = zarr.open_group("data/train/sample_000000000", mode="r")
+arrays = {{name: values[...] for name, values in sample.arrays()}}
+layout = json.loads(Path("constants/train/layout.json").read_text())["points"]
+at, shape = layout["offset"], tuple(layout["shape"])
+points = np.memmap("constants/train/data.mmap", layout["dtype"], "r", at, shape)
+```
+
+Names of arrays are CGNS paths with __ in place of /, those of what varied begin with
+Global__; the attribute `id` of a sample is its number in the design.
+"""
+
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
     inputs = {f"Global/{name}": column for name, column in data.inputs.items()}

@@ -13,6 +13,27 @@ import numpy as np
 from supple.datasets.exports.rows import PARTS, figures, quantities
 from supple.datasets.opened import Dataset
 
+READING = """, tar files such as `train-000000.tar` have the samples, those of training, validation
+and test apart, `rest.npz` what all samples share: points, cells, edges and masses.
+
+```python
+from glob import glob
+
+import numpy as np
+import webdataset
+
+files = sorted(glob("train-*.tar"))
+for sample in webdataset.WebDataset(files, shardshuffle=False).decode():
+    output, about = sample["{quantity}.npy"], sample["json"]
+    value, imbalance = about["inputs"]["{label}"], about["report"]["imbalance"]
+points = np.load("rest.npz")["points"]
+```
+
+A sample is a file for each quantity and one of JSON: its `id` in the design, `inputs`, what varied, and
+`report`, outcome, imbalance, distance to the equilibrium, energy, iterations and seconds. Any program that
+reads tar files opens them, too.
+"""
+
 
 def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
     """train-000000.tar and so on, of a shard each; rest.npz has what all samples share."""

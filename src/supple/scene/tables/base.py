@@ -66,6 +66,8 @@ NumberOrVector = Annotated[Vector | Number, BeforeValidator(_pull)]
 
 class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+    others_call: ClassVar[dict[str, str]] = {}
+    """What other programs call a key, and the key."""
 
     def given(self) -> dict[str, Any]:
         """The keys that the file has, as arguments for a constructor."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import (
     ConfigDict,
     Field,
@@ -53,8 +54,15 @@ class Between(Table):
         "whatever else a pin's where may be."
     )
 
-    def directions(self, mesh: Any) -> Any:
-        return fibres_between(mesh, *(end.selection() for end in self.between))
+    def directions(self, mesh: Any, name: str) -> Any:
+        """(m, 3) of the parameter of this name."""
+        ends = [end.selection() for end in self.between]
+        for number, end in enumerate(ends):
+            if not (np.any(end(mesh.points)) if callable(end) else len(end)):
+                raise ValueError(
+                    f"{name}.between[{number}] selects no vertex of the mesh; move or enlarge it."
+                )
+        return fibres_between(mesh, *ends)
 
 
 class OrField:
@@ -129,18 +137,25 @@ class Parameters(Table):
         given = self.given()
         if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
             return None
-        values = {name: _on(mesh, value) for name, value in given.items()}
+        values = {name: _on(mesh, value, name) for name, value in given.items()}
         declared = {p.name for p in self.kind.parameters}
         return self.kind(**values) if values.keys() <= declared else self.kind.of_stored(**values)
 
 
-def _on(mesh: Any, value: Any) -> Any:
-    """What a parameter is in a mesh."""
+def _on(mesh: Any, value: Any, name: str) -> Any:
+    """What the parameter of this name is in a mesh."""
     if isinstance(value, FromField):
         return mesh.field(value.field)
     if isinstance(value, Between):
-        return value.directions(mesh)
+        return value.directions(mesh, name)
     return value
+
+
+def _as_floats(value: Any) -> Any:
+    """Numbers, and lists of them, as those have them that declare what they are."""
+    if isinstance(value, list | tuple):
+        return [_as_floats(v) for v in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class MeasuredTable(Table):
@@ -155,20 +170,32 @@ class MeasuredTable(Table):
     def density(self) -> float:
         return measured_density(self.name)
 
+    @property
+    def kind(self) -> type[Material]:
+        return MEASURED[self.name].kind
+
+    def given(self) -> dict[str, Any]:
+        """All parameters, numbers as floats: those of the file, else as they were measured, else the defaults
+        of the material."""
+        found = {p.name: p.default for p in self.kind.parameters if p.default is not None}
+        found |= MEASURED[self.name].parameters | (self.model_extra or {})
+        return {name: _as_floats(value) for name, value in found.items()}
+
     @model_validator(mode="after")
     def _known_parameters(self) -> Self:
-        kind = MEASURED[self.name].kind
-        names = [p.name for p in kind.parameters]
+        names = [p.name for p in self.kind.parameters]
         for name in self.model_extra or {}:
             if name not in names:
-                raise ValueError(f"{self.name} is a {kind.__name__} without {name}; {closest(name, names)}")
+                raise ValueError(
+                    f"{self.name} is a {self.kind.__name__} without {name}; {closest(name, names)}"
+                )
         return self
 
     def make(self, mesh: Mesh | None) -> Material | None:
         changes = self.model_extra or {}
         if mesh is None and any(isinstance(value, Table) for value in changes.values()):
             return None
-        return measured(self.name, **{name: _on(mesh, value) for name, value in changes.items()})
+        return measured(self.name, **{name: _on(mesh, value, name) for name, value in changes.items()})
 
 
 class MaterialChoice(Choice):
