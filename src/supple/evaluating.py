@@ -160,8 +160,13 @@ def _with_obstacles(model: Model, compute: Compute) -> Problem:
 
 
 def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
-    """The model's problem with the parameters of the step that led to its positions."""
     problem = _problem(model, compute)
+    recall(problem, model, step)
+    return problem
+
+
+def recall(problem: Problem, model: Model, step: Step | None) -> None:
+    """Give a model's problem the parameters of the step that led to its positions, and what it remembers."""
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
     remembered = {} if step is None else dict(step.remembered)
@@ -169,7 +174,6 @@ def _problem_at(model: Model, step: Step | None, compute: Compute) -> Problem:
         rubbing: Any = model.terms[k]
         remembered = contacts_to_state(rubbing, model.rest) | remembered
     problem.remembered.put([remembered])
-    return problem
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:

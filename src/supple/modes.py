@@ -10,10 +10,10 @@ from scipy.linalg import eigh
 from scipy.sparse import bsr_matrix
 
 from supple.compute import Compute
+from supple.evaluating import recall
 from supple.linear import Assembly, Multilevel, NotPositive, pcg
 from supple.model import Model, Step
 from supple.problem import Problem
-from supple.problem.materials import change_materials, changing_materials
 from supple.solvers.newton_steps.touching_twin import touching_twin
 from supple.solving import make_problem
 
@@ -21,14 +21,18 @@ MOST_DENSE = 600
 """Unknowns up to which all eigenvalues are found."""
 
 SHIFT = 1e-9
-"""Part of the largest stiffness that is added to what preconditions, lest bodies that nothing holds make it
-singular."""
+"""Part of the stiffness of every vertex that is added to what preconditions, lest bodies that nothing holds
+make it singular."""
 
 CLOSE = 1e-3
 """What one application of the preconditioner leaves, relative."""
 
-ITERATIONS, EXACT = 200, 1e-8
-"""Allowed; and the residual of a direction by the largest stiffness with which it is good enough."""
+ITERATIONS = 200
+
+EXACT, ROUNDINGS = 1e-5, 10
+"""A direction p is good enough where what is left of it, r = H p - λ p, has √(r · H₊⁻¹ r / |λ|) below this,
+which bounds the relative error of λ beside whatever is stiff; or where r is but so many roundings of the
+largest stiffness."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +68,7 @@ def softest(model: Model, positions: np.ndarray, step: Step | None, count: int) 
 
 def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
     problem = make_problem(replace(model, followers=(), velocities=None), True, Compute())
-    change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
+    recall(problem, model, step)
     problem.loads.set(model.force if step is None or step.force is None else step.force)
     problem.positions = positions
     if not problem.contacts:
@@ -91,8 +95,7 @@ def _all(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.
 def _iterated(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
     """By LOBPCG [Knyazev 2001]: the least of H in the span of directions, what is left of them, solved for
     with the positive part of H, and how they changed before."""
-    stiffest = float(np.abs(H.diagonal()).max())
-    solve = _preconditioner(assembly, SHIFT * stiffest)
+    solve, rounding = _preconditioner(assembly), ROUNDINGS * np.finfo(float).eps * np.abs(H.diagonal()).max()
     block = count + 4
     X = assembly.unheld(np.random.default_rng(0).normal(size=(assembly.size, block)))
     X = np.stack([solve(x) for x in X.T], axis=1)
@@ -101,15 +104,21 @@ def _iterated(assembly: Assembly, H: bsr_matrix, count: int) -> tuple[np.ndarray
         X = _orthonormal(X)
         values = np.einsum("ik,ik->k", X, H @ X)
         left = assembly.unheld(H @ X - values * X)
-        if np.linalg.norm(left[:, :count], axis=0).max() <= EXACT * stiffest:
-            break
         W = np.stack([solve(r) for r in left.T], axis=1)
+        error = np.einsum("ik,ik->k", left, W)
+        good = (error <= EXACT**2 * np.abs(values)) | (np.linalg.norm(left, axis=0) <= rounding)
+        order = np.argsort(values)[:count]
+        if good[order].all():
+            return values[order], X[:, order]
         basis = _orthonormal(np.concatenate([X, W, P], axis=1))
-        values, mixed = eigh(basis.T @ (H @ basis), subset_by_index=[0, block - 1])
+        _, mixed = eigh(basis.T @ (H @ basis), subset_by_index=[0, block - 1])
         new = basis @ mixed
         P, X = new - X @ (X.T @ new), new
-    order = np.argsort(values)[:count]
-    return values[order], X[:, order]
+    raise RuntimeError(
+        f"the softest directions were not found in {ITERATIONS} iterations: the curvature of the first is "
+        f"{values[order[0]]:.4g} N/m or less; ask for more of them, count = {2 * count} or so, as it is hard "
+        "to tell apart some of many that are alike"
+    )
 
 
 def _orthonormal(X: np.ndarray) -> np.ndarray:
@@ -119,16 +128,19 @@ def _orthonormal(X: np.ndarray) -> np.ndarray:
     return Q[:, np.abs(np.diag(R)) > 1e-12]
 
 
-def _preconditioner(assembly: Assembly, shift: float) -> Any:
+def _preconditioner(assembly: Assembly) -> Any:
     """r (3 f,) → about (H₊ + shift)⁻¹ r."""
     levels = Multilevel(assembly)
     for kind in ("projected", "bound"):
         positive = assembly.hessian(kind)
-        positive.data[assembly.pattern.diagonal] += shift * np.eye(3)
+        own = positive.data[assembly.pattern.diagonal]
+        shift = SHIFT * np.trace(own, axis1=1, axis2=2)
+        positive.data[assembly.pattern.diagonal] = own + shift[:, None, None] * np.eye(3)
         try:
             M = levels.at(positive, assembly.positions)
         except NotPositive:
             continue
         return lambda r: assembly.unheld(pcg(positive, r, M, CLOSE).x)
-    diagonal = np.abs(assembly.hessian("bound").diagonal()) + shift
+    diagonal = np.abs(assembly.hessian("bound").diagonal())
+    diagonal[diagonal == 0] = diagonal.max(initial=0.0) or 1.0
     return lambda r: assembly.unheld(r / diagonal)
