@@ -7,7 +7,8 @@ from scipy.sparse import bsr_matrix, eye
 from scipy.sparse.linalg import spsolve
 
 import supple
-from supple.linear import Assembly, Multilevel, NotPositive, pcg
+from supple.linear import Assembly, Multilevel, NotPositive, pcg, solve_apart
+from supple.linear.multilevel import as_matrix, as_records
 from supple.problem import Problem
 from supple.scene import build_model
 
@@ -88,6 +89,30 @@ def test_conjugate_gradients_find_what_a_factorisation_finds(name):
     expected = spsolve(H.tocsc(), b)
     np.testing.assert_allclose(x, expected, atol=1e-4 * np.abs(expected).max())
     assert 0 < ritz[0] < ritz[-1] < 4
+
+
+def test_bodies_apart_are_solved_as_if_alone():
+    """Bars of other stiffnesses, side by side: what is left of each is told, however little energy it has."""
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    kinds = [(1e6, 0.3), (1e9, 0.4999), (1e11, 0.3), (1e3, 0.3)]
+    for k, (young, poisson) in enumerate(kinds):
+        mesh = supple.block((20, 1, 1), (2.0, 0.1, 0.1)).translated((0, 0, k))
+        body = scene.add_solid(mesh, material("stable_neo_hookean", young=young, poisson=poisson))
+        scene.pin(body.where(face(0, 0)))
+    assembly, b = system(build_model(scene))
+    H = assembly.hessian("exact")
+    M, of = Multilevel(assembly).at(H, assembly.positions), assembly.rest[:, 2].astype(int)
+    found, left = solve_apart(as_matrix(H), as_records(b), M, 1e-2, 1000, of)
+    x = found.x[:, :3].ravel()
+
+    def sizes(r):
+        return np.sqrt(np.bincount(of, (r * M(r)).reshape(-1, 3).sum(axis=1)))
+
+    np.testing.assert_allclose(left, sizes(b - H @ x) / sizes(b), rtol=1e-3)
+    assert np.sum(left <= 1e-2) >= 3
+    error, expected = x - spsolve(H.tocsc(), b), spsolve(H.tocsc(), b)
+    energies = [np.bincount(of, (v * (H @ v)).reshape(-1, 3).sum(axis=1)) for v in (error, expected)]
+    assert np.all(np.sqrt(energies[0] / energies[1])[left <= 1e-2] <= 0.1)
 
 
 def test_iterations_hardly_grow_with_the_mesh():

@@ -109,6 +109,30 @@ def test_certificates_of_copies_are_those_of_each(varied, precision):
     assert np.ptp([found.worst.position for found in together.values()]) > 1e-3
 
 
+def made_of(body, young, poisson):
+    return supple.Variation(materials={body: supple.StableNeoHookean(young=young, poisson=poisson)})
+
+
+@pytest.mark.parametrize("others", [[(3e9, 0.4999)], [(3e9, 0.49999), (3e11, 0.49999)]])
+def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
+    """Stiff copies have little of the energy, and nearly incompressible ones are slow to solve."""
+    scene, body = slender()
+    problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=30))
+    for copy, found in certify_copies(problem, problem.measures.balances()).items():
+        alone = certify(problem, copy)
+        assert found.stable is alone.stable is True
+        assert found.worst.position == pytest.approx(alone.worst.position, rel=0.03)
+        assert found.energy == pytest.approx(alone.energy, rel=0.03)
+
+
+def test_stiff_copies_that_are_not_stable_are_seen_beside_soft_ones():
+    problem = problem_of(*columns(0.1, -0.1, youngs=(1e3, 1e9)))
+    solve_copies(problem, supple.PBNG(), Stop(max_iterations=60))
+    found = certify_copies(problem, problem.measures.balances())
+    assert [found[copy].stable for copy in range(2)] == [True, False]
+
+
 def test_certificates_change_no_forces():
     """Those of copies are scaled for one linear solve, in memory of its own."""
     scene, body = slender()
@@ -219,15 +243,20 @@ def test_batches_stop_by_distance_as_single_solves_do():
     assert moved > 1e-4, "which the imbalance alone would not have asked for"
 
 
-def columns(*ways):
+def columns(*ways, youngs=None):
     """A column between plates, and variations in which the upper one has gone so far up."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    kind = supple.Corotated(young=1e5, poisson=0.3)
-    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), kind, density=1)
+    kinds = [supple.Corotated(young=young, poisson=0.3) for young in youngs or [1e5] * len(ways)]
+    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), kinds[0], density=1)
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.pin(top)
-    return scene, [supple.Variation(pins={top: top.points + np.array([0, by, 0])}) for by in ways]
+    return scene, [
+        supple.Variation(
+            pins={top: top.points + np.array([0, by, 0])}, materials={body: kind} if youngs else {}
+        )
+        for by, kind in zip(ways, kinds, strict=True)
+    ]
 
 
 def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):

@@ -9,6 +9,7 @@ found = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 `assembly.matrix` and `solve` are the same where kernels see the numbers, on any device.
 """
 
+from supple.linear.apart import solve_apart
 from supple.linear.assembly import Assembly
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
 from supple.linear.pcg import Solution, curvature_along, pcg, shares_along, solve
@@ -23,4 +24,5 @@ __all__ = [
     "pcg",
     "shares_along",
     "solve",
+    "solve_apart",
 ]

@@ -26,28 +26,32 @@ def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[in
 
 
 def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Certificate]:
-    """By one linear solve; where that meets negative curvature, of the others than those that have it.
-    Forces of each copy are scaled to one length, so that those of others do not hide them. What there is
-    room for beyond these copies repeats the last."""
+    """By one linear solve; where that meets negative curvature, of the others than those that have it. Those
+    for which it is less accurate than one of their own would be are solved for once more, without the others.
+    What there is room for beyond these copies repeats the last."""
     began, model, room = perf_counter(), problem.model, size_for(problem, len(copies))
     gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
     if not gathered.balance().finite:
         return {}
-    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered))
+    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered, room))
     states, shape = gathered.states, (room, model.vertices, 3)
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
-    size = np.sqrt(np.einsum("cni,cni->c", forces, forces))[:, None, None]
-    scaled = gathered.shared("scaled forces", lambda: gathered.zeros(states.net.shape))
-    scaled[:-1, :3] = (forces / np.maximum(size, np.finfo(float).tiny)).reshape(-1, 3)
-    gathered.device.push(scaled)
-    direction = linear.direction(ACCURACY, 0.0, probe=True, forces=scaled)
+    direction = linear.direction(ACCURACY, 0.0, probe=True)
     if direction.filtered:
         others = _without_concave(copies, direction.shares, room)
-        return _certify_together(problem, others) if len(others) > 1 else {}
-    d = states.vectors(direction.d)[0].reshape(shape) * size
+        return _certify_others(problem, copies, others)
+    d = states.vectors(direction.d)[0].reshape(shape)
     found = _certificates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
     each = (perf_counter() - began) / len(copies)
-    return {copy: replace(known, seconds=each) for copy, known in zip(copies, found, strict=False)}
+    known = {copy: replace(one, seconds=each) for copy, one in zip(copies, found, strict=False)}
+    late = [copy for copy, left in zip(copies, direction.left, strict=False) if not left <= ACCURACY]
+    known = {copy: one for copy, one in known.items() if copy not in late}
+    return known | _certify_others(problem, copies, late)
+
+
+def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, Certificate]:
+    """Of some of these copies, if they are fewer: what one alone is to do, or all again, is left."""
+    return _certify_together(problem, some) if 1 < len(some) < len(copies) else {}
 
 
 def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:

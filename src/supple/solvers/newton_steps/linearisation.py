@@ -13,9 +13,11 @@ from supple.linear import (
     Multilevel,
     NotPositive,
     Preconditioner,
+    Solution,
     curvature_along,
     shares_along,
     solve,
+    solve_apart,
 )
 from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
@@ -43,7 +45,8 @@ class Direction(NamedTuple):
     seen, p · H p / |p|² [N/m] of p or d, where that was asked for; None where H was refused for what it has
     on its diagonal or on a coarse level; shares (n,): what each vertex has of p · H p [J], where a
     probe saw p; adrift: whether a probe has seen that H is concave only along motions of whole bodies
-    that nothing holds, see adrift.py."""
+    that nothing holds, see adrift.py; left (copies,): how accurate d and the probe are for each copy, if
+    there are several."""
 
     d: np.ndarray
     filtered: bool
@@ -52,6 +55,7 @@ class Direction(NamedTuple):
     curvature: float | None
     shares: np.ndarray | None = None
     adrift: bool = False
+    left: np.ndarray = np.zeros(1)
 
 
 def _constant(term: Term) -> bool:
@@ -61,13 +65,16 @@ def _constant(term: Term) -> bool:
 
 
 class Linearisation:
-    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of."""
+    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of. copies: of how
+    many that have nothing to do with each other, one after the other, the problem consists: each is then
+    solved for as if it were alone, as far as `Direction.left` tells."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, copies: int = 1) -> None:
         self.problem = problem
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
         self.free = self.assembly.free
+        self._copies, self._copy = copies, self.free // max(1, problem.model.vertices // copies)
         terms = problem.model.terms
         self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
         """Whether H is the same everywhere, so that one step is all there is to do."""
@@ -85,23 +92,18 @@ class Linearisation:
             return LOOSEST
         return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
 
-    def direction(
-        self, accuracy: float, floor: float, probe: bool = False, forces: np.ndarray | None = None
-    ) -> Direction:
+    def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
         """d at the problem's u, whose net forces have been evaluated: with the exact H where that is positive
         definite as far as can be seen, else with its filtered one. accuracy: relative, in the norm of the
         energy; floor [N]: a residual that is small enough in any case. probe: look for negative curvature
-        also where r does not lead. forces: records (n + 1, 4) that stand for r, where kernels see them. What
-        a probe has found for the same system is taken where it is accurate enough."""
-        if forces is not None:
-            self._known = None
-            return self._direction(accuracy, floor, probe, forces)
+        also where r does not lead. What a probe has found for the same system is taken where it is accurate
+        enough."""
         system = self._system()
         if self._known is not None and not probe:
             known, closeness, direction = self._known
             if closeness <= accuracy and known == system:
                 return direction
-        direction = self._direction(accuracy, floor, probe, self.problem.states.net)
+        direction = self._direction(accuracy, floor, probe)
         self._known = (system, accuracy, direction) if probe else None
         return direction
 
@@ -111,10 +113,10 @@ class Linearisation:
         p = self.problem
         return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
 
-    def _direction(self, accuracy: float, floor: float, probe: bool, forces: np.ndarray) -> Direction:
+    def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
         seen: dict[str, Any] = {}
         try:
-            exact = self._solve("exact", accuracy, floor, forces, probe)
+            exact = self._solve("exact", accuracy, floor, probe)
             if exact.concave is None:
                 return exact
             seen = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
@@ -123,8 +125,8 @@ class Linearisation:
                 seen = self._concave()
         self.filtered += 1
         if probe:
-            seen = self._beside_drift(seen, forces)
-        return self._convex(accuracy, floor, forces)._replace(**seen)
+            seen = self._beside_drift(seen)
+        return self.convex(accuracy, floor)._replace(**seen)
 
     def _concave(self) -> dict[str, Any]:
         """What `Direction` tells of a p along which the energy is concave, where no preconditioner of H is to
@@ -133,7 +135,7 @@ class Linearisation:
         if M is None:
             return {}
         H = self.assembly.matrix("exact", apart=True)
-        p = self._probe(H, M)
+        p, _ = self._probe(H, M)
         return {} if p is None else self._told(H, p, M)
 
     def _convex_preconditioner(self) -> Preconditioner | None:
@@ -146,24 +148,24 @@ class Linearisation:
                 continue
         return None
 
-    def _drift(self, forces: np.ndarray) -> tuple[bsr_matrix, Drift]:
-        """The exact H, and what whole bodies may do under such net forces."""
+    def _drift(self) -> tuple[bsr_matrix, Drift]:
+        """The exact H, and what whole bodies may do under the net forces."""
         assembly = self.assembly
         H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
         self.problem.device.pull(positions)
-        return H, Drift(H, positions, assembly.restrict(forces).reshape(-1, 3))
+        return H, Drift(H, positions, assembly.restrict(self.problem.states.net).reshape(-1, 3))
 
     def without_drift(self, d: np.ndarray) -> np.ndarray:
         """d (n, 3) at the problem's u less motions of whole bodies that nothing holds."""
         kept = d.copy()
-        kept[self.free] = self._drift(self.problem.states.net)[1].without(d[self.free].ravel()).reshape(-1, 3)
+        kept[self.free] = self._drift()[1].without(d[self.free].ravel()).reshape(-1, 3)
         return kept
 
-    def _beside_drift(self, seen: dict[str, Any], forces: np.ndarray) -> dict[str, Any]:
+    def _beside_drift(self, seen: dict[str, Any]) -> dict[str, Any]:
         """What `Direction` tells of a concave direction beside motions of whole bodies that nothing holds,
         where there are such bodies; else what was seen."""
         assembly = self.assembly
-        H, drift = self._drift(forces)
+        H, drift = self._drift()
         M = self._convex_preconditioner() if drift.free.any() else None
         if M is None:
             return seen
@@ -192,35 +194,32 @@ class Linearisation:
         """d with the positive semi-definite part of every element; that may be singular, and then with the
         bound that sweeps have; 0, with the slope 0, where not even that is positive definite, or is not
         finite."""
-        return self._convex(accuracy, floor, self.problem.states.net)
-
-    def _convex(self, accuracy: float, floor: float, forces: np.ndarray) -> Direction:
         for kind in ("projected", "bound"):
             try:
-                found = self._solve(kind, accuracy, floor, forces)
+                found = self._solve(kind, accuracy, floor)
             except NotPositive:
                 continue
             if kind == "bound" or (found.concave is None and found.slope > 0):
                 return found._replace(filtered=True, concave=None)
         return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
 
-    def _solve(
-        self, kind: str, accuracy: float, floor: float, forces: np.ndarray, probe: bool = False
-    ) -> Direction:
+    def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
         assembly = self.assembly
         H = assembly.matrix(kind)
         M = self._preconditioner(H, kind)
-        found, slope = solve(H, assembly.take(forces), M, accuracy, floor, LINEAR_ITERATIONS)
+        b = assembly.take(self.problem.states.net)
+        found, slope, left = self._solved(H, b, M, accuracy, floor)
         if found.iterations > MANY or found.negative is not None:
             self._last = None
         self.iterations += found.iterations
-        direction = Direction(assembly.spread(found.x), False, None, slope, None)
+        direction = Direction(assembly.spread(found.x), False, None, slope, None, left=left)
         concave = found.negative
         if not probe:
             p = None if concave is None else assembly.spread(concave)
             return direction._replace(concave=p)
         if concave is None:
-            concave = self._probe(H, M)
+            concave, further = self._probe(H, M)
+            direction = direction._replace(left=np.maximum(left, further))
         if concave is None:
             return direction._replace(curvature=curvature_along(H, found.x, M))
         return direction._replace(**self._told(H, concave, M))
@@ -234,9 +233,19 @@ class Linearisation:
             return M
         return self._last
 
-    def _probe(self, H: Threes, M: Preconditioner) -> np.ndarray | None:
-        """A direction of negative curvature, records (f, 4), if one shows."""
-        return solve(H, self._noise, M, PROBED, 0.0, LINEAR_ITERATIONS)[0].negative
+    def _solved(
+        self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, floor: float
+    ) -> tuple[Solution, float, np.ndarray]:
+        """x, b · x, and what is left of each copy; floor: where there is one."""
+        if self._copies == 1:
+            return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(1)
+        found, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self._copy)
+        return found, float(np.vdot(b[:, :3], found.x[:, :3])), left
+
+    def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
+        """A direction of negative curvature, records (f, 4), if one shows; and what is left of each copy."""
+        found, _, left = self._solved(H, self._noise, M, PROBED, 0.0)
+        return found.negative, left
 
     @cached_property
     def _noise(self) -> np.ndarray:
