@@ -288,14 +288,10 @@ def with_barrier_contact(
     contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
     nothing = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))
-    pairs = Gaps(np.empty((0, 4), np.int64), *_empty())
+    pairs = Gaps(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
     none = contact.term(pairs, np.empty(0), nothing, None, capacity)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
-
-
-def _empty() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.empty(0, bool), np.empty(0), np.empty(0, np.int64)
 
 
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:

@@ -154,3 +154,17 @@ def test_within_bodies_that_turn_nothing_approaches_anything():
     known = dict(zip(before.keys, before.distance, strict=True))
     lost = [known[k] - d for k, d in zip(after.keys[own], after.distance[own], strict=True)]
     assert 0.005 < max(lost) <= stretch(surfaces, x, y) < 0.1
+
+
+def test_what_nothing_holds_has_no_equilibrium():
+    """A block that slips off another, without friction; and one that stays where it is pinned."""
+    scene = supple.Scene(gravity=(0, -5, 0), contact="barrier")
+    block, elastic = supple.block(1, (1, 1, 1)), supple.NeoHookean(young=1e4, poisson=0.3)
+    low = scene.add_solid(block, elastic, density=10)
+    up = scene.add_solid(block.translated((0.1, 1.02, 0.1)), elastic, density=10)
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    lost = supple.equilibrium(scene, tolerance=1e-4)
+    assert lost.report.outcome.name == "UNBOUNDED"
+    assert any("nothing holds them" in note for note in lost.report.notes)
+    scene.pin(up.where(lambda X: X[:, 1] >= 2.01))
+    assert supple.equilibrium(scene, tolerance=1e-4).report.ok
