@@ -137,7 +137,7 @@ KINDS = {
     "creased cloth": (CREASED, "cloth.strip.membrane.young", [2e3, 5e4]),
     "obstacle": (BELOW, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
     "friction": (STANDING, "contact.friction", [0.0, 0.8]),
-    "thickness": (STANDING, "contact.thickness", [0.005, 0.05]),
+    "thickness": (STANDING, "contact.thickness", [0.02, 0.05]),
 }
 
 

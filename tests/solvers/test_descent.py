@@ -365,3 +365,19 @@ def test_newton_steps_have_their_turn_where_sweeps_end_in_rounding():
     report = supple.equilibrium(scene, precision="float32").report
     assert report.outcome in (Outcome.CONVERGED, Outcome.PRECISION)
     assert report.certificate.worst.of_size <= 1e-4
+
+
+def test_a_stiff_body_swings_on_its_thin_tip():
+    """Of cells that grow from 0.1 mm, where it is held, to 0.1 m: what elements are stretched by on the way
+    of a step outweighs what the step gains, unless the way is followed closely."""
+    mesh = supple.block((40, 2, 2))
+    X = np.asarray(mesh.points)
+    s = 1e-3 ** (1 - X[:, :1])
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    tapered = supple.TetMesh(np.concatenate([s, 0.2 * s * (X[:, 1:] - 0.5)], axis=1), np.asarray(mesh.tets))
+    body = scene.add_solid(tapered, supple.StableNeoHookean(young=1e11, poisson=0.3), density=1000)
+    scene.pin(body.where(face(0, 1e-3)))
+    report = supple.equilibrium(scene).report
+    assert report.outcome is Outcome.CONVERGED
+    assert report.certificate.stable
+    assert report.iterations < 60

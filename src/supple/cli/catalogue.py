@@ -66,7 +66,7 @@ OPTIONS = {
     "weak_first": "Visit attachments before the elements instead of after them.",
     "window": "How many sweeps anderson combines.",
     "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "
-    "the smallest that is safe unless given.",
+    "0.5 unless given, and more where that would not be stable.",
 }
 """What the options of solvers mean; one name means the same in all of them."""
 

@@ -180,9 +180,10 @@ class AlgebraicMultigrid(OnHost):
         return hierarchy.solve(b, tol=accuracy, accel="cg", maxiter=500)
 
 
-def rigid_motions(points: np.ndarray) -> np.ndarray:
-    """(3n, 6) translations and rotations about the centre: the near-null space of elasticity."""
-    x, y, z = (points - points.mean(axis=0)).T
+def rigid_motions(points: np.ndarray, centred: bool = False) -> np.ndarray:
+    """(3n, 6) translations and rotations about the centre: the near-null space of elasticity. centred: points
+    are given from there."""
+    x, y, z = (points if centred else points - points.mean(axis=0)).T
     motions = np.zeros((len(points), 3, 6))
     motions[:, range(3), range(3)] = 1
     motions[:, 0, 4], motions[:, 0, 5] = z, -y

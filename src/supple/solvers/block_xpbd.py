@@ -2,11 +2,19 @@
 
     x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
     for each iteration, for each element, colour by colour  elementwise.py, element_sweeps.py
-        (Δλ, Δλ') ← solution of the 2×2 system  [eq. 17-19] `_project_block`
-        λ ← λ + Δλ,  x ← x + W (∇Cᵀ Δλ + ∇C'ᵀ Δλ')
+        (Δλ, Δλ') ← solution of the 2×2 system  [eq. 19]    `_project_block`
+        λ ← λ + Δλ,  λ' ← λ' + Δλ'
+        x ← x + W (∇Cᵀ Δλ + ∇C'ᵀ Δλ')
     v ← (x - xₙ)/Δt                                         stepping.py
 
-The constraints, their multipliers and W are those of xpbd.py.
+The system is the paper's, each row times its stiffness, k for V k:
+
+    ⎡ k ∇C W ∇Cᵀ + 1   k ∇C W ∇C'ᵀ       ⎤ ⎡ Δλ  ⎤     ⎡ k C + λ    ⎤
+    ⎣ k' ∇C' W ∇Cᵀ     k' ∇C' W ∇C'ᵀ + 1 ⎦ ⎣ Δλ' ⎦ = - ⎣ k' C' + λ' ⎦
+
+C, C' are H, D of eq. 8, 9 where the material is NeoHookean; λ, W and the other letters are those of xpbd.py.
+It is solved by Cramer's rule, where the paper takes LU with pivoting. Its clusters [BNH Algorithms 3, 4] are
+ordering="clusters" of `ElementOptions`.
 """
 
 from __future__ import annotations
@@ -26,14 +34,14 @@ from supple.terms.elastic import ElasticRows, measure
 
 
 class BlockProjection(Pair):
-    """memory: λ of the two constraints of each element, solved together."""
+    """memory: λ and λ' of each element, (rows, 2, lanes), which are solved for together."""
 
     __slots__ = ()
 
 
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
-    """Both constraints at once: a 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]."""
+    """Both constraints at once: a 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]; a, b: ∇C and ∇C'."""
     places, (multipliers,) = projection.places, projection.memory
     x, W, g, V, material = element(places, row, u)
     C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
@@ -43,12 +51,12 @@ def _project_block(projection, row, u):
     aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
     # Each row of the system is multiplied by its stiffness, so that padding (k = 0) gives 0 and not 0/0.
     r, r2 = -(k * C + lam), -(k2 * C2 + lam2)
-    m11, m12, m21, m22 = k * aa + 1.0, k * ab, k2 * ab, k2 * bb + 1.0
-    s = 1.0 / (m11 * m22 - m12 * m21)
-    step, step2 = s * (m22 * r - m12 * r2), s * (m11 * r2 - m21 * r)
-    store(multipliers, row, 0, lam + step)
-    store(multipliers, row, 1, lam2 + step2)
-    put_corners(places, row, u, shifted(shifted(x, step, W, a), step2, W, b))
+    A11, A12, A21, A22 = k * aa + 1.0, k * ab, k2 * ab, k2 * bb + 1.0
+    s = 1.0 / (A11 * A22 - A12 * A21)
+    d_lam, d_lam2 = s * (A22 * r - A12 * r2), s * (A11 * r2 - A21 * r)
+    store(multipliers, row, 0, lam + d_lam)
+    store(multipliers, row, 1, lam2 + d_lam2)
+    put_corners(places, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class BlockXPBD(ElementOptions):
 
 
 @projects(BlockXPBD, ElasticRows)
-def _coupled(method: BlockXPBD, term: Term, places: Places) -> list:
+def _elastic(method: BlockXPBD, term: Term, places: Places) -> list:
     require_pair(method.name, term.material)
     return [BlockProjection(places, new_memory(places, 2))]
 

@@ -1,15 +1,17 @@
 """Newton's method on the assembled Hessian: the reference that every other solver is tested against.
 
     repeat
-        f ← net force of the free vertices                       problem.balance
+        f ← net force of the free vertices                       problem.balance, into states.net
         H ← ∂²E/∂u², or what stands for it                       Newton.hessian, linear/assembly.py
         Δu ← solution of H Δu = f                                Newton.linear_solver, linear/solvers.py
         if f · Δu > 0:
             t ← 1, halved until E(u + t Δu) is lower enough      line_search.py
             u ← u + t Δu
-        where that fails: the same with the next weaker H, down to one that is positive definite
+        where that fails: the same with the next safer H: exact, projected, bound
 
-That is `NewtonRun._step`. Without `rescue` there is no weaker H, and Δu is taken as it comes.
+That is `NewtonRun._step`. The bound is PBNG's [eq. 32], positive definite and not below the exact H, so that
+its steps are short but lead down. Without `rescue` there is no safer H, and Δu is taken as it comes. No paper
+has this box; PBNG compares with Newton's method without a line search [section 11, Fig. 7, 11].
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ converge faster than linearly [Eisenstat and Walker 1996]."""
 class Newton(Solver):
     """Newton with a choice of Hessian and linear solver.
 
-    hessian: "exact", and where that proves not to be positive definite "projected", its positive
-    semi-definite part element by element; or "bound", the approximation that PBNG uses [PBNG eq. 32].
-    rescue: False takes the solution of H Δu = f as it is, and without a line search wherever it leads, also
-    uphill [PBNG Fig. 11].
+    hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
+    approximation that PBNG uses [PBNG eq. 32]. Where one leads to no lower energy the next is tried.
+    rescue: False takes only the H that was asked for, and follows its Δu also where f · Δu ≤ 0, uphill; with
+    line_search=False that is Newton as in PBNG Fig. 11.
     linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct", "amg"
     (algebraic multigrid), "cg" (block-Jacobi preconditioned conjugate gradients), or "auto": multilevel until
     a system proves hard; those that the papers compare with: "gauss_seidel", "bicgstab" and, for small
@@ -110,21 +112,21 @@ class NewtonRun(Run):
         self.options, self.problem = options, problem
         self._of_twin: NewtonRun | None = None
         self._refuse_unable()
-        self._weaker = self._uphill = 0
+        self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
         self._see_stencils()
 
     def _step(self) -> None:
         """One pass through the box above."""
-        residual = self.problem.balance().residual  # |f|
+        residual = self.problem.balance().residual  # |f|; f is left in states.net
         if residual == 0 or not math.isfinite(residual):
             return
         accuracy = self._accuracy(residual)
         for kind in self.options.hessians:
             step = self._solve(kind, accuracy)
-            if step is not None and self._follow(step, residual):
+            if step is not None and self._move_along(step, residual):
                 return
-            self._weaker += kind == "exact" and self.options.rescue
+            self._exact_failed += kind == "exact" and self.options.rescue
 
     def _accuracy(self, residual: float) -> float:
         """|H Δu - f|/|f| that the linear solver shall reach; 0 where it has so many iterations instead."""
@@ -134,14 +136,14 @@ class NewtonRun(Run):
         return ACCURACY * min(1.0, math.sqrt(residual / self._first_residual))
 
     def _solve(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
-        """Δu of H Δu = f, records (n + 1, 4); None where there is none."""
+        """Δu of H Δu = f, (n + 1, 4) as the problem keeps vectors of vertices; None where there is none."""
         f = self.assembly.take(self.problem.states.net)
         try:
             return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), f, accuracy))
         except (np.linalg.LinAlgError, NotPositive):
             return None
 
-    def _follow(self, step: np.ndarray, residual: float) -> bool:
+    def _move_along(self, step: np.ndarray, residual: float) -> bool:
         """u ← u + t Δu; False, and u as it was, where Δu does not lead down, or is too far to be any good, as
         across the plane of a sheet that is slack and flat, where only the bound has stiffness."""
         slope = self._slope(step)
@@ -149,17 +151,17 @@ class NewtonRun(Run):
             if self.options.rescue:
                 return False
             self._uphill += 1
-        begin, move = Start.of(self.problem, residual), line(self.problem, step)
+        start, move = Start.of(self.problem, residual), line(self.problem, step)
         if not self.options.line_search:
             move(1.0)
             return True
-        if backtrack(self.problem, move, begin, slope) is None:
+        if backtrack(self.problem, move, start, slope) is None:
             move(0.0)
             return False
         return True
 
     def _slope(self, step: np.ndarray) -> float:
-        """f · Δu [J]."""
+        """f · Δu = -dE(u + t Δu)/dt at t = 0 [J]: positive is downhill."""
         forces, moves = (self.problem.states.vectors(a)[0] for a in (self.problem.states.net, step))
         return float((forces * moves)[self.problem.model.free].sum())
 
@@ -177,13 +179,13 @@ class NewtonRun(Run):
         return self._of_twin._step
 
     def _see_stencils(self) -> None:
-        """Find the pattern of the Hessian for the stencils that there are; beside obstacles that of a twin is
-        wanted instead."""
+        """Forget the pattern of the Hessian and find it again for the stencils that there are; not beside
+        obstacles, where steps are made by another problem that holds what they push (beside_obstacles.py)."""
         self._version, self._first_residual = self.problem.layout.version, None
         for name in ("assembly", "linear"):
             self.__dict__.pop(name, None)
         if not self.problem.contacts:
-            assert self.linear is not None
+            assert self.linear is not None  # found now, not in the first step
 
     @cached_property
     def assembly(self) -> Assembly:
@@ -211,9 +213,9 @@ class NewtonRun(Run):
                 f"the Hessian gave {counted(self._uphill, 'step')} along which the energy rises; rescue=True "
                 "takes its positive part there"
             )
-        if self._weaker:
+        if self._exact_failed:
             notes.append(
-                f"the exact Hessian led to no lower energy {counted(self._weaker, 'time')}; the projected "
+                f"the exact Hessian led to no lower energy {counted(self._exact_failed, 'time')}; a safer "
                 "one was used there"
             )
         return notes

@@ -5,9 +5,12 @@
         for each element, colour by colour  [4]             element_sweeps.py
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
+        collisions  [11, here in every sweep]               touching.py
     v ← (x - xₙ)/Δt, and damped  [10, 12]                   stepping.py
 
-W = Δt²/m stands in place of w = 1/m, which comes to the same: it drops out of w λ.
+W = Δt²/m stands in place of w = 1/m, which comes to the same: it drops out of w λ. E and ∂E/∂x are those of
+`clamped_energy`, the paper's inversion handling [section 4.2, Fig. 2]. In the code x is the displacement of a
+corner, not its position (elements/corners.py). Our own: `stiffness`, geometric and weak constraints.
 
 There is no compliance: the more sweeps, and the shorter the time step, the stiffer the body, whatever its
 Young's modulus; and in quasistatics external forces lose their effect as sweeps are added [PBNG section 6.1].
@@ -51,20 +54,24 @@ from supple.terms.weak import WeakRows
 
 
 class EnergyProjection(Projection):
-    """Energy constraints keep no memory. options: how much of each correction is made."""
+    """Elements whose energy is the constraint, without memory. options: (stiffness,), how much of each
+    correction is made."""
 
     __slots__ = ()
 
 
 class HardProjection(Projection):
-    """Elements that are one constraint, which is to vanish. options: as above."""
+    """Elements that are one constraint, which is to vanish, without memory. options: (stiffness,), how much
+    of each correction is made."""
 
     __slots__ = ()
 
 
 @project.of(EnergyProjection)
 def _project_energy(projection, row, u):
-    """One element of the box. E = V ψ and ∂E/∂xᵢ = V P gᵢ, but the V of λ ∂E/∂xᵢ drops out."""
+    """One element of the box. E = V ψ and ∂E/∂xᵢ = V P gᵢ, but the V of λ ∂E/∂xᵢ drops out. Where stretches
+    are clamped [section 4.2] ψ continues linearly, so that P is its derivative; that, and rounding near rest,
+    may take ψ below 0, where there is nothing to correct."""
     places, (stiffness,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
     psi, P = clamped_energy(material, measure(places.rows, x, g))
@@ -75,7 +82,7 @@ def _project_energy(projection, row, u):
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
-    """One element of the box that is itself a constraint; k = 0 where there is none."""
+    """One element of the box that is itself a constraint; k = 0 in padding, where there is no element."""
     places, (stiffness,) = projection.places, projection.options
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)

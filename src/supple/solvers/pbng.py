@@ -1,19 +1,25 @@
 """Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
-    û ← uₙ + Δt vₙ, what inertia draws vertices to          problem.py, Problem.begin_step
+    û ← uₙ + Δt vₙ, what inertia draws vertices to          problem/problem.py, Problem.begin_step
     for each sweep                                          iterating.py, `_sweep`
-        for each vertex i, colour by colour                 ordering, each_colour
-            fᵢ ← -∂E/∂xᵢ,  Aᵢ ≥ ∂²E/∂xᵢ²  [eq. 33]          problem/evaluation.py, net_force
-            Δxᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`
-            xᵢ ← xᵢ + ω t Δxᵢ                               moving.py
-        the same for vertices that are tied to each other   links.py
+        for each vertex i, colour by colour  [section 10]   ordering, each_colour
+            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/evaluation.py, net_force
+            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`: contact/coulomb.py, respond
+            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_visit`: limit_step, vertices/moving.py
+        the same for vertices that are tied to each other   vertices/links.py
         acceleration  [section 7.3]                         acceleration/
-    v ← (x - xₙ)/Δt                                         stepping.py
+    v ← (u - uₙ)/Δt                                         stepping.py
 
-t ≤ 1 keeps the energy finite. Vertices of a colour share no stencil, so that each sees the latest positions
-of its neighbours, as in a serial sweep. Obstacles add the force with which the vertex ends where they let it
-be: Δxᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 of the paper cuts off the part of Aᵢ⁻¹ fᵢ that leads into them instead,
-which comes to rest where fᵢ ∥ Aᵢ n.
+u are displacements, x = X + u, and E is the elastic, weak and external energy and ½ m/Δt² |u - û|²: external
+forces are in E and not in û, which in the paper's x̂ [section 6] they are; section 7 is the case without
+inertia. Vertices of a colour are in no element or constraint together, so that each sees the latest positions
+of its neighbours, as in a serial sweep.
+
+The paper's method is acceleration=None, links=False; its section 7.3 is `PaperSOR` and `PaperChebyshev`. Our
+own are Anderson's acceleration, which is the default, links, and t ≤ 1, which keeps the energy finite; ω is
+1 but with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or what the material has in its place. Obstacles add
+the force with which the vertex ends where they let it be: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 cuts off the part
+of Aᵢ⁻¹ fᵢ that leads into them instead, which comes to rest where fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations
@@ -51,12 +57,13 @@ from supple.terms import deform_all, keep_up, limit_step
 ANDERSON = Anderson()
 """The acceleration that PBNG has unless another is asked for."""
 
-DETECTION = 10
-"""Sweeps after which vertices find anew what they may touch, whoever asks for how many at once."""
+DETECT_EVERY = 10
+"""Sweeps after which vertices find anew what they may touch, however many a call of `advance` makes."""
 
 
 class Visit(NamedTuple):
-    """Move the vertices of a batch: xᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ), t ≤ 1 such that no energy becomes infinite."""
+    """Move the vertices of a batch: uᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ the forces of obstacles that they touch, and
+    t ≤ 1 such that no energy becomes infinite."""
 
     terms: Any
     vertices: Any
@@ -70,20 +77,21 @@ class Visit(NamedTuple):
 def _visit(visit, place):
     terms, vertices, u = visit.terms, visit.vertices, visit.u
     batch = divide(place, vertices.width)
-    x = gather(u, vertices.own, batch, 0)
-    f, A, _, q = net_force(terms, vertices, batch, u, visit.anchor, x)
-    N = held_at(vertices.held, batch)
-    # ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
-    step = respond(vertices.contact, vertices.own, batch, N, A, f, x, visit.omega)
-    t = least_share(batch, limit_step(terms, batch, u, x, step, q))
-    move(vertices, batch, u, x, add(x, scale(t, step)), visit.rejected)
-    keep_up(terms, vertices.own, batch, u, x)
+    ui = gather(u, vertices.own, batch, 0)
+    f, A, _, q = net_force(terms, vertices, batch, u, visit.anchor, ui)
+    N = held_at(vertices.held, batch)  # projects on directions that are held
+    # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
+    step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, visit.omega)
+    t = least_share(batch, limit_step(terms, batch, u, ui, step, q))
+    move(vertices, batch, u, ui, add(ui, scale(t, step)), visit.rejected)  # [eq. 28]
+    keep_up(terms, vertices.own, batch, u, ui)  # F of elements that a grid carries
 
 
 class Sweep(NamedTuple):
-    """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put
-    all, so many records, out of obstacles and back into their balls. deforms: what visits look up, found
-    before; bounds: of the first colour."""
+    """Visit all vertices colour by colour, then groups of those that are linked, and accelerate; then put all
+    vertices out of obstacles and back into their balls. bounds: where the first colour begins and ends;
+    records: how many vertices there are to put back; deforms: bodies that a grid carries, whose F visits look
+    up and the sweep finds first."""
 
     visit: Any
     colours: Any
@@ -152,7 +160,7 @@ class PBNGRun(Run):
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem, self.options = problem, options
-        self._since = 0
+        self._since_detection = 0
         self._see_stencils()
 
     def _see_stencils(self) -> None:
@@ -200,10 +208,10 @@ class PBNGRun(Run):
     def _sweep_and_touch(self, count: int) -> None:
         """Find anew what obstacles vertices may touch, now and then."""
         while count > 0:
-            some = min(count, DETECTION - self._since)
+            some = min(count, DETECT_EVERY - self._since_detection)
             self._sweep(some)
-            count, self._since = count - some, self._since + some
-            if self._since == DETECTION:
+            count, self._since_detection = count - some, self._since_detection + some
+            if self._since_detection == DETECT_EVERY:
                 self._find_planes()
 
     def _sweep_in_balls(self, count: int) -> None:
@@ -217,8 +225,8 @@ class PBNGRun(Run):
                 self._sweep(1)
 
     def _find_planes(self) -> None:
-        """Of obstacles, anew, which may move u."""
-        p, self._since = self.problem, 0
+        """Find anew the planes of obstacles that vertices may touch; that may move u."""
+        p, self._since_detection = self.problem, 0
         p.contacts.detect()
         p.room.put_back()
         for records in self.acceleration.follows:

@@ -1,26 +1,36 @@
 """Primal XPBD: variants that reduce the residual of the positions as well [PXPBD Algorithms 1 and 2].
 
 B-PXPBD, blended, mixes XPBD's update with a fixed-point one that restores x = x̃ + W Σ λ ∇C for the visited
-constraint:
+constraint; numbers are the steps of Algorithm 1:
 
     x ← x̃,  λ ← 0,  Δx_total ← 0                            elementwise.py, ElementRun._begin_step
     for each iteration, for each constraint d               elementwise.py, element_sweeps.py
-        Δλ ← XPBD's [eq. 16]                                xpbd.multiplier_step
-        λ ← λ + Δλ                                          `_blend`
-        Δx_fp ← λ W ∇C - Δx_total  [eq. 22]
+        Δλ ← XPBD's  [1, eq. 16]                            xpbd.multiplier_step
+        λ ← λ + Δλ  [4, eq. 16]                             `_blend`
+        Δx_fp ← λ W ∇C - Δx_total  [2, eq. 22]
         Δx ← ζ W ∇C Δλ + (1 - ζ) Δx_fp  [eq. 21]
-        x ← x + Δx,  Δx_total ← Δx_total + Δx
+        x ← x + Δx  [3, eq. 19]
+        Δx_total ← Δx_total + Δx  [5]
+    v ← (x - xₙ)/Δt                                         stepping.py
+
+Step 4 is before step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in eq. 16's denominator is a slip.
 
 FP-PXPBD, first-Piola, keeps each element's stress P instead of multipliers: the forces -V P g are linear in
-P, so x = x̃ - W Σ V P g holds exactly at all times, for any energy:
+P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. Steps of Algorithm 2:
 
-    x ← x̃,  P ← 0
-    for each iteration, for each element e
-        F̃ ← F + P G, G = V Γ: F without the element's own stress
-        (P, F) ← Newton's on F + P(F) G = F̃  [eq. 29-36, 48, 49]      `stress_step`
-        x ← x - W V ΔP g                                               `_project_piola`
+    x ← x̃,  P ← 0                                           elementwise.py, ElementRun._begin_step
+    for each iteration, for each element e                  elementwise.py, element_sweeps.py
+        F̃ ← F + P G: F without the element's own stress     `_project_piola`
+        for each local step of Newton's method
+            h ← F + P(F) G - F̃  [1, eq. 29]                 `stress_step`
+            δF ← solution of δF + (H : δF) G = -h  [3, eq. 34, 48, 49]
+            P ← P(F) + H : δF  [6, linearised as in eq. 30],  F ← F + δF
+        x ← x - W V ΔP g  [2, 4, 5 in one]                  `_project_piola`
+    v ← (x - xₙ)/Δt                                         stepping.py
 
-W = Δt²/m, and the papers' λ is ours times Δt².
+W = Δt²/m, and the papers' λ is ours times Δt². gᵢ: gradient of the shape function of corner i, G = V Γ with
+Γ = Σ Wᵢ gᵢ gᵢᵀ, H = ∂²ψ/∂F² or what stands for it; in the code x are displacements, not positions
+(elements/corners.py). Our own: `safe_zeta`, and that local steps are a fixed number.
 """
 
 from __future__ import annotations
@@ -105,18 +115,19 @@ class BlendedSingleProjection(Projection):
 
 @physics
 def _of_copy(values, row):
-    """The value that the copy of the state has to which a row belongs: its own, or the one for all."""
+    """Of values (copies,) or (1,) the one for the copy of the state to which a row belongs."""
     return values[copy_of(row) if len(values) > 1 else 0]
 
 
 @physics
 def _blend(x, W, gradient, C, k, projection, row, slot):
-    """One visit of a constraint; what is along W ∇C is added up first: ζ Δλ + (1 - ζ) λ, λ the new one."""
+    """The corners after one visit of a constraint [PXPBD Algorithm 1]. In Δx = ζ W ∇C Δλ + (1 - ζ) Δx_fp what
+    is along W ∇C is added up first: ζ Δλ + (1 - ζ) λ, λ the new one. k: V k of the box in xpbd.py."""
     (multipliers, totals), (of_copies,) = projection.memory, projection.options
     zeta = _of_copy(of_copies, row)
-    before, dx_total = load(multipliers, row, slot), load_corners(x, totals, row, slot)
-    d_lam = multiplier_step(C, k, before, weighted_square(W, gradient, gradient), 1.0)
-    lam = before + d_lam
+    lam_old, dx_total = load(multipliers, row, slot), load_corners(x, totals, row, slot)
+    d_lam = multiplier_step(C, k, lam_old, weighted_square(W, gradient, gradient), 1.0)
+    lam = lam_old + d_lam
     dx = shifted(times(zeta - 1.0, dx_total), zeta * d_lam + (1.0 - zeta) * lam, W, gradient)
     store(multipliers, row, slot, lam)
     store_corners(totals, row, slot, plus(dx_total, dx))
@@ -152,18 +163,25 @@ class PiolaProjection(Projection):
 
 
 @passage
-def stress_step(material, F, alone, G):
-    """(P, F) after one step towards F + P(F) G = F̃, `alone`.
+def stress_step(material, F, F_free, G):
+    """(P, F) after one step of Newton's method towards F + P(F) G = F̃; F_free: F̃, F without the element's own
+    stress, and G = V Γ.
 
-    The affine split of PXPBD eq. 31-36 in terms of forces: with the Hessian a I + b cof ⊗ cof [eq. 48],
-    δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, h the residual, and s = cof : δF found by Sherman-Morrison
-    [eq. 49]. In this form pinned corners need no special case, and there is no b of steps 2 and 4: moving the
-    corners by the change of P is one line, at the end of the visit. The new stress is not P at the new F, as
-    in step 6, but the linearised one, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
+    This is PXPBD eq. 34 times M̂⁻¹ from the right, M̂ as below eq. 36: where all corners are free
+    Γ = Σ Wᵢ gᵢ gᵢᵀ is Δt² M̂⁻¹, and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V P, so that
+
+        δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) G = -h,  h = Gᵉ M̂⁻¹ = F + P G - F̃.
+
+    With H = a I + b cof ⊗ cof [eq. 48; a, b: `bound_coefficients`, 2μ and λ in the paper] follows
+    δF = -(h + b s cof G) Z, Z = (I + a G)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49]. In the paper's
+    letters cof is Wᵉ and Z is Zᵉ M̂; our G, h, b, W are other things than its Gᵉ, hᵉ [eq. 25], bᵉ, Wᵉ. Pinned
+    corners need no special case, and the translation bᵉ [eq. 33] of steps 2 and 4 is not needed: the change
+    of P moves the corners. The new stress is not P at the new F, as in step 6, but the linearised one of
+    eq. 30, P + a δF + b s cof, with which x = x̃ - W Σ V P g holds to rounding.
     """
     P = stress(material, F)
     a, b = bound_coefficients(material, F)
-    h = plus9(minus9(F, alone), matmul(P, G))
+    h = plus9(minus9(F, F_free), matmul(P, G))
     Z = inverse_spd(add_diagonal(scaled(a, G), 1.0))
     cof = cofactor(F)
     cof_GZ = matmul(matmul(cof, G), Z)
@@ -184,19 +202,20 @@ def _project_piola(projection, row, u):
     places, (stresses,), (newton_steps,) = projection.places, projection.memory, projection.options
     x, W, g, V, material = element(places, row, u)
     G = scaled(V, mobility(W, g))
-    old = load_matrix(stresses, row)
+    P_old = load_matrix(stresses, row)
     F = measure(places.rows, x, g)
-    alone = plus9(F, matmul(old, G))
-    new = old
+    F_free = plus9(F, matmul(P_old, G))
+    P = P_old
     for _ in range(newton_steps):
-        new, F = stress_step(material, F, alone, G)
+        P, F = stress_step(material, F, F_free, G)
     for p in range(9):
-        store(stresses, row, p, new[p])
-    put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(new, old), g)))
+        store(stresses, row, p, P[p])
+    put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(P, P_old), g)))
 
 
 @exert.of(PiolaProjection)
 def _exert_stresses(projection, row, u):
+    """x ← x - W V P g: the corners where the stresses that are remembered from the last step put them."""
     places, (stresses,) = projection.places, projection.memory
     x, W, g, V, _ = element(places, row, u)
     put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, load_matrix(stresses, row), g)))
@@ -205,8 +224,8 @@ def _exert_stresses(projection, row, u):
 @dataclass(frozen=True)
 class BPXPBD(ElementOptions):
     """Blended primal XPBD [PXPBD section 3.3.1]. zeta: how much of XPBD's update is kept, 1 is XPBD; larger
-    is more stable, smaller reduces the residual further; by default the smallest that is safe, see
-    `safe_zeta`. constraints: as for XPBD."""
+    is more stable, smaller reduces the residual further; by default ½ as in the paper, and more where that
+    would not be stable, see `safe_zeta`. constraints: as for XPBD."""
 
     name: ClassVar[str] = "bpxpbd"
     remembers: ClassVar[int] = 26

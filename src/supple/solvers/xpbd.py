@@ -7,14 +7,28 @@
             λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
     v ← (x - xₙ)/Δt                                         stepping.py
 
-ψ is written as Σ k/2 C², and each constraint keeps a multiplier λ, the force it exerts along its gradient;
-at rest λ = -V k C. One visit solves C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇C Δλ and ∇C frozen, which leaves
-out that the gradients of all other constraints turn as well: the reason why XPBD's residual stagnates.
-In the papers' words V k = 1/α, W = Δt²/m and λ is theirs over Δt².
+ψ is written as Σ k/2 C², k in [Pa] where C is a number, and each constraint keeps a multiplier λ, such that
+λ ∇C is the force that it exerts; at convergence λ = -V k C [BNH eq. 4, PBNG eq. 23]. One visit solves
+C(x + Δx) V k + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen, which leaves out that the gradients of all other
+constraints turn as well: the reason why XPBD's residual stagnates [PXPBD section 3.3].
 
-Where C does not vanish at rest, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only as long
-as both gradients are what they were), the frozen gradients cost a part of the whole elastic force: iterated
-to its end such a step is wrong by as much at any load, however small. Few sweeps in short steps hide it.
+    BNH                                 here
+    α, α̃ = α/Δt²                        1/(V k), 1/(V k Δt²)
+    M⁻¹                                 W/Δt², W = Δt²/m
+    λ                                   Δt² λ
+    A = ∇C M⁻¹ ∇Cᵀ + α̃                  V k Δt² A is the denominator, `bottom`
+    H, D [eq. 8, 9]                     first and second constraint of NeoHookean
+    C₁, C₂ [PXPBD eq. 5]                first and second constraint of Corotated
+    h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
+
+D in the code is ∂C/∂F, and x the displacement of a corner, not its position (elements/corners.py). Algorithm
+2 orders all constraints by colours; here both of an element follow each other in one visit. Our own:
+`LEAST_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish at rest.
+
+Where C is not 0 in the undeformed body, as in the neo-Hookean pair (λ = -V k C there, forces that cancel only
+as long as both gradients are what they were), the frozen gradients cost a part of the whole elastic force:
+iterated to its end such a step is wrong by as much at any load, however small. Few sweeps in short steps hide
+it.
 """
 
 from __future__ import annotations
@@ -44,15 +58,15 @@ from supple.terms import Term
 from supple.terms.constraint import ConstraintRows
 from supple.terms.elastic import ElasticRows, measure
 
-LEAST = 1e-3
-"""Part of the mobility that a hard constraint is given at least."""
+LEAST_MOBILITY = 1e-3
+"""Part of the mobility Σ W|∇C|² away from rest that a hard constraint is given at least."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
-NOTHING = 1e-3
-"""Of constraints that are of the size of strains: below it they vanish."""
+VANISHES_BELOW = 1e-3
+"""|C| of constraints that are of the size of strains below which they count as 0."""
 
-FEW = 3
+FEW_SWEEPS = 3
 """Sweeps per step beyond which a pair that does not vanish at rest is remarked on."""
 
 
@@ -63,13 +77,13 @@ class TwoConstraints(Projection):
 
 
 class Pair(TwoConstraints):
-    """The two constraints of XPBD."""
+    """The two constraints of XPBD, with a remark for reports where they do not vanish at rest."""
 
     __slots__ = ()
 
     def remark(self, sweeps: int) -> str:
         kind: Any = type(self.places.rows.material)
-        if sweeps <= FEW or vanishes_at_rest(kind):
+        if sweeps <= FEW_SWEEPS or vanishes_at_rest(kind):
             return ""
         return (
             f"the constraints of {kind.__name__} do not vanish at rest: iterated to their end, here with "
@@ -79,20 +93,20 @@ class Pair(TwoConstraints):
 
 
 class PairProjection(Pair):
-    """memory: λ of the two constraints of each element. options: 1, or 0 for constraints without
-    compliance."""
+    """memory: λ of the two constraints of each element, (rows, 2, lanes). options: (compliant,), 1.0, or 0.0
+    for hard constraints, without compliance."""
 
     __slots__ = ()
 
 
 class RootProjection(Projection):
-    """memory: λ of C = √(2 ψ). options: as above."""
+    """memory: λ of C = √(2 ψ), (rows, 1, lanes). options: (compliant,), 1.0 or 0.0."""
 
     __slots__ = ()
 
 
 class CompliantProjection(Projection):
-    """memory: λ of an element that is one constraint. options: as above."""
+    """memory: λ of an element that is one constraint, (rows, 1, lanes). options: (compliant,), 1.0 or 0.0."""
 
     __slots__ = ()
 
@@ -101,13 +115,14 @@ class CompliantProjection(Projection):
 def vanishes_at_rest(kind: Any) -> bool:
     """Whether both constraints of a kind of material are 0 where it is not deformed."""
     C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
-    return abs(C) < NOTHING and abs(C2) < NOTHING
+    return abs(C) < VANISHES_BELOW and abs(C2) < VANISHES_BELOW
 
 
 @physics
 def multiplier_step(C, k, lam, square, compliant):
-    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [PBNG eq. 26, with λ in units of force and k the stiffness]; without
-    compliance, as k → ∞, -C/Σ W|∇C|², which is PBD's [PBNG section 6.1]."""
+    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11], k the V k of the box, and λ the
+    papers' over Δt², so that λ ∇C is a force; without compliance, as k → ∞, -C/Σ W|∇C|², which is PBD's
+    [PBNG section 6.1]. (PBNG eq. 26 as printed has C where λ should be.)"""
     bottom = k * square + compliant
     moves = bottom > 0.0
     return -(k * C + compliant * lam) / select(moves, bottom, 0.0 * bottom + 1.0)
@@ -115,20 +130,21 @@ def multiplier_step(C, k, lam, square, compliant):
 
 @physics
 def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
-    """The corners after one XPBD update of a constraint. reach: Σ W|∇C|² as it is away from rest; at rest,
-    where gradients vanish and C, which is lifted there, does not, a part of it keeps hard ones from
-    overshooting."""
+    """The corners after one XPBD update of a constraint; k: V k of the box, slot: which of the element's
+    multipliers is its λ. reach: Σ W|∇C|² as it is away from rest; in the undeformed body, where gradients
+    vanish and a C with an ε under its root does not, a part of it keeps hard ones from overshooting."""
     (multipliers,), (compliant,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
-    square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * LEAST * reach
-    step = multiplier_step(C, k, lam, square, compliant)
-    store(multipliers, row, slot, lam + step)
-    return shifted(x, step, W, gradient)
+    square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * LEAST_MOBILITY * reach
+    d_lam = multiplier_step(C, k, lam, square, compliant)
+    store(multipliers, row, slot, lam + d_lam)
+    return shifted(x, d_lam, W, gradient)
 
 
 @physics
 def root_constraint(material, F):
-    """C = √(2 ψ) and ∂C/∂F = P/C, with a little added to ψ where it vanishes."""
+    """C = √(2 ψ + ε) [√Pa] and ∂C/∂F = P/C, ε = 1e-12 μ lest P/C is 0/0 at rest. With k = V that is the
+    energy of PXPBD section 5.3, whose C = √ψ has the 2 in its compliance instead."""
     energy = psi(material, F)
     C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * shear_modulus(material))
     return C, scaled(1.0 / C, stress(material, F))
@@ -136,12 +152,14 @@ def root_constraint(material, F):
 
 @generic
 def update(projection, x, W, g, gradient, C, k, row, slot):
-    """The corners after an update of a constraint, whose multiplier is in that slot; g: shape gradients."""
+    """The corners after an update of a constraint with stiffness k, V k of the box, whose multiplier is in
+    that slot; g: shape gradients, which tell how mobile the element is."""
 
 
 @project.of(TwoConstraints)
 def _project_two(projection, row, u):
-    """Both constraints of each element, one after the other [BNH Algorithm 2]."""
+    """Both constraints of an element, one after the other: BNH Algorithm 2, but in one visit, so that a pair
+    is a node of the graph that is coloured, not each constraint."""
     places = projection.places
     x, W, g, V, material = element(places, row, u)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
@@ -170,7 +188,7 @@ def _project_root(projection, row, u):
 
 @project.of(CompliantProjection)
 def _project_compliant(projection, row, u):
-    """An element that is one constraint [PBNG eq. 26]."""
+    """An element that is one constraint [BNH Algorithm 1]."""
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)

@@ -79,10 +79,10 @@ def _blend(D, C, k, projection, row, slot, totals):
     multipliers, (zetas, mobilities) = projection.memory[0], projection.options
     zeta, lam = zetas[0], load(multipliers, row, slot)
     square = contract(D, matmul(D, load_matrix(mobilities, row)))
-    step = multiplier_step(C, k, lam, square, 1.0)
+    d_lam = multiplier_step(C, k, lam, square, 1.0)
     so_far = load_matrix(totals, row)
-    change = combine(zeta - 1.0, so_far, zeta * step + (1.0 - zeta) * (lam + step), D)
-    store(multipliers, row, slot, lam + step)
+    change = combine(zeta - 1.0, so_far, zeta * d_lam + (1.0 - zeta) * (lam + d_lam), D)
+    store(multipliers, row, slot, lam + d_lam)
     _store_matrix(totals, row, plus9(so_far, change))
     return change
 
@@ -112,13 +112,13 @@ def _project_piola(projection, row, u):
     places, (stresses,), (newton_steps, mobilities) = projection.places, projection.memory, projection.options
     F, V, material = _element(places, row, u)
     G = scaled(V, load_matrix(mobilities, row))
-    old = load_matrix(stresses, row)
-    alone = plus9(F, matmul(old, G))
-    new = old
+    P_old = load_matrix(stresses, row)
+    F_free = plus9(F, matmul(P_old, G))
+    P = P_old
     for _ in range(newton_steps):
-        new, F = stress_step(material, F, alone, G)
-    _store_matrix(stresses, row, new)
-    _displace(places, row, u, scaled(-V, minus9(new, old)))
+        P, F = stress_step(material, F, F_free, G)
+    _store_matrix(stresses, row, P)
+    _displace(places, row, u, scaled(-V, minus9(P, P_old)))
 
 
 def _mobilities(places: Places) -> np.ndarray:

@@ -11,11 +11,13 @@ from supple.solvers.elements.corners import free_corners, mobility, shifted, spr
 from supple.terms.elastic import measure
 
 SMALLEST_STRETCH = 0.05
-"""Singular value that elements of a material with a barrier are unfolded to at least."""
+"""Singular value that elements of a material with a barrier are unfolded to at least; GPBD section 4.1 only
+negates the smallest."""
 
 CAUTION = 0.2
 """Share of its step that an inverted element takes in a Gauss-Seidel sweep. With all of it neighbours keep
-folding each other: of cubes that start randomised at ν = 0.4995, many never recover."""
+folding each other: of cubes that start randomised at ν = 0.4995, many never recover. GPBD section 4.1
+has no such share."""
 
 
 def unfold(rows: Any, material: Any, x: Any, W: Any, g: Any, N: Any) -> Any:

@@ -50,8 +50,8 @@ class Distance:
 @dataclass(frozen=True)
 class Certificate:
     """The distance of every body, in the order of the scene. stable: whether the energy is convex there in
-    all directions that were looked at. curvature: the smallest that was seen, p · H p / |p|² [N/m], where
-    that is known. seconds: what it took to find out."""
+    all directions that were looked at, beside motions of whole bodies that nothing holds. curvature: the
+    smallest that was seen, p · H p / |p|² [N/m], where that is known. seconds: what it took to find out."""
 
     bodies: tuple[Distance, ...]
     stable: bool
@@ -109,15 +109,17 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
     if balance.at_rest:
         direction = direction._replace(d=nothing.d, slope=0.0)
     states = twin.states
-    bodies = distances(
-        twin.model, *(states.vectors(records)[0] for records in (direction.d, states.net, states.u))
-    )
+    d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
+    if not len(twin.model.pinned) and d.any():
+        d = linear.without_drift(d)
+    bodies = distances(twin.model, d, net, u)
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
-    stable = not direction.filtered or (bool(problem.contacts) and _hardly(direction, linear))
+    stable = not direction.filtered or direction.adrift
+    stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
     return Certificate(bodies, stable, direction.curvature, perf_counter() - began)
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import bsr_matrix
 
 from supple.linear import (
     Assembly,
@@ -19,6 +20,7 @@ from supple.linear import (
 from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
 from supple.problem import Problem
+from supple.solvers.newton_steps.adrift import Drift, concave_beside
 from supple.terms import Term
 
 LINEAR_ITERATIONS = 1000
@@ -40,7 +42,8 @@ class Direction(NamedTuple):
     same kind of records: such a direction p where one was seen; slope = r · d [J]; curvature: the smallest
     seen, p · H p / |p|² [N/m] of p or d, where that was asked for; None where H was refused for what it has
     on its diagonal or on a coarse level; shares (n,): what each vertex has of p · H p [J], where a
-    probe saw p."""
+    probe saw p; adrift: whether a probe has seen that H is concave only along motions of whole bodies
+    that nothing holds, see adrift.py."""
 
     d: np.ndarray
     filtered: bool
@@ -48,6 +51,7 @@ class Direction(NamedTuple):
     slope: float
     curvature: float | None
     shares: np.ndarray | None = None
+    adrift: bool = False
 
 
 def _constant(term: Term) -> bool:
@@ -118,21 +122,63 @@ class Linearisation:
             if probe:
                 seen = self._concave()
         self.filtered += 1
+        if probe:
+            seen = self._beside_drift(seen, forces)
         return self._convex(accuracy, floor, forces)._replace(**seen)
 
     def _concave(self) -> dict[str, Any]:
         """What `Direction` tells of a p along which the energy is concave, where no preconditioner of H is to
         be had: found with that of its positive part."""
+        M = self._convex_preconditioner()
+        if M is None:
+            return {}
+        H = self.assembly.matrix("exact", apart=True)
+        p = self._probe(H, M)
+        return {} if p is None else self._told(H, p, M)
+
+    def _convex_preconditioner(self) -> Preconditioner | None:
+        """Of the positive part of H, or of the bound that sweeps have."""
         self._last = None  # whose memory the next one takes
         for kind in ("projected", "bound"):
             try:
-                M = self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
+                return self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
             except NotPositive:
                 continue
-            H = self.assembly.matrix("exact", apart=True)
-            p = self._probe(H, M)
-            return {} if p is None else self._told(H, p, M)
-        return {}
+        return None
+
+    def _drift(self, forces: np.ndarray) -> tuple[bsr_matrix, Drift]:
+        """The exact H, and what whole bodies may do under such net forces."""
+        assembly = self.assembly
+        H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
+        self.problem.device.pull(positions)
+        return H, Drift(H, positions, assembly.restrict(forces).reshape(-1, 3))
+
+    def without_drift(self, d: np.ndarray) -> np.ndarray:
+        """d (n, 3) at the problem's u less motions of whole bodies that nothing holds."""
+        kept = d.copy()
+        kept[self.free] = self._drift(self.problem.states.net)[1].without(d[self.free].ravel()).reshape(-1, 3)
+        return kept
+
+    def _beside_drift(self, seen: dict[str, Any], forces: np.ndarray) -> dict[str, Any]:
+        """What `Direction` tells of a concave direction beside motions of whole bodies that nothing holds,
+        where there are such bodies; else what was seen."""
+        assembly = self.assembly
+        H, drift = self._drift(forces)
+        M = self._convex_preconditioner() if drift.free.any() else None
+        if M is None:
+            return seen
+        try:
+            p = concave_beside(drift, H, M, self._noise[:, :3].ravel(), PROBED, LINEAR_ITERATIONS)
+        except NotPositive:
+            return seen
+        if p is None:
+            return {"adrift": True}
+        shares = np.zeros(self.problem.model.vertices)
+        shares[self.free] = (p * (H @ p)).reshape(-1, 3).sum(axis=1)
+        return {
+            "concave": assembly.spread(as_records(p)), "curvature": float(shares.sum() / (p @ p)),
+            "shares": shares,
+        }  # fmt: skip
 
     def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
         """Of a direction p, records (f, 4), that conjugate gradients have just ended on."""

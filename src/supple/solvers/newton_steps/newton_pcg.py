@@ -62,6 +62,8 @@ class NewtonPCG:
         if options.path == "rotation":
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
         self._edge = problem.measures.edge or 1.0
+        self._farthest = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
+        """How far a vertex may go along negative curvature [m]: what hardly turns moves as a whole."""
         self._steps = self._rescues = 0
         self._before = self.linear.iterations, self.linear.filtered
         self._residual: float | None = None
@@ -159,7 +161,8 @@ class NewtonPCG:
         states = self.problem.states
         downhill = 1.0 if float((states.vectors(states.net) * states.vectors(p)).sum()) >= 0 else -1.0
         move, _, most = self._path(downhill * self._edge / np.abs(p).max() * p)
-        lower = first_lower(self.problem, move, start, energy, CURVATURE_TURN / most if most > 0 else 1.0)
+        t = min(CURVATURE_TURN / most, self._farthest / self._edge) if most > 0 else 1.0
+        lower = first_lower(self.problem, move, start, energy, t)
         if lower is None:
             self._put(here)
         return lower or reached

@@ -37,9 +37,10 @@ from supple.terms.term import Elements, Term
 STRAIGHT = 3e-3
 """Turns [rad] below which a straight line does as well: it stretches elements by half the square of that."""
 
-HARDLY = 1e-6
-"""Part of what a step would gain that stretching elements on a straight line may cost: in a stiff body that
-hardly strains, and turns about a soft part, even small turns cost more than that."""
+HARDLY, LITTLE = 1e-6, 1e-2
+"""Part of what a step would gain that stretching elements on a straight line may cost, and on a path that is
+not quite followed: in a stiff body that hardly strains, and turns about a soft or thin part, even small turns
+cost more than that."""
 
 ACCURACY, FINEST = 1e-2, 1e-6
 """Of y, relative to what it should even out; and the best that is asked for. Both this and what counts as
@@ -111,24 +112,24 @@ class RotationPath:
         turn = np.concatenate([turning.sample for turning in self._turning] or [np.zeros(1)])
         most = max((float(turning.most.max()) for turning in self._turning), default=0.0)
         usual = float(np.quantile(turn, 0.99)) if len(turn) else 0.0
-        return Path(self, start, d, usual, most, self._nearly_straight(gain))
-
-    def _nearly_straight(self, gain: float) -> float:
-        """The turn [rad] up to which a straight line does as well. It stretches elements by θ²/2, which costs
-        Σ V μ (θ²/2)² [J]."""
-        if not 0 < gain < math.inf or self._whole == 0:
-            return self._straight
-        return min(self._straight, (4 * HARDLY * gain / self._whole) ** 0.25)
+        known = 0 < gain < math.inf and self._whole > 0
+        straight, paid = (
+            (4 * part * gain / self._whole) ** 0.25 if known else math.inf for part in (HARDLY, LITTLE)
+        )
+        return Path(self, start, d, usual, most, min(self._straight, straight), paid)
 
     def bend(self, path: Path, t: float) -> np.ndarray:
-        """y(t), records (n + 1, 4) [m], of the path that was made last."""
+        """y(t), records (n + 1, 4) [m], of the path that was made last. Followed to an accuracy ε, it costs
+        what a straight line does for a turn of √ε θ."""
         self._device.clear(self._pull)
         for turning in self._turning:
             own, rows = turning.elements.own, turning.elements.rows
             memory = turning.weights, float(t), turning.spins, turning.pulls
             self._device.run(measure_pulls, 1, rows, own, path.start, path.d, *memory)
             self._device.run(gather_pulls, 1, turning.start, turning.which, turning.pulls, self._pull)
-        return self.assembly.spread(self._laplace.solve(self._pull, ACCURACY / self._finer))
+        affordable = (path.paid / max(t * path.most, path.paid)) ** 2 if path.paid < math.inf else 1.0
+        accuracy = max(min(ACCURACY / self._finer, affordable), FINEST)
+        return self.assembly.spread(self._laplace.solve(self._pull, accuracy))
 
     @cached_property
     def _stiffness(self) -> np.ndarray:
@@ -164,13 +165,16 @@ class RotationPath:
 
 class Path:
     """x(t) from displacements `start` along d, both records (n + 1, 4) [m]. turn: how far nearly all elements
-    turn at most, by t = 1, most: how far any does, straight: how far they may on a straight line [rad]."""
+    turn at most, by t = 1, most: how far any does, straight: how far they may on a straight line [rad], which
+    costs Σ V μ (θ²/2)² [J], since it stretches elements by θ²/2; paid: the turn for which that would still be
+    little of what the step gains."""
 
     def __init__(
-        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float, straight: float
-    ) -> None:
+        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float,
+        straight: float, paid: float,
+    ) -> None:  # fmt: skip
         self._maker, self.start, self.d = maker, start, d
-        self.turn, self.most, self._straight = turn, most, straight
+        self.turn, self.most, self._straight, self.paid = turn, most, straight, paid
 
     def go(self, t: float) -> None:
         """Take the problem's u to x(t)."""

@@ -1,0 +1,137 @@
+"""Bodies that nothing holds: that they may drift is no instability, and what is one is still seen."""
+
+import numpy as np
+import pytest
+from problems import HAND_WRITTEN, face, material
+
+import supple
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers import Descent
+from supple.solvers.newton_steps.adrift import Drift, concave_beside
+from supple.solvers.newton_steps.certificate import certify
+from supple.solvers.newton_steps.linearisation import Linearisation
+
+SPHERE = supple.sphere(0.5, 2)
+
+
+def balloon(pressure=500.0):
+    scene = supple.Scene(gravity=(0, 0, 0))
+    cloth = scene.add_cloth(SPHERE, supple.PlaneStressStVK(young=1e6, poisson=0.3), thickness=1e-3)
+    scene.add_pressure(cloth, pressure)
+    return scene
+
+
+def free_block(kind, parts=1):
+    scene = supple.Scene(gravity=(0, 0, 0))
+    for k in range(parts):
+        scene.add_solid(supple.block((3, 1, 1), (3, 1, 1), origin=(0, 0, 5 * k)), kind, density=10)
+    return scene
+
+
+def problem_at(scene, move):
+    """A problem whose vertices were moved from X (n, 3), whose forces are known, and its Linearisation."""
+    model = build_model(scene)
+    problem = Problem(model, "float64", 1)
+    problem.u[:-1, :3] = move(model.rest) - model.rest
+    problem.balance()
+    return problem, Linearisation(problem)
+
+
+def drift_at(problem, linear):
+    H = linear.assembly.hessian("exact")
+    forces = linear.assembly.restrict(problem.states.net).reshape(-1, 3)
+    return H, Drift(H, linear.assembly.positions, forces)
+
+
+@pytest.mark.parametrize("solver", [Descent(), Descent(ahead=0)], ids=["default", "newton steps"])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_free_balloons_arrive_and_stay(solver, tolerance):
+    result = supple.equilibrium(balloon(), solver, tolerance=tolerance)
+    assert result.report.ok
+    assert result.report.certificate.stable
+    assert np.abs(result.positions.mean(axis=0)).max() < 0.5, "it may drift, but not far"
+    radii = np.linalg.norm(result.positions - result.positions.mean(axis=0), axis=1)
+    assert 0.5 < radii.min() <= radii.max() < 0.6
+
+
+def test_two_free_balloons():
+    scene = balloon()
+    mesh = supple.TriMesh(np.asarray(SPHERE.points) + np.array([3.0, 0, 0]), SPHERE.triangles)
+    other = scene.add_cloth(mesh, supple.PlaneStressStVK(young=2e6, poisson=0.3), thickness=1e-3)
+    scene.add_pressure(other, 300.0)
+    report = supple.equilibrium(scene).report
+    assert report.ok
+    assert report.certificate.stable
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_what_moves_as_a_whole_is_found_and_taken_away(name):
+    """All six motions of each of two bodies, deformed and turned at random; none where one is held."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 0.02, (32, 3))
+    problem, linear = problem_at(free_block(material(name), 2), lambda X: X + noise)
+    H, drift = drift_at(problem, linear)
+    assert drift.free.shape == (2, 6)
+    turns = name != "linear_elastic"  # which resists them
+    assert drift.free[:, :3].all()
+    assert drift.free[:, 3:].all() == turns
+    v = rng.normal(size=H.shape[0])
+    left = drift.without(v)
+    np.testing.assert_allclose(drift.without(left), left, atol=1e-12)
+    assert np.abs(left.reshape(2, -1, 3).sum(axis=1)).max() < 1e-10
+    scene = free_block(material(name), 2)
+    scene.pin(scene.bodies[0].where(face(0, 0)))
+    problem, linear = problem_at(scene, lambda X: X + 0.01 * np.sin(7 * X))
+    _, drift = drift_at(problem, linear)
+    assert sorted(drift.free[:, 0].tolist()) == [False, True]
+
+
+@pytest.mark.parametrize("stretch", [1.05, 0.98, 0.8, 0.5])
+def test_concave_directions_beside_drifting_are_those_of_eigenvalues(stretch):
+    """Of a block that is stretched, or pressed together until it would buckle."""
+    problem, linear = problem_at(free_block(material("stable_neo_hookean")), lambda X: X * [stretch, 1, 1])
+    H, drift = drift_at(problem, linear)
+    P = np.array([drift.without(row) for row in np.eye(H.shape[0])])
+    lowest = np.linalg.eigvalsh(P @ H.toarray() @ P)[0]
+    unstable = lowest < -1e-6 * H.diagonal().max()
+    b = np.random.default_rng(0).normal(size=H.shape[0])
+    p = concave_beside(drift, H, lambda r: r / H.diagonal().mean(), b, 1e-2, 1000)
+    assert (p is not None) == unstable
+    if p is not None:
+        assert p @ (H @ p) <= 0
+        np.testing.assert_allclose(drift.without(p), p, atol=1e-9 * np.abs(p).max())
+
+
+def test_a_free_body_that_would_buckle_is_not_stable():
+    """The negative control: certificates of compressed free bodies say so, those of stretched ones do not."""
+    stable = [
+        certify(
+            problem_at(free_block(material("stable_neo_hookean")), lambda X, s=s: X * [s, 1, 1])[0]
+        ).stable
+        for s in (1.05, 0.5)
+    ]
+    assert stable == [True, False]
+
+
+def test_loads_that_do_not_turn_with_a_body_hold_it():
+    """Dead forces that press on both ends of a free bar would turn it round: that is no free motion."""
+    scene = free_block(material("stable_neo_hookean"))
+    (body,) = scene.bodies
+    for end, push in ((0.0, 10.0), (3.0, -10.0)):
+        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (push, 0, 0))
+    problem, linear = problem_at(scene, lambda X: X * [0.98, 1, 1])
+    _, drift = drift_at(problem, linear)
+    assert drift.free[0].tolist() == [True, True, True, True, False, False]
+    assert not certify(problem).stable
+
+
+def test_what_drifts_is_no_distance():
+    """A free bar that is pulled at both ends may be anywhere, and turn about its axis."""
+    scene = free_block(material("stable_neo_hookean"))
+    (body,) = scene.bodies
+    for end, pull in ((0.0, -10.0), (3.0, 10.0)):
+        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (pull, 0, 0))
+    report = supple.equilibrium(scene, "newton", tolerance=1e-8).report
+    assert report.certificate.stable
+    assert report.certificate.worst.of_size < 1e-6
