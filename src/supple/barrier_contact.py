@@ -21,6 +21,7 @@ from supple.contact.candidates import Candidates
 from supple.contact.coasting import flown
 from supple.contact.crossing import crossings
 from supple.contact.gaps import ANYWHERE, Gaps, Neighbours, distances_at, gaps, within_reach
+from supple.contact.halting import halted
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
 from supple.grip import owners, rows_from
@@ -104,16 +105,33 @@ class BarrierContact:
         states, room = problem.states, problem.room
         assert room.balls
         u, start = states.vectors(problem.u)[0], states.vectors(room.balls.centre)[0].astype(float)
-        step = u - start
-        far = (step**2).sum(axis=1) > room.radii**2
+        far = ((u - start) ** 2).sum(axis=1) > room.radii**2
         if not far.any():
             return
         x, threads = self.surfaces.rest + start, problem.device.threads
+        self._halt(problem, x)
+        step = u - start
         known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, threads)
         part = flown(self.surfaces, x, step, self.thickness, threads, known, self._candidates)
         u[:] = start + part[self.surfaces.body, None] * step
         problem.device.push(problem.u)
         room.stale = True
+
+    def _halt(self, problem: Problem, x: np.ndarray) -> None:
+        """Have bodies that fly from x (n, 3) [m] to the problem's u stop where they meet obstacles, which
+        touch them there."""
+        contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
+        if contacts.obstacles is None:
+            return
+        goal, free = surfaces.rest + u, contacts.free
+        some = surfaces.vertices[free[surfaces.vertices]]
+        there = halted(contacts.obstacles, contacts.shapes, x, goal, surfaces.body, some, self.thickness)
+        stop = free & (there != goal).any(axis=1)
+        if stop.any():
+            u[stop] = (there - surfaces.rest)[stop]
+            problem.device.push(problem.u)
+            contacts.detect()
+            problem.device.pull(problem.u)
 
     def shorten(self, problem: Problem, start: np.ndarray) -> None:
         """Pairs of which the term does not know come no nearer than its reach, lest there be an energy
@@ -270,14 +288,10 @@ def with_barrier_contact(
     contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
     nothing = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))
-    pairs = Gaps(np.empty((0, 4), np.int64), *_empty())
+    pairs = Gaps(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
     none = contact.term(pairs, np.empty(0), nothing, None, capacity)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
-
-
-def _empty() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.empty(0, bool), np.empty(0), np.empty(0, np.int64)
 
 
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:

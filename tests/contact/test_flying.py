@@ -10,7 +10,9 @@ import supple
 from supple.contact.approaching import approach, stretch
 from supple.contact.coasting import flown
 from supple.contact.gaps import gaps
+from supple.contact.halting import halted
 from supple.contact.pairs import Surfaces
+from supple.contact.shapes import POSE, STEP
 
 
 def thrown(speed, held=True, material=supple.NeoHookean, dt=1 / 60, spin=0.0):
@@ -53,6 +55,45 @@ def test_a_body_that_is_thrown_at_another_does_not_pass_it(speed, held):
             momentum = mass @ frame.velocities
             assert momentum[0] == pytest.approx(speed * mass[scene.bodies[0].vertices].sum(), rel=1e-2)
     assert touched > 0
+
+
+@pytest.mark.parametrize("moving", [False, True], ids=["wall", "moving"])
+def test_a_body_that_flies_at_a_thin_obstacle_stops_there(moving):
+    """It would be beyond it in the end of a step; or the obstacle would be beyond it."""
+    scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, contact="barrier")
+    block, elastic = supple.block(1, (1, 1, 1)), supple.NeoHookean(young=1e6, poisson=0.3)
+    speed = 80.0 if moving else 150.0
+    body = scene.add_solid(block, elastic, density=1000, velocity=(speed, 0, 0))
+    scene.add_solid(block.translated((-15, 0, 0)), elastic, density=1000)
+    way = (speed - 150) * 0.02
+    motion = supple.Translate((way, 0, 0), duration=0.02) if moving else None
+    scene.add_obstacle(supple.Box((0.2, 4, 4), (2.5, 0.5, 0.5)), motion=motion)
+    (frame,) = supple.simulate(scene, dt=0.02, frames=1, tolerance=1e-3, max_iterations=200)
+    assert frame.of(body)[:, 0].max() <= 2.4 + way + 1e-6
+    assert (frame.model.mass @ frame.velocities)[0] < 0.9 * 1000 * speed, "the wall takes momentum"
+
+
+def test_parts_of_ways_to_obstacles():
+    """A ball that rests, or a wall that moves by 1 m: whole bodies stay where their first vertex meets it."""
+    x = np.array([(0.0, 0, 0), (-0.5, 0, 0), (0, 3, 0), (0, 4, 0), (1, 0, 2.3), (2, 0, 2.3)])
+    body, goal = np.array([0, 0, 1, 1, 2, 2]), x + np.array([5.0, 0, 0])
+    ball = supple.Scene()
+    ball.add_solid(supple.block(1), supple.NeoHookean(young=1e5, poisson=0.3))
+    ball.add_obstacle(supple.Sphere(0.5, (2.5, 0, 0)))
+    obstacles = supple.build_model(ball).obstacles
+    found = halted(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
+    np.testing.assert_allclose(found[:2, 0], [2.0, 1.5], atol=0.011)
+    np.testing.assert_array_equal(found[2:], goal[2:])
+    shapes = obstacles.shapes(0.0)
+    shapes.rows[:, POSE + 9] += 1.0
+    shapes.rows[:, STEP + 9] = 1.0
+    found = halted(obstacles, shapes, x, goal, body, np.arange(6), 0.01)
+    np.testing.assert_allclose(found[:2, 0], [3.0, 2.5], atol=0.011)
+    touching = np.array([(2.5, 0.5, 0)])
+    found = halted(
+        obstacles, obstacles.shapes(0.0), touching, touching + 1, np.zeros(1, int), np.arange(1), 0.01
+    )
+    np.testing.assert_array_equal(found, touching + 1)
 
 
 def crowd(rng, count=6):
@@ -113,3 +154,17 @@ def test_within_bodies_that_turn_nothing_approaches_anything():
     known = dict(zip(before.keys, before.distance, strict=True))
     lost = [known[k] - d for k, d in zip(after.keys[own], after.distance[own], strict=True)]
     assert 0.005 < max(lost) <= stretch(surfaces, x, y) < 0.1
+
+
+def test_what_nothing_holds_has_no_equilibrium():
+    """A block that slips off another, without friction; and one that stays where it is pinned."""
+    scene = supple.Scene(gravity=(0, -5, 0), contact="barrier")
+    block, elastic = supple.block(1, (1, 1, 1)), supple.NeoHookean(young=1e4, poisson=0.3)
+    low = scene.add_solid(block, elastic, density=10)
+    up = scene.add_solid(block.translated((0.1, 1.02, 0.1)), elastic, density=10)
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    lost = supple.equilibrium(scene, tolerance=1e-4)
+    assert lost.report.outcome.name == "UNBOUNDED"
+    assert any("nothing holds them" in note for note in lost.report.notes)
+    scene.pin(up.where(lambda X: X[:, 1] >= 2.01))
+    assert supple.equilibrium(scene, tolerance=1e-4).report.ok

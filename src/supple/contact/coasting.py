@@ -20,7 +20,8 @@ STATION, STATIONS = 0.5, 200
 """How much nearer surfaces may come between two stations, in mean edges, and how many these are at most."""
 
 KEPT = 0.5
-"""Part of a distance, or of the thickness where that is less, that is left where bodies stop, at least."""
+"""Part that is left, at least, where bodies stop, of the distance at the last station before, or of the
+thickness where that is less."""
 
 
 def flown(

@@ -63,6 +63,11 @@ class Contacts:
         """Whether there is an obstacle."""
         return self.obstacles is not None
 
+    @property
+    def free(self) -> np.ndarray:
+        """(n,) True for vertices that nothing holds."""
+        return _wholly_free(self.model)
+
     def refuse(self, method: str, *others: str) -> None:
         """Refuse obstacles for a method that does not know how to treat them, with some that do."""
         if self.obstacles is not None:

@@ -93,17 +93,43 @@ NO_END = (
     "stretches, such as gent or yeoh, has an equilibrium, and frames of a motion show where it is lost"
 )
 
+NO_HOLD = (
+    f"bodies have left for places {GROWN:g} times as far off as the scene is large, and go on: nothing holds "
+    "them; what only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
+)
+
+
+def _endless(problem: Problem) -> str:
+    """Why there will be no end to an equilibrium, as far as can be seen; nothing where there may be one."""
+    if problem.loads.inertia.any():
+        return ""
+    return NO_END if _outgrown(problem) else NO_HOLD if problem.room and _left(problem) else ""
+
+
+def _size(problem: Problem) -> float:
+    """Of the scene at rest, or of where it is held [m]."""
+    known = problem.model.rest, problem.positions[~problem.model.free]
+    return max(float(np.ptp(x, axis=0).max()) for x in known if len(x))
+
+
+def _left(problem: Problem) -> bool:
+    """Whether a body of which nothing is held has left the others behind."""
+    model, gone = problem.model, problem.positions - problem.model.rest
+    pinned = np.zeros(model.vertices, bool)
+    pinned[model.pinned] = True
+    loose = [own for _, own in model.body_vertices if not pinned[own].any()]
+    ways = (np.linalg.norm(gone[own].mean(axis=0)) for own in loose)
+    return bool(max(ways, default=0.0) > GROWN * _size(problem))
+
 
 def _outgrown(problem: Problem) -> bool:
     """Whether a body has become so large that there will be no end to it, which only loads that change with
-    the shape can bring about, and not against inertia."""
-    model = problem.model
-    if problem.loads.inertia.any() or not any(term.loads and not term.confines for term in model.terms):
+    the shape can bring about."""
+    model, x = problem.model, problem.positions
+    if not any(term.loads and not term.confines for term in model.terms):
         return False
-    x, held = problem.positions, ~model.free
-    size = max(np.ptp(known, axis=0).max() for known in (model.rest, x[held]) if len(known))
     extents = (np.ptp(x[vertices], axis=0).max() for _, vertices in model.body_vertices)
-    return bool(max(extents, default=0.0) > GROWN * size)
+    return bool(max(extents, default=0.0) > GROWN * _size(problem))
 
 
 class DescentRun(Run):
@@ -122,6 +148,7 @@ class DescentRun(Run):
         self._newton: NewtonPCG | BesideObstacles | None = None
         self._swept_since = False
         self._sweeps_only = True
+        self._endless = ""
         self._version = problem.layout.version
         if options.ahead == 0:
             self._turn_to_newton()
@@ -167,7 +194,7 @@ class DescentRun(Run):
         if self._newton is None:
             return self._righting.notes + self._sweeping.notes(copy)
         steps, *others = self._newton.notes()
-        others += [NO_END] if self.unbounded else []
+        others += [self._endless] if self.unbounded else []
         return [*self._righting.notes, f"{counted(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
@@ -184,7 +211,8 @@ class DescentRun(Run):
                 for _ in range(iterations):
                     self._newton.step()
                 bring_back(self._newton.problem, self.problem)
-            self.unbounded = _outgrown(self.problem)
+            self._endless = _endless(self.problem)
+            self.unbounded = bool(self._endless)
         else:  # what is left of the time budget is too little for another Newton step
             PBNG().begin(self.problem).advance(iterations)
             self._swept_since = True
