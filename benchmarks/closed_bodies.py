@@ -5,7 +5,7 @@ finer and finer meshes, against what they should be.
 
 Writes benchmarks/results/closed_bodies.json: torque and thrust of a cylinder as long as its radius, twisted
 by 0.6 rad, and the stretch of the inner wall of a sphere under pressure, with the default solver, for two
-bulk moduli. Errors are those beside the problem in one dimension (tests/closed_bodies.py), and, in
+bulk moduli. Errors are those beside the problem in one dimension (tests/bodies_in_closed_form.py), and, in
 "beside the closed form", those of rubber that keeps its volume; orders are of meshes that follow each other.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from supple.io.machine import machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from closed_bodies import (
+from bodies_in_closed_form import (
     C01,
     C10,
     closed_inflation,

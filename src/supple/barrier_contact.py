@@ -123,7 +123,7 @@ class BarrierContact:
         contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
         if contacts.obstacles is None:
             return
-        goal, free = surfaces.rest + u, contacts.free
+        goal, free = surfaces.rest + u, problem.model.unpinned
         some = surfaces.vertices[free[surfaces.vertices]]
         there = halted(contacts.obstacles, contacts.shapes, x, goal, surfaces.body, some, self.thickness)
         stop = free & (there != goal).any(axis=1)

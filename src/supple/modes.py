@@ -28,6 +28,7 @@ CLOSE = 1e-3
 """What one application of the preconditioner leaves, relative."""
 
 ITERATIONS = 200
+"""After so many it is said that the directions were not found; few need more than 30."""
 
 EXACT, ROUNDINGS = 1e-5, 10
 """A direction p is good enough where what is left of it, r = H p - λ p, has √(r · H₊⁻¹ r / |λ|) below this,

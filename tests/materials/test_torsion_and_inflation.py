@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closed_bodies import (
+from bodies_in_closed_form import (
     C01,
     C10,
     closed_inflation,

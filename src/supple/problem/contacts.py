@@ -51,7 +51,7 @@ class Contacts:
         self.rigid = rigid_motions(self.obstacles)
         self._rest = np.zeros((model.vertices + 1, RECORD))
         self._rest[:-1, :3] = model.rest
-        self._free = np.append(_wholly_free(model), 0).astype(dtype)
+        self._free = np.append(model.unpinned, 0).astype(dtype)
         eps, edge = float(np.finfo(dtype).eps), model.mean_edge
         self._snap = SNAP * eps * edge
         self._still = max(STILL[0], STILL[1] * eps) * edge
@@ -62,11 +62,6 @@ class Contacts:
     def __bool__(self) -> bool:
         """Whether there is an obstacle."""
         return self.obstacles is not None
-
-    @property
-    def free(self) -> np.ndarray:
-        """(n,) True for vertices that nothing holds."""
-        return _wholly_free(self.model)
 
     def refuse(self, method: str, *others: str) -> None:
         """Refuse obstacles for a method that does not know how to treat them, with some that do."""
@@ -265,13 +260,6 @@ class Contacts:
         sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
         found = self.shapes, self.planes, self._which, self._snap, sliding
         self.device.on_records(Detect(self.states.u, self._rest, free, self._start, *found))
-
-
-def _wholly_free(model: Model) -> np.ndarray:
-    """(n,) True for vertices that nothing holds."""
-    free = np.ones(model.vertices, bool)
-    free[model.pinned] = False
-    return free
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:

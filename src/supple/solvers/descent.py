@@ -115,9 +115,7 @@ def _size(problem: Problem) -> float:
 def _left(problem: Problem) -> bool:
     """Whether a body of which nothing is held has left the others behind."""
     model, gone = problem.model, problem.positions - problem.model.rest
-    pinned = np.zeros(model.vertices, bool)
-    pinned[model.pinned] = True
-    loose = [own for _, own in model.body_vertices if not pinned[own].any()]
+    loose = [own for _, own in model.body_vertices if model.unpinned[own].all()]
     ways = (np.linalg.norm(gone[own].mean(axis=0)) for own in loose)
     return bool(max(ways, default=0.0) > GROWN * _size(problem))
 

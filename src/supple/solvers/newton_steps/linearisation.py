@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -149,27 +150,31 @@ class Linearisation:
         return None
 
     def _drift(self) -> tuple[bsr_matrix, Drift]:
-        """The exact H, and what whole bodies may do under the net forces."""
+        """The exact H, and what whole bodies may do under the net forces; raises `NotPositive` where H is not
+        finite."""
         assembly = self.assembly
         H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
+        if not np.isfinite(H.data).all():
+            raise NotPositive
         self.problem.device.pull(positions)
         return H, Drift(H, positions, assembly.restrict(self.problem.states.net).reshape(-1, 3))
 
     def without_drift(self, d: np.ndarray) -> np.ndarray:
         """d (n, 3) at the problem's u less motions of whole bodies that nothing holds."""
         kept = d.copy()
-        kept[self.free] = self._drift()[1].without(d[self.free].ravel()).reshape(-1, 3)
+        with suppress(NotPositive):
+            kept[self.free] = self._drift()[1].without(d[self.free].ravel()).reshape(-1, 3)
         return kept
 
     def _beside_drift(self, seen: dict[str, Any]) -> dict[str, Any]:
         """What `Direction` tells of a concave direction beside motions of whole bodies that nothing holds,
         where there are such bodies; else what was seen."""
         assembly = self.assembly
-        H, drift = self._drift()
-        M = self._convex_preconditioner() if drift.free.any() else None
-        if M is None:
-            return seen
         try:
+            H, drift = self._drift()
+            M = self._convex_preconditioner() if drift.free.any() else None
+            if M is None:
+                return seen
             p = concave_beside(drift, H, M, self._noise[:, :3].ravel(), PROBED, LINEAR_ITERATIONS)
         except NotPositive:
             return seen
