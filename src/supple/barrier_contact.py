@@ -25,7 +25,7 @@ from supple.contact.halting import halted
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
 from supple.grip import owners, rows_from
-from supple.model import Model
+from supple.model import Model, unpinned
 from supple.pushing_apart import pushed_apart, touching
 from supple.terms import Barriers
 from supple.terms.barrier_hessian import closest
@@ -123,7 +123,7 @@ class BarrierContact:
         contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
         if contacts.obstacles is None:
             return
-        goal, free = surfaces.rest + u, problem.model.unpinned
+        goal, free = surfaces.rest + u, unpinned(problem.model)
         some = surfaces.vertices[free[surfaces.vertices]]
         there = halted(contacts.obstacles, contacts.shapes, x, goal, surfaces.body, some, self.thickness)
         stop = free & (there != goal).any(axis=1)

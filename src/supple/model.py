@@ -142,13 +142,6 @@ class Model:
         return mask
 
     @property
-    def unpinned(self) -> np.ndarray:
-        """(n,) bool: True where a vertex may move in all directions."""
-        mask = np.ones(self.vertices, bool)
-        mask[self.pinned] = False
-        return mask
-
-    @property
     def body_vertices(self) -> list[tuple[str, slice]]:
         """Names and vertices of the bodies; one of all vertices where the model knows none."""
         return [(body.name, body.vertices) for body in self.bodies] or [("", slice(0, self.vertices))]
@@ -289,3 +282,10 @@ class Conditions:
     start: np.ndarray | None = None
     time: float = np.inf
     gravity: Gravity | None = None
+
+
+def unpinned(model: Model) -> np.ndarray:
+    """(n,) bool: True where a vertex may move in all directions."""
+    mask = np.ones(model.vertices, bool)
+    mask[model.pinned] = False
+    return mask

@@ -17,7 +17,7 @@ from supple.contact.rigid import NO_PUSH, Push, RigidMotion
 from supple.contact.rigid_contacts import corrections
 from supple.contact.shapes import POSE, STEP
 from supple.kernels import RECORD
-from supple.model import Model
+from supple.model import Model, unpinned
 from supple.problem.contact_records import Clamp, Detect, Remember, Sliding
 from supple.problem.device import Device
 from supple.problem.states import States
@@ -51,7 +51,7 @@ class Contacts:
         self.rigid = rigid_motions(self.obstacles)
         self._rest = np.zeros((model.vertices + 1, RECORD))
         self._rest[:-1, :3] = model.rest
-        self._free = np.append(model.unpinned, 0).astype(dtype)
+        self._free = np.append(unpinned(model), 0).astype(dtype)
         eps, edge = float(np.finfo(dtype).eps), model.mean_edge
         self._snap = SNAP * eps * edge
         self._still = max(STILL[0], STILL[1] * eps) * edge

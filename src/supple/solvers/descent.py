@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from supple.checks import check_iterations, one_number, one_of, whole_number
-from supple.model import Model
+from supple.model import Model, unpinned
 from supple.problem import Balance, Problem
 from supple.solvers.newton_steps.beside_obstacles import BesideObstacles
 from supple.solvers.newton_steps.forecast import ON_DEVICES, Allowance, Forecast
@@ -115,7 +115,7 @@ def _size(problem: Problem) -> float:
 def _left(problem: Problem) -> bool:
     """Whether a body of which nothing is held has left the others behind."""
     model, gone = problem.model, problem.positions - problem.model.rest
-    loose = [own for _, own in model.body_vertices if model.unpinned[own].all()]
+    loose = [own for _, own in model.body_vertices if unpinned(model)[own].all()]
     ways = (np.linalg.norm(gone[own].mean(axis=0)) for own in loose)
     return bool(max(ways, default=0.0) > GROWN * _size(problem))
 
