@@ -25,7 +25,9 @@ from supple.contact.halting import halted
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import first_touch
 from supple.grip import owners, rows_from
+from supple.kernels import HOST, Runner
 from supple.model import Model, unpinned
+from supple.problem.device import finder_of
 from supple.pushing_apart import pushed_apart, touching
 from supple.terms import Barriers
 from supple.terms.barrier_hessian import closest
@@ -87,15 +89,15 @@ class BarrierContact:
     def near(self, problem: Problem, anew: bool = False) -> Neighbours:
         """All pairs that are near where the vertices are; without looking for them where those will do that
         are known, unless they are to be found anew, or somebody has set where vertices are."""
-        room, threads = problem.room, problem.device.threads
+        room, finder = problem.room, finder_of(problem.device)
         anew = anew or not room.checked
         if not room.checked:
             self._check(problem)
         known: Neighbours | None = None if anew else room.neighbours
         x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
-        here = None if known is None else known.at(x, least, threads)
+        here = None if known is None else known.at(x, least, finder)
         if here is None:
-            pairs = gaps(self.surfaces, x, self.radius, threads, self._candidates)
+            pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
             here = room.neighbours = Neighbours(self.surfaces, pairs, self._reach(pairs), self.radius, x)
         return here
 
@@ -108,11 +110,11 @@ class BarrierContact:
         far = ((u - start) ** 2).sum(axis=1) > room.radii**2
         if not far.any():
             return
-        x, threads = self.surfaces.rest + start, problem.device.threads
+        x, finder = self.surfaces.rest + start, finder_of(problem.device)
         self._halt(problem, x)
         step = u - start
-        known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, threads)
-        part = flown(self.surfaces, x, step, self.thickness, threads, known, self._candidates)
+        known: Neighbours | None = None if room.neighbours is None else room.neighbours.at(x, 0.0, finder)
+        part = flown(self.surfaces, x, step, self.thickness, finder, known, self._candidates)
         u[:] = start + part[self.surfaces.body, None] * step
         problem.device.push(problem.u)
         room.stale = True
@@ -153,7 +155,8 @@ class BarrierContact:
         several ways are tried from there."""
         known = problem.room.around
         if known is None or known[0] is not start or known[1] < radius:
-            known = start, radius, gaps(self.surfaces, x, radius, problem.device.threads, self._candidates)
+            finder = finder_of(problem.device)
+            known = start, radius, gaps(self.surfaces, x, radius, finder, self._candidates)
             problem.room.around = known
         pairs: Gaps = known[2]
         return pairs
@@ -188,7 +191,7 @@ class BarrierContact:
     def at(self, model: Model, x: np.ndarray, remembered: Mapping[str, Any]) -> Barriers:
         """The barriers with vertices at positions x (n, 3), where nothing must have passed anything, and
         their friction as a state remembers it."""
-        self._refuse_crossings(x, 1)
+        self._refuse_crossings(x)
         found = gaps(self.surfaces, x, self.thickness)
         grip = None if self.friction is None else BarrierGrip(x, rows_from(remembered))
         return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
@@ -239,21 +242,23 @@ class BarrierContact:
 
     def _check(self, problem: Problem) -> None:
         """Refuse to begin where surfaces have passed each other already, or push them apart."""
-        threads, x = problem.device.threads, problem.positions
-        close = touching(self.surfaces, x, self.thickness, threads)
-        if self.push_apart is not None and (close or crossings(self.surfaces, x, threads)):
+        finder, x = finder_of(problem.device), problem.positions
+        close = touching(self.surfaces, x, self.thickness, finder)
+        if self.push_apart is not None and (close or crossings(self.surfaces, x, finder)):
             y = self.push_apart
-            problem.positions = pushed_apart(problem.model, self.surfaces, x, self.thickness, y, threads)
+            problem.positions = pushed_apart(
+                problem.model, self.surfaces, x, self.thickness, y, problem.device.threads
+            )
             problem.following.remember()
-            close = touching(self.surfaces, problem.positions, self.thickness, threads)
-        self._refuse_crossings(problem.positions, threads)
+            close = touching(self.surfaces, problem.positions, self.thickness, finder)
+        self._refuse_crossings(problem.positions, finder)
         if close:
             pairs = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
             raise ValueError(already_crossing(pairs))
         problem.room.checked = True
 
-    def _refuse_crossings(self, x: np.ndarray, threads: int) -> None:
-        found = crossings(self.surfaces, x, threads)
+    def _refuse_crossings(self, x: np.ndarray, runner: Runner = HOST) -> None:
+        found = crossings(self.surfaces, x, runner)
         if found:
             raise ValueError(already_crossing([each.sentence(list(self.names)) for each in found]))
 

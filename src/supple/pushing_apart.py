@@ -11,8 +11,10 @@ from supple.contact.crossing import DEPTHS, crossings
 from supple.contact.gaps import gaps
 from supple.contact.pairs import Surfaces
 from supple.grip import no_contacts
+from supple.kernels import HOST, Runner
 from supple.model import Model
 from supple.problem import Problem
+from supple.problem.device import finder_of
 from supple.solvers import PBNG
 from supple.weak_contact import STIFFNESS, WeakContact
 
@@ -61,14 +63,17 @@ def pushed_apart(
         exchanged = problem.following.iterated(SWEEPS)
         run.observe(problem.balance())
         y = problem.positions
-        free = not crossings(surfaces, y, threads) and not touching(surfaces, y, thickness, threads)
+        finder = finder_of(problem.device)
+        free = not crossings(surfaces, y, finder) and not touching(surfaces, y, thickness, finder)
         if free and not exchanged:
             break
     return problem.positions.copy()
 
 
-def touching(surfaces: Surfaces, x: np.ndarray, thickness: float, threads: int = 1) -> list[tuple[int, int]]:
+def touching(
+    surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
+) -> list[tuple[int, int]]:
     """Pairs of bodies that have no gap between them, as far as a barrier of a thickness [m] can tell."""
-    found = gaps(surfaces, x, TOUCHING * thickness, threads)
+    found = gaps(surfaces, x, TOUCHING * thickness, runner)
     bodies = surfaces.body[found.vertices[found.distance <= TOUCHING * thickness][:, [0, -1]]]
     return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

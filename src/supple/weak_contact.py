@@ -19,7 +19,9 @@ import numpy as np
 from supple.contact.candidates import Candidates
 from supple.contact.pairs import Meetings, Surfaces
 from supple.grip import CONTACTS, Grip, contacts_from_state, no_contacts, owners
+from supple.kernels import HOST, Runner
 from supple.model import Model
+from supple.problem.device import finder_of
 from supple.terms import RubbingContacts
 from supple.words import counted
 
@@ -55,7 +57,7 @@ class WeakContact:
 
     def follow(self, problem: Problem, time: float) -> RubbingContacts | None:
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
-        found = self.meetings(problem.positions, problem.device.threads)
+        found = self.meetings(problem.positions, finder_of(problem.device))
         new = self.term(found, problem.following.grips.get(index))
         old: Any = problem.model.terms[index]
         if problem.following.beginning:
@@ -65,8 +67,9 @@ class WeakContact:
     def _matters(self, old: RubbingContacts, new: RubbingContacts, problem: Problem) -> bool:
         """Whether other constraints do something else to vertices where they are: but for a little of the
         largest force, or of what is missing to balance."""
-        x, following = problem.positions, problem.following
-        before, now = met_force(old, x, self.rest), met_force(new, x, self.rest)
+        u, following = problem.positions - self.rest, problem.following
+        touched = np.union1d(old.vertices, new.vertices)
+        before, now = (_force_on(touched, term, u) for term in (old, new))
         change, most = np.abs(now - before).max(initial=0.0), np.abs(now).max(initial=0.0)
         if change <= LEAST * most:
             return False
@@ -93,8 +96,8 @@ class WeakContact:
     def _candidates(self) -> Candidates:
         return Candidates(self.surfaces)
 
-    def meetings(self, x: np.ndarray, threads: int = 1) -> Meetings:
-        return self.surfaces.meetings(x, self.thickness, self.reach, threads, self._candidates)
+    def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
+        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._candidates)
 
     def meeting_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) [m] where surfaces meet, with vertices at x (n, 3)."""
@@ -167,6 +170,14 @@ class MetReport:
         )
 
 
+def _force_on(vertices: np.ndarray, term: RubbingContacts, u: np.ndarray) -> np.ndarray:
+    """(k, 3) [N] what contacts do to vertices (k,), in order, among which are all that they touch, at
+    displacements u (n, 3)."""
+    each = (term.weights[:, :, None] * term.forces(u)[:, None]).reshape(-1, 3)
+    at = np.searchsorted(vertices, term.vertices.ravel())
+    return np.column_stack([np.bincount(at, axis, len(vertices)) for axis in each.T])
+
+
 def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) [N] what contacts of bodies do to the vertices at positions x (n, 3)."""
     on_point, force = term.forces(x - rest), np.zeros_like(x)
@@ -188,7 +199,7 @@ def met(problem: Problem) -> MetReport | None:
     for name, own in problem.model.body_vertices:
         fx, fy, fz = map(float, force[own].sum(axis=0))
         bodies[name] = fx, fy, fz
-    depth = -float(contact.meetings(x, problem.device.threads).distance.min(initial=0.0))
+    depth = -float(contact.meetings(x, finder_of(problem.device)).distance.min(initial=0.0))
     push, gap = term.response(x - model.rest).push, term.gaps(x)
     depth = depth if depth > LEAST * contact.thickness else 0.0
     return MetReport(len(term.vertices), depth, bodies, float((push * np.abs(gap)).sum()))

@@ -8,6 +8,8 @@ from test_flying import crowd
 
 import supple
 from supple.contact.candidates import Candidates
+from supple.contact.grid import find
+from supple.kernels import HOST
 
 
 @pytest.mark.parametrize("pace", [0.003, 0.03, 0.3])
@@ -21,7 +23,7 @@ def test_meetings_are_those_that_are_found_anew(pace, flat):
     surfaces.clear = 0.05
     known, met = Candidates(surfaces), 0
     for _ in range(12):
-        found, expected = (surfaces.meetings(x, 0.05, 0.1, 1, k) for k in (known, None))
+        found, expected = (surfaces.meetings(x, 0.05, 0.1, HOST, k) for k in (known, None))
         for name, values in vars(expected).items():
             np.testing.assert_array_equal(vars(found)[name], values)
         met += len(expected.distance)
@@ -39,6 +41,27 @@ def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other(
     known.vertices(np.where(surfaces.body[:, None] == 0, x + 0.5, x), 0.1)
     assert known._known["vertices", False] is not kept["vertices", False]
     assert known._known["vertices", True] is kept["vertices", True], "within bodies nothing has moved"
+
+
+def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
+    """The pairs within others stay; all are those that are found anew."""
+    rng, asked = np.random.default_rng(2), []
+    surfaces, x = crowd(rng)
+    known = Candidates(surfaces, clear=False)
+
+    def watched(*given):
+        asked.append(given[5].late.copy())
+        return find(*given)
+
+    monkeypatch.setattr("supple.contact.candidates.find", watched)
+    known.edges(x, 0.1)
+    for k in (3, 1, 3):
+        x = np.where(surfaces.body[:, None] == k, x * rng.uniform(0.5, 0.8, 3), x)
+        asked.clear()
+        found = known.edges(x, 0.1)
+        within = [late for late in asked if not late.all()]
+        assert [np.flatnonzero(late).tolist() for late in within] == [[k]]
+        np.testing.assert_array_equal(found, Candidates(surfaces, clear=False).edges(x, 0.1))
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])

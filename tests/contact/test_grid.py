@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 import supple
 from supple.contact.closest import between, on_edges, on_triangle
 from supple.contact.grid import near
+from supple.kernels import Host
 
 
 def edges_of(triangles):
@@ -107,7 +108,7 @@ def test_closest_points_are_not_beaten_by_any_other():
 def test_pairs_do_not_depend_on_threads():
     x, triangles = crumpled(2)
     edges = edges_of(triangles)
-    one, two = (near(x, edges, edges, 0.1, threads) for threads in (1, 2))
+    one, two = (near(x, edges, edges, 0.1, Host(threads)) for threads in (1, 2))
     assert_array_equal(one[1], two[1])
 
 

@@ -10,62 +10,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.contact.approaching import approaches, beside_others, stretch
-from supple.contact.grid import BLOCK, boxes_apart, near, things_apart
-from supple.contact.overlaps import OPPOSED
-from supple.kernels import do, each_item, kernel, number, physics, run, strides, threads_for
+from supple.contact.approaching import approaches, crowd, stretch
+from supple.contact.cells import BETWEEN, WITHIN, Wanted
+from supple.contact.grid import find
+from supple.contact.sifting import merged, sift
+from supple.kernels import HOST, Runner
 
 if TYPE_CHECKING:
     from supple.contact.pairs import Surfaces
 
-MARGIN = 0.5
-"""In mean edges."""
+MARGINS = 0.25, 0.5, 1.0
+"""How much farther off than asked for pairs are found, in mean edges: least, at first, most."""
 
-_BEGIN = OPPOSED[0]
+FEW, MANY = 3, 12
+"""Looks for which pairs should serve, before a margin is doubled or halved."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """Numbers (p,) of the first and of the second of each."""
-
-
-class Sifting(NamedTuple):
-    """kept (p,) gets whether the one[p]-th of things `seek` and the two[p]-th of `other` are nearer than a
-    radius; where there are normals (t, 3), of triangles, only such as face each other; free (t,): whether a
-    triangle has no outside."""
-
-    x: Any
-    seek: Any
-    other: Any
-    one: Any
-    two: Any
-    radius: Any
-    normal: Any
-    free: Any
-    kept: Any
-
-
-@physics
-def _face(s, m, o):
-    if len(s.normal) == 0:
-        return True
-    cosine = 0.0
-    for axis in range(3):
-        cosine -= s.normal[m, axis] * s.normal[o, axis]
-    return cosine > _BEGIN or (cosine < -_BEGIN and (s.free[m] or s.free[o]))
-
-
-@do.of(Sifting)
-def _sift(s, place):
-    first, step = strides(place)
-    start = number(place) * BLOCK
-    for p in range(start + first, min(len(s.one), start + BLOCK), step):
-        m, o = s.one[p], s.two[p]
-        near_by = boxes_apart(s, m, o) < s.radius * s.radius and _face(s, m, o)
-        s.kept[p] = near_by and things_apart(s, m, o) < s.radius * s.radius
-
-
-@kernel
-def _sift_all(team, sifting):
-    each_item(team, 0, 0, -(-len(sifting.one) // BLOCK), sifting)
 
 
 class _Known(NamedTuple):
@@ -80,73 +41,116 @@ class _Known(NamedTuple):
 class Candidates:
     """Of surfaces: triangles and triangles, vertices and triangles, edges and edges; those within bodies and
     those of two each, which approach each other at different paces. clear: without what is too near at rest
-    to meet."""
+    to meet. last: what somebody has found by them last, and where, for whoever asks again."""
 
     def __init__(self, surfaces: Surfaces, clear: bool = True) -> None:
         self._surfaces, self._clear = surfaces, clear
+        self.last: Any = None
         self._known: dict[tuple[str, bool], _Known] = {}
+        self._served: dict[tuple[str, bool], int] = {}
+        self._margin: dict[tuple[str, bool], float] = {}
+        self._both: dict[str, tuple[_Known, _Known, Pairs]] = {}
+        self._now, self._moved = np.zeros((0, 3)), dict[int, tuple[np.ndarray, np.ndarray, float]]()
+        self._then: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Candidates, (self._surfaces, self._clear)
 
-    def triangles(self, x: np.ndarray, radius: float, normal: np.ndarray, threads: int = 1) -> Pairs:
+    def triangles(self, x: np.ndarray, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
         """Numbers (p,) of two triangles each, in order, whose boxes are nearer than a radius [m] with
         vertices at x (n, 3), and that face each other with normals (t, 3)."""
-        return self._pairs("triangles", x, radius, normal, threads)
+        return self._pairs("triangles", x, radius, normal, runner)
 
-    def vertices(self, x: np.ndarray, radius: float, threads: int = 1) -> Pairs:
-        """Numbers (p,) of a vertex and a triangle each, in order, whose boxes are nearer than a radius [m]
-        with vertices at x (n, 3)."""
-        return self._pairs("vertices", x, radius, _NO_NORMALS, threads)
+    def vertices(self, x: np.ndarray, radius: float, runner: Runner = HOST) -> Pairs:
+        """Numbers (p,) of a vertex and a triangle each, in order, that are nearer than a radius [m] with
+        vertices at x (n, 3)."""
+        return self._pairs("vertices", x, radius, _NO_NORMALS, runner)
 
-    def edges(self, x: np.ndarray, radius: float, threads: int = 1) -> Pairs:
-        """Numbers (p,) of two edges each, in order, whose boxes are nearer than a radius [m] with vertices
-        at x (n, 3)."""
-        return self._pairs("edges", x, radius, _NO_NORMALS, threads)
+    def edges(self, x: np.ndarray, radius: float, runner: Runner = HOST) -> Pairs:
+        """Numbers (p,) of two edges each, in order, that are nearer than a radius [m] with vertices at
+        x (n, 3)."""
+        return self._pairs("edges", x, radius, _NO_NORMALS, runner)
 
     def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (getattr(s, kind), s.triangles)
 
-    def _pairs(self, kind: str, x: np.ndarray, radius: float, normal: np.ndarray, threads: int) -> Pairs:
+    def _pairs(self, kind: str, x: np.ndarray, radius: float, normal: np.ndarray, runner: Runner) -> Pairs:
         seek, other = self._things(kind)
-        found = []
-        for within in (True, False):
-            known = self._near(kind, within, x, radius, threads)
-            kept, free = np.zeros(len(known.one), bool), self._surfaces.free
-            work = Sifting(x, seek, other, known.one, known.two, float(radius), normal, free, kept)
-            run(_sift_all, threads, threads_for(1), work)
-            found.append((known.one[kept], known.two[kept]))
-        one, two = (np.concatenate(both) for both in zip(*found, strict=True))
-        order = np.argsort(one * len(other) + two)
-        return one[order], two[order]
+        inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
+        both = self._both.get(kind)
+        if both is None or both[0] is not inside or both[1] is not between:
+            pairs = merged((inside.one, inside.two), (between.one, between.two))
+            both = self._both[kind] = inside, between, pairs
+        return sift((x, seek, other, *both[2]), radius, normal, self._surfaces.free, runner)
 
-    def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, threads: int) -> _Known:
-        known, s = self._known.get((kind, within)), self._surfaces
-        if known is not None:
-            enough = known.radius - radius
-            nearer = approaches(s, known.x, x - known.x, known.radius)[0 if within else 1]
-            if nearer <= enough or (within and stretch(s, known.x, x) <= enough):
-                return known
-        wide = radius + MARGIN * s.edge
-        one, two = self._found(kind, within, x, wide, threads)
-        self._known[kind, within] = known = _Known(wide, x.copy(), one, two)
+    def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, runner: Runner) -> _Known:
+        known, s, which = self._known.get((kind, within)), self._surfaces, (kind, within)
+        late = self._late(known, within, x, radius)
+        if known is not None and not late.any():
+            self._served[which] += 1
+            return known
+        seek, other = self._things(kind)
+        room = 0 if known is None else 2 * len(known.one)
+        some = known is not None and not late.all() and known.radius < radius + 2 * MARGINS[1] * s.edge
+        wide = known.radius if known and some else radius + self._next_margin(which) * s.edge
+        found = find(x, seek, other, wide, runner, self._wanted(kind, within, x, wide, late), s.edge, room)
+        pairs, then = (found.one, found.two), x
+        if known and some:
+            stay = ~late[s.body[seek[known.one, 0]]]
+            pairs = merged((known.one[stay], known.two[stay]), pairs)
+            then = self._renewed(known.x, late, x)
+        self._known[which] = known = _Known(wide, then, *pairs)
+        self._served[which] = 1
         return known
 
-    def _found(self, kind: str, within: bool, x: np.ndarray, radius: float, threads: int) -> Pairs:
-        seek, other = self._things(kind)
-        some, others = np.arange(len(seek)), np.arange(len(other))
+    def _late(self, known: _Known | None, within: bool, x: np.ndarray, radius: float) -> np.ndarray:
+        """(b,) in which bodies, or between all of them, others can have come within a radius [m] of each
+        other."""
+        s = self._surfaces
+        nobody = np.zeros(len(s.flat), bool)
+        if known is None or known.radius < radius:
+            return ~nobody
+        if known.x is x:
+            return nobody
+        enough, then = known.radius - radius, id(known.x)
+        if self._now is not x:
+            self._now, self._moved, self._then = x, {}, {}
+        if then not in self._moved:
+            widest = max(each.radius for each in self._known.values())
+            self._moved[then] = known.x, *approaches(s, known.x, x - known.x, widest)
+        _, inside, between = self._moved[then]
         if not within:
-            some, others = (beside_others(self._surfaces, x, things, radius) for things in (seek, other))
-        start, two = near(x, seek[some], other[others], radius, threads)
-        one, two = some[np.repeat(np.arange(len(some)), np.diff(start))], others[two]
-        body = self._surfaces.body
-        kept = (body[seek[one, 0]] == body[other[two, 0]]) == within
-        one, two = one[kept], two[kept]
-        if within and self._clear and kind != "triangles":
-            apart = self._surfaces.clear_at_rest(np.column_stack([seek[one], other[two]]), kind == "edges")
-            one, two = one[apart], two[apart]
-        return one, two
+            return nobody | (between > enough)
+        if (inside > enough).any():
+            inside = np.minimum(inside, stretch(s, known.x, x))
+            self._moved[then] = known.x, inside, between
+        return np.asarray(inside > enough)
+
+    def _renewed(self, then: np.ndarray, late: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Where bodies were when their pairs were found, now of those that were late; one array for all
+        kinds of pairs."""
+        which = id(then), late.tobytes()
+        if which not in self._then:
+            self._then[which] = then, np.where(late[self._surfaces.body][:, None], x, then)
+        return self._then[which][1]
+
+    def _next_margin(self, which: tuple[str, bool]) -> float:
+        """Twice as much where the last one did not serve for long, half as much where it did."""
+        least, margin, most = MARGINS
+        if which in self._margin and not which[1]:
+            served, margin = self._served[which], self._margin[which]
+            margin = min(most, 2 * margin) if served < FEW else margin
+            margin = max(least, margin / 2) if served > MANY else margin
+        self._margin[which] = margin
+        return margin
+
+    def _wanted(self, kind: str, within: bool, x: np.ndarray, radius: float, late: np.ndarray) -> Wanted:
+        s = self._surfaces
+        clear = s.clear if within and self._clear and kind != "triangles" else -1.0
+        near_by = crowd(s, x, radius) if not within else _NOBODY
+        return Wanted(WITHIN if within else BETWEEN, s.body, *near_by, late, s.rest, float(clear))
 
 
 _NO_NORMALS = np.zeros((0, 3))
+_NOBODY = np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64)

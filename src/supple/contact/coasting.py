@@ -15,6 +15,7 @@ from supple.contact.candidates import Candidates
 from supple.contact.gaps import Gaps, Neighbours, gaps
 from supple.contact.pairs import Surfaces
 from supple.contact.passing import touch_times
+from supple.kernels import HOST, Runner
 
 STATION, STATIONS = 0.5, 200
 """How much nearer surfaces may come between two stations, in mean edges, and how many these are at most."""
@@ -29,7 +30,7 @@ def flown(
     x: np.ndarray,
     step: np.ndarray,
     thickness: float,
-    threads: int = 1,
+    runner: Runner = HOST,
     known: Neighbours | None = None,
     candidates: Candidates | None = None,
 ) -> np.ndarray:
@@ -43,7 +44,7 @@ def flown(
     for _ in range(count):
         here = x + part[body, None] * step
         if count > 1 or known is None or known.radius < nearer + thickness:
-            pairs = gaps(surfaces, here, length * nearer + thickness, threads, candidates)
+            pairs = gaps(surfaces, here, length * nearer + thickness, runner, candidates)
         else:
             pairs = known.pairs
         reached = _reached(surfaces, here, np.where(going[body, None], length * step, 0.0), pairs, thickness)

@@ -8,6 +8,7 @@ import numpy as np
 
 from supple.contact.grid import near
 from supple.contact.pairs import Surfaces
+from supple.kernels import HOST, Runner
 from supple.words import counted
 
 
@@ -33,17 +34,17 @@ DEPTHS = 2.0
 """How deep, in mean edges, vertices are looked for behind a surface that is passed."""
 
 
-def crossings(surfaces: Surfaces, x: np.ndarray, threads: int = 1) -> list[Crossing]:
+def crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> list[Crossing]:
     """By pairs of bodies, with vertices at x (n, 3)."""
     x = np.ascontiguousarray(x, float)
     size = float(np.ptp(x, axis=0).max())
-    start, triangle = near(x, surfaces.edges, surfaces.triangles, 1e-9 * size, threads)
+    start, triangle = near(x, surfaces.edges, surfaces.triangles, 1e-9 * size, runner)
     edge = np.repeat(np.arange(len(start) - 1), np.diff(start))
     if len(edge) == 0:
         return []
     one, other = surfaces.body[surfaces.edges[edge, 0]], surfaces.body[surfaces.triangles[triangle, 0]]
     pairs = np.sort(np.stack([one, other], axis=1), axis=1)
-    meetings = surfaces.meetings(x, 0.0, DEPTHS * surfaces.edge, threads)
+    meetings = surfaces.meetings(x, 0.0, DEPTHS * surfaces.edge, runner)
     met = np.sort(surfaces.body[meetings.vertices[:, [0, -1]]], axis=1)
     found = []
     for pair in np.unique(pairs, axis=0):

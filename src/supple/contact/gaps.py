@@ -15,10 +15,11 @@ import numpy as np
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.approaching import come_nearer
 from supple.contact.candidates import Candidates
+from supple.contact.cells import BLOCK, own_part
 from supple.contact.closest import between, on_edges, on_triangle
-from supple.contact.grid import BLOCK, point
 from supple.contact.pairs import Surfaces
-from supple.kernels import do, each_item, kernel, number, physics, run, strides, threads_for
+from supple.contact.things import point
+from supple.kernels import HOST, Runner, do, each_item, kernel, physics
 
 PART = 0.4
 """γ: two vertices may use up 0.8 of a distance, and rounding the rest."""
@@ -87,17 +88,16 @@ class Measuring(NamedTuple):
 
 @do.of(Measuring)
 def _measure(work, place):
-    first, step = strides(place)
-    start = number(place) * BLOCK
     x, stencils = work.x, work.stencils
-    for m in range(start + first, min(len(stencils), start + BLOCK), step):
+    first, last, step = own_part(len(stencils), place)
+    for m in range(first, last, step):
         a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
         c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
         work.distance[m] = apart(a, b, c, d, work.crossing[m])
 
 
 @kernel
-def _measure_all(team, work):
+def measure_all(team, work):
     each_item(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
 
 
@@ -110,28 +110,30 @@ def _least(stencils, distance, least):
 
 
 def gaps(
-    surfaces: Surfaces, x: np.ndarray, radius: float, threads: int = 1, known: Candidates | None = None
+    surfaces: Surfaces, x: np.ndarray, radius: float, runner: Runner = HOST, known: Candidates | None = None
 ) -> Gaps:
     """All pairs nearer than a radius [m], with vertices at x (n, 3); known: candidates that are kept from
     look to look, with all that is near at rest."""
-    x, known = np.ascontiguousarray(x, float), known or Candidates(surfaces, clear=False)
-    which, triangle = known.vertices(x, radius, threads)
+    x = np.array(x, float, order="C")  # which candidates keep
+    known = known or Candidates(surfaces, clear=False)
+    which, triangle = known.vertices(x, radius, runner)
     faces = np.column_stack([surfaces.vertices[which], surfaces.triangles[triangle]])
-    one, other = known.edges(x, radius, threads)
+    one, other = known.edges(x, radius, runner)
     edges = np.column_stack([surfaces.edges[one], surfaces.edges[other]])
     first = len(surfaces.vertices) * len(surfaces.triangles)
     keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]
     crossing = np.repeat([False, True], [len(faces), len(edges)])
     found = Gaps(np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys))
-    return found._replace(distance=distances_at(x, found, threads))
+    return found._replace(distance=distances_at(x, found, runner))
 
 
-def distances_at(x: np.ndarray, found: Gaps, threads: int = 1) -> np.ndarray:
-    """(m,) [m] of pairs, with vertices at x (n, 3)."""
-    distance = np.zeros(len(found.distance))
+def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarray:
+    """(m,) [m] of pairs, with vertices at x (n, 3), which nobody writes any more."""
+    distance = runner.zeros((len(found.distance),), np.float64)
     stencils = np.ascontiguousarray(found.vertices, np.int64)
     work = Measuring(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
-    run(_measure_all, threads, threads_for(1), work)
+    runner.run(measure_all, 1, work)
+    runner.pull(distance)
     return distance
 
 
@@ -154,14 +156,14 @@ class Neighbours(NamedTuple):
     radius: float
     x: np.ndarray
 
-    def at(self, x: np.ndarray, least: float, threads: int = 1) -> Neighbours | None:
+    def at(self, x: np.ndarray, least: float, runner: Runner = HOST) -> Neighbours | None:
         """These pairs with vertices at x (n, 3), without looking for pairs again, and the radius within
         which they are all that there are: others have come nearer by no more than bodies have approached each
         other. None where that is less than the least one."""
         left = self.radius - come_nearer(self.surfaces, self.x, x, self.radius, self.radius - least)
         if left < least:
             return None
-        pairs = self.pairs._replace(distance=distances_at(x, self.pairs, threads))
+        pairs = self.pairs._replace(distance=distances_at(x, self.pairs, runner))
         return Neighbours(self.surfaces, pairs, self.reach, left, x)
 
     def rooms(self) -> np.ndarray:
@@ -169,9 +171,20 @@ class Neighbours(NamedTuple):
         return rooms(self.surfaces, self.pairs, self.radius)
 
 
+@kernel
+def _approachable(stencils, crossing, distance, room, reach, kept):
+    for m in range(len(stencils)):
+        first = 2 if crossing[m] else 1
+        here, there = room[stencils[m, 0]], room[stencils[m, 3]]
+        for k in range(1, first):
+            here = max(here, room[stencils[m, k]])
+        for k in range(first, 3):
+            there = max(there, room[stencils[m, k]])
+        kept[m] = distance[m] - here - there < reach[m]
+
+
 def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """(m,) whether pairs can get nearer than their reach (m,) [m] while vertices stay in their rooms (n,)."""
-    own = room[found.vertices]
-    sides = np.where(found.crossing, own[:, :2].max(axis=1), own[:, 0])
-    others = np.where(found.crossing, own[:, 2:].max(axis=1), own[:, 1:].max(axis=1))
-    return np.asarray(found.distance - sides - others < reach)
+    kept = np.zeros(len(found.distance), bool)
+    _approachable(found.vertices, found.crossing, found.distance, room, reach, kept)
+    return kept

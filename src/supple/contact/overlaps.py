@@ -7,11 +7,11 @@ meshes are (Puso and Laursen 2004 integrate over the same polygons).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
 
-import numpy as np
-
-from supple.kernels import kernel, physics
+from supple.algebra.matrix3 import cross, dot, scale, sub
+from supple.contact.things import point
+from supple.kernels import physics
 
 OPPOSED = 0.5, 0.8
 """Cosine of the angle between triangles from which on they begin to face each other, and wholly do."""
@@ -21,19 +21,6 @@ LEAST = 1e-9
 
 MOST = 9
 """Corners that a polygon may have, with room to spare."""
-
-
-class Overlaps(NamedTuple):
-    """pairs (m,): which of those that were asked for face each other and share something; their triangles
-    stencils (m, 6); weights (m, 6) of their corners at the middle of what they
-    share, those of the second negative; normal (m, 3): from the second to the first; area (m,) [m²], less
-    where they hardly face each other."""
-
-    pairs: np.ndarray
-    stencils: np.ndarray
-    weights: np.ndarray
-    normal: np.ndarray
-    area: np.ndarray
 
 
 @physics
@@ -72,69 +59,70 @@ def _weights(flat, first, x, y):
     return u, v, 1.0 - u - v
 
 
-@kernel
-def _overlap(flats, polygon, area, weights):
-    """Of triangles with corners flats (m, 6, 2) in a plane; polygon (2, MOST, 2) is where it works."""
-    for m in range(len(flats)):
-        flat = flats[m]
-        one = _side(flat[0, 0], flat[0, 1], flat[1, 0], flat[1, 1], flat[2, 0], flat[2, 1])
-        other = _side(flat[3, 0], flat[3, 1], flat[4, 0], flat[4, 1], flat[5, 0], flat[5, 1])
-        area[m] = 0.0
-        if one == 0.0 or other == 0.0:
-            continue
-        for k in range(3):
-            polygon[0, k, 0], polygon[0, k, 1] = flat[k, 0], flat[k, 1]
-        this, count, sense = 0, 3, 1.0 if other > 0.0 else -1.0
-        for k in range(3):
-            n = 3 + (k + 1 if k < 2 else 0)
-            count = _clip(polygon, this, count, flat[3 + k, 0], flat[3 + k, 1], flat[n, 0], flat[n, 1], sense)
-            this = 1 - this
-        total, x, y = 0.0, 0.0, 0.0
-        px, py = polygon[this, 0, 0], polygon[this, 0, 1]
-        for k in range(1, count - 1):
-            ax, ay = polygon[this, k, 0], polygon[this, k, 1]
-            bx, by = polygon[this, k + 1, 0], polygon[this, k + 1, 1]
-            part = _side(px, py, ax, ay, bx, by)
-            total += part
-            x += part * (px + ax + bx) / 3.0
-            y += part * (py + ay + by) / 3.0
-        if abs(total) <= LEAST * min(abs(one), abs(other)):
-            continue
-        area[m] = 0.5 * abs(total)
-        x, y = x / total, y / total
-        u, v, w = _weights(flat, 0, x, y)
-        weights[m, 0], weights[m, 1], weights[m, 2] = u, v, w
-        u, v, w = _weights(flat, 3, x, y)
-        weights[m, 3], weights[m, 4], weights[m, 5] = -u, -v, -w
+@physics
+def shared(flat, polygon, weights):
+    """The area of what triangles with corners flat (6, 2) in a plane share, and weights (6,) of their corners
+    at its middle; polygon (2, MOST, 2) is where it works."""
+    one = _side(flat[0, 0], flat[0, 1], flat[1, 0], flat[1, 1], flat[2, 0], flat[2, 1])
+    other = _side(flat[3, 0], flat[3, 1], flat[4, 0], flat[4, 1], flat[5, 0], flat[5, 1])
+    if one == 0.0 or other == 0.0:
+        return 0.0
+    for k in range(3):
+        polygon[0, k, 0], polygon[0, k, 1] = flat[k, 0], flat[k, 1]
+    this, count, sense = 0, 3, 1.0 if other > 0.0 else -1.0
+    for k in range(3):
+        n = 3 + (k + 1 if k < 2 else 0)
+        count = _clip(polygon, this, count, flat[3 + k, 0], flat[3 + k, 1], flat[n, 0], flat[n, 1], sense)
+        this = 1 - this
+    total, x, y = 0.0, 0.0, 0.0
+    px, py = polygon[this, 0, 0], polygon[this, 0, 1]
+    for k in range(1, count - 1):
+        ax, ay = polygon[this, k, 0], polygon[this, k, 1]
+        bx, by = polygon[this, k + 1, 0], polygon[this, k + 1, 1]
+        part = _side(px, py, ax, ay, bx, by)
+        total += part
+        x += part * (px + ax + bx) / 3.0
+        y += part * (py + ay + by) / 3.0
+    if abs(total) <= LEAST * min(abs(one), abs(other)):
+        return 0.0
+    x, y = x / total, y / total
+    u, v, w = _weights(flat, 0, x, y)
+    weights[0], weights[1], weights[2] = u, v, w
+    u, v, w = _weights(flat, 3, x, y)
+    weights[3], weights[4], weights[5] = -u, -v, -w
+    return 0.5 * abs(total)
 
 
-def overlaps(
-    x: np.ndarray, stencils: np.ndarray, one: np.ndarray, other: np.ndarray, free: np.ndarray
-) -> Overlaps:
-    """Of pairs of triangles, stencils (m, 6) of vertices at x (n, 3), with unit normals (m, 3) of both; free
-    (m, 2): whether either of them has no outside, and may face either way."""
-    cosine = -(one * other).sum(axis=1)
-    turned = np.where((cosine < 0) & free.any(axis=1), -1.0, 1.0)
+@physics
+def _across(n):
+    """A unit vector across a unit vector: on the axis along which that is shortest."""
+    a, b, c = abs(n[0]), abs(n[1]), abs(n[2])
+    axis = (0.0, 0.0, 1.0)
+    if a <= b and a <= c:
+        axis = (1.0, 0.0, 0.0)
+    elif b <= c:
+        axis = (0.0, 1.0, 0.0)
+    found = cross(n, axis)
+    return scale(1.0 / math.sqrt(dot(found, found)), found)
+
+
+@physics
+def facing_of(one, other, first, second):
+    """How much triangles with unit normals face each other, from 0 to 1, and the normal of both, from the
+    second to the first; first and second: whether either has no outside, and may face either way."""
     begin, whole = OPPOSED
-    facing = np.clip((turned * cosine - begin) / (whole - begin), 0.0, 1.0)
-    some = np.flatnonzero(facing > 0)
-    turned, free = turned[some, None], free[some]
-    n = np.where(free[:, 1:], turned, 1.0) * other[some] - np.where(free[:, 1:], 1.0, turned) * one[some]
-    n /= np.sqrt((n * n).sum(axis=1))[:, None]
-    corners = x[stencils[some]]
-    corners = corners - corners[:, :1]
-    first, second = _across(n)
-    flats = np.stack([np.einsum("mki,mi->mk", corners, axis) for axis in (first, second)], axis=2)
-    area, weights = np.zeros(len(some)), np.zeros((len(some), 6))
-    _overlap(np.ascontiguousarray(flats), np.zeros((2, MOST, 2)), area, weights)
-    shared = area > 0
-    found = some[shared]
-    return Overlaps(found, stencils[found], weights[shared], n[shared], (facing[some] * area)[shared])
+    cosine = -dot(one, other)
+    turned = -1.0 if cosine < 0.0 and (first or second) else 1.0
+    n = sub(scale(turned if second else 1.0, other), scale(1.0 if second else turned, one))
+    n = scale(1.0 / math.sqrt(max(dot(n, n), 1e-300)), n)
+    return min(max((turned * cosine - begin) / (whole - begin), 0.0), 1.0), n
 
 
-def _across(n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two unit vectors (m, 3) across n (m, 3) and each other."""
-    axis = np.eye(3)[np.abs(n).argmin(axis=1)]
-    first = np.cross(n, axis)
-    first /= np.sqrt((first * first).sum(axis=1))[:, None]
-    return first, np.cross(n, first)
+@physics
+def lay_flat(x, triangles, one, other, n, flat):
+    """flat (6, 2) gets the corners of two triangles seen along n, the first at the origin."""
+    across, origin = _across(n), point(x, triangles[one, 0])
+    along = cross(n, across)
+    for k in range(6):
+        corner = sub(point(x, triangles[one, k] if k < 3 else triangles[other, k - 3]), origin)
+        flat[k, 0], flat[k, 1] = dot(corner, across), dot(corner, along)

@@ -13,7 +13,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.gaps import Gaps, apart
-from supple.contact.grid import point
+from supple.contact.things import point
 from supple.kernels import kernel, physics
 
 LEFT = 0.1

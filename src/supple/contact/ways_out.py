@@ -13,6 +13,7 @@ import numpy as np
 
 from supple.contact.grid import near
 from supple.contact.weights import length, weigh_triangles, weighted
+from supple.kernels import Runner
 
 if TYPE_CHECKING:
     from supple.contact.pairs import Meetings, Surfaces
@@ -27,7 +28,7 @@ body: nothing shall leave there, however thin it is."""
 
 
 def short(
-    surfaces: Surfaces, x: np.ndarray, normal: np.ndarray, passed: Meetings, threads: int
+    surfaces: Surfaces, x: np.ndarray, normal: np.ndarray, passed: Meetings, runner: Runner
 ) -> np.ndarray:
     """(m,) from 1, where triangles of two bodies part along the shortest way out, to 0, where another face
     is much nearer; with vertices at x (n, 3) and normals (t, 3) of triangles."""
@@ -43,7 +44,7 @@ def short(
     some = _around(surfaces, x, points, float(depth.max()))
     all_points = np.concatenate([x, points])
     seek = len(x) + np.arange(2 * count)
-    start, found = near(all_points, seek[:, None], surfaces.triangles[some], float(depth.max()), threads)
+    start, found = near(all_points, seek[:, None], surfaces.triangles[some], float(depth.max()), runner)
     one, triangle = np.repeat(np.arange(2 * count), np.diff(start)), some[found]
     ways = surfaces.body[surfaces.triangles[triangle, 0]] == inside[one]
     ways &= (outwards[one] * normal[triangle]).sum(axis=1) > FAR_SIDE

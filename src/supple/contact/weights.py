@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from supple.contact.closest import on_edges, on_triangle
-from supple.contact.grid import point
+from supple.contact.things import point
 from supple.kernels import kernel
 
 
@@ -35,3 +35,9 @@ def weighted(x: np.ndarray, stencils: np.ndarray, weights: np.ndarray) -> np.nda
 def length(vectors: np.ndarray) -> np.ndarray:
     """(m,) of vectors (m, 3)."""
     return np.sqrt((vectors * vectors).sum(axis=1))
+
+
+def areas(x: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(t,) [m²] of triangles (t, 3) with vertices at x (n, 3)."""
+    a, b, c = np.moveaxis(x[triangles], 1, 0)
+    return np.maximum(0.5 * length(np.cross(b - a, c - a)), 1e-300)

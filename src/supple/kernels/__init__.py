@@ -73,6 +73,7 @@ from supple.kernels.places import (
     sum_shares,
     together,
 )
+from supple.kernels.running import HOST, Host, Runner, count_up
 from supple.kernels.sharing import Whole, each_shared_row, range_of, sum_up, writes
 from supple.kernels.team import Threads, leave, records, records_at_once, skip, threads_for
 from supple.kernels.threads import (
@@ -86,8 +87,11 @@ from supple.kernels.threads import (
 from supple.kernels.tuples import each, total, unrolled
 
 __all__ = [
+    "HOST",
     "RECORD",
+    "Host",
     "PackType",
+    "Runner",
     "Threads",
     "Whole",
     "add_blocks",
@@ -97,6 +101,7 @@ __all__ = [
     "chosen_by_type",
     "compilation",
     "copy_of",
+    "count_up",
     "counters_for",
     "default_threads",
     "divide",

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from supple.kernels import Runner
 from supple.ordering.batches import VertexBatches, batch_vertices
 from supple.ordering.colours import ListedColours
-from supple.ordering.recolouring import Runner, lasting_colours, recolour
+from supple.ordering.recolouring import lasting_colours, recolour
 from supple.ordering.rows import empty_rows, map_rows, overwrite, row_arrays
 from supple.terms import Term, Visits
 

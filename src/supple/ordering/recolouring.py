@@ -11,13 +11,13 @@ Threads of the CPU and of a device find what one after the other would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.kernels import do, each_item, kernel, number, physics, records_at_once, strides
+from supple.kernels import Runner, do, each_item, kernel, number, physics, records_at_once, strides
 from supple.ordering.colouring import incidence, merge_stencils
 
 ROUNDS = 16
@@ -28,14 +28,6 @@ WINDOW = 62
 
 WAITS, STAYS = 0, -1
 """In place of the round in which a vertex has taken its colour."""
-
-
-class Runner(Protocol):
-    """Who runs kernels, see `problem.device`."""
-
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None: ...
-
-    def pull(self, array: np.ndarray) -> None: ...
 
 
 class Sharing(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from supple.kernels import RECORD, default_threads, lanes_of, run, threads_for
+from supple.kernels import RECORD, Host, Runner, default_threads, lanes_of
 from supple.problem.records import ONCE, Clear, on_records
 
 MIN_BATCHES_PER_THREAD = 16
@@ -87,22 +87,28 @@ def for_all_copies(device: Device) -> Iterator[None]:
         device.active = active
 
 
+def finder_of(device: Device) -> Runner:
+    """Who finds the contacts of a problem: the device that solves it. Here it would be said that another one
+    does, such as `kernels.HOST`; contacts are the same."""
+    return device
+
+
 def counts_of(device: Device, operations: tuple) -> tuple[int, ...]:
     """How many records each of some operations has to do with."""
     return tuple(o.memory.size // RECORD if isinstance(o, Clear) else device.records for o in operations)
 
 
 @final
-class Cpu:
-    """Threads of this machine. Kernels work on the host's arrays themselves, on one copy of the state."""
+class Cpu(Host):
+    """Threads of this machine, which work on one copy of the state."""
 
     name: str = "cpu"
     at_once: float | None = None
     copies: int = 1
 
     def __init__(self, records: int, dtype: np.dtype, threads: int | None = None) -> None:
+        super().__init__(default_threads() if threads is None else threads)
         self.records, self.lanes = records, lanes_of(dtype)
-        self.threads = default_threads() if threads is None else threads
         self.active = np.zeros(1, np.int32)
 
     def alike(self, dtype: np.dtype, records: int | None = None) -> Cpu:
@@ -118,9 +124,6 @@ class Cpu:
     def upload(self, value: Any) -> None:
         """They are there."""
 
-    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
-        run(kernel, self.threads, threads_for(phases), *args)
-
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         self.run(kernel, phases, ONCE, *args)
 
@@ -130,17 +133,8 @@ class Cpu:
     def wait(self) -> None:
         """Kernels are done when they return."""
 
-    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
-        """It is here."""
-
-    def push(self, array: np.ndarray, rows: int | None = None) -> None:
-        """Kernels see it."""
-
     def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
         target[:] = source
-
-    def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        return np.zeros(shape, dtype)
 
     def clear(self, array: np.ndarray) -> None:
         array[:] = 0

@@ -1,0 +1,255 @@
+"""Where what is sharp meets: of pairs that are near, the points, the direction and how much it counts.
+
+A vertex meets the nearest triangle of each body, and whether it is outside of it is told by the triangles
+that are equally near; edges meet where they cross, seen along the normal of both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.contact.cells import BLOCK, own_part
+from supple.contact.closest import on_edges, on_triangle
+from supple.contact.things import NEVER, point
+from supple.kernels import Runner, do, each_item, kernel, physics
+
+EQUALLY_NEAR = 1e-6
+"""Relative to the nearest."""
+
+FACING = 0.5
+"""Part of the sum of the normals at an edge along n from which on it wholly faces another edge."""
+
+PARALLEL = 1e-3
+"""Sine of the angle between edges below which they have no common normal."""
+
+DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
+"""Where the numbers of a vertex and a triangle are: after the gap between them its
+length, and weights of corners; how many they are."""
+
+
+class Given(NamedTuple):
+    """x (n, 3) positions [m], rest (n, 3); body (n,) of vertices; flat (bodies,) and free (t,): without an
+    outside; thick (bodies,) [m]; triangles (t, 3), normal (t, 3); thickness [m]: from which distance on
+    things push; reach and deepest [m]: how far two bodies may have passed each other, and how far edges;
+    edge [m]: of the surfaces; clear [m]: what is nearer than that at rest within a body does not meet."""
+
+    x: Any
+    rest: Any
+    body: Any
+    flat: Any
+    free: Any
+    thick: Any
+    triangles: Any
+    normal: Any
+    thickness: Any
+    reach: Any
+    deepest: Any
+    edge: Any
+    clear: Any
+
+
+class Met(NamedTuple):
+    """As in `Meetings`; what does not meet has no strength."""
+
+    vertices: Any
+    weights: Any
+    normal: Any
+    distance: Any
+    strength: Any
+
+    @staticmethod
+    def room(count: int, runner: Runner) -> Met:
+        sizes = ((count, 6), np.int64), ((count, 6), float), ((count, 3), float), ((count,), float)
+        return Met(*(runner.zeros(shape, kind) for shape, kind in sizes), runner.zeros((count,), float))
+
+
+class Nearing(NamedTuple):
+    """Vertices (v, 1) `one` and triangles `two` (m,), in order; near (m, NUMBERS) gets what is between
+    them."""
+
+    given: Any
+    vertices: Any
+    one: Any
+    two: Any
+    near: Any
+
+
+class OfVertices(NamedTuple):
+    """The same pairs; start and around: the triangles around vertices."""
+
+    given: Any
+    vertices: Any
+    one: Any
+    two: Any
+    near: Any
+    start: Any
+    around: Any
+    met: Any
+
+
+class OfEdges(NamedTuple):
+    """Pairs of edges (e, 2), one, two (m,); start and around: the triangles around edges."""
+
+    given: Any
+    edges: Any
+    one: Any
+    two: Any
+    start: Any
+    around: Any
+    met: Any
+
+
+@physics
+def put_contact(met, m, n, distance, strength):
+    met.normal[m, 0], met.normal[m, 1], met.normal[m, 2] = n
+    met.distance[m], met.strength[m] = distance, strength
+
+
+@physics
+def put_corner(met, m, k, vertex, weight):
+    met.vertices[m, k], met.weights[m, k] = vertex, weight
+
+
+@physics
+def _around(normal, start, around, thing):
+    """Sum of the normals of the triangles around a thing."""
+    found = (0.0, 0.0, 0.0)
+    for k in range(start[thing], start[thing + 1]):
+        found = add(found, point(normal, around[k]))
+    return found
+
+
+@do.of(Nearing)
+def _nearing(work, place):
+    x, triangles, near = work.given.x, work.given.triangles, work.near
+    first, last, step = own_part(len(work.one), place)
+    for m in range(first, last, step):
+        t, p = work.two[m], point(x, work.vertices[work.one[m], 0])
+        a, b, c = point(x, triangles[t, 0]), point(x, triangles[t, 1]), point(x, triangles[t, 2])
+        u, v, w = on_triangle(p, a, b, c)
+        gap = sub(p, add(add(scale(u, a), scale(v, b)), scale(w, c)))
+        near[m, 0], near[m, 1], near[m, 2] = gap
+        near[m, DISTANCE] = math.sqrt(dot(gap, gap))
+        near[m, WEIGHTS], near[m, WEIGHTS + 1], near[m, WEIGHTS + 2] = u, v, w
+
+
+@physics
+def _body_of(work, m):
+    return work.given.body[work.given.triangles[work.two[m], 0]]
+
+
+@do.of(OfVertices)
+def _of_vertices(work, place):
+    """The first pair of a vertex does all of them, body by body."""
+    one, count = work.one, len(work.one)
+    first, last, step = own_part(count, place)
+    for m in range(first, last, step):
+        if m == 0 or one[m - 1] != one[m]:
+            end = m + 1
+            while end < count and one[end] == one[m]:
+                end += 1
+            v = work.vertices[one[m], 0]
+            outward = _around(work.given.normal, work.start, work.around, v)
+            row, body = m, -1
+            while row < end:
+                following = NOBODY
+                for p in range(m, end):
+                    if body < _body_of(work, p) < following:
+                        following = _body_of(work, p)
+                if following == NOBODY:
+                    break
+                body = following
+                _meet_body(work, m, end, v, outward, body, row)
+                row += 1
+
+
+NOBODY = 1 << 60
+"""Beyond every number of a body."""
+
+
+@physics
+def _meet_body(work, begin, end, v, outward, body, row):
+    """What a vertex v does to a body, by the pairs begin, ..., end - 1, in a row of what is met."""
+    g, near = work.given, work.near
+    least, height = NEVER, 0.0
+    for p in range(begin, end):
+        if _body_of(work, p) == body:
+            least = min(least, near[p, DISTANCE])
+    for p in range(begin, end):
+        if _body_of(work, p) == body and near[p, DISTANCE] <= least * (1.0 + EQUALLY_NEAR):
+            height += dot(point(near, p), point(g.normal, work.two[p]))
+    own = g.body[v]
+    side = -1.0 if height < 0.0 and not g.flat[body] else 1.0
+    flat, best, chosen, looks = g.flat[own] or g.flat[body], NEVER, -1, False
+    for p in range(begin, end):
+        if _body_of(work, p) == body:
+            facing = flat or dot(outward, point(g.normal, work.two[p])) < 0.0
+            beyond = near[p, DISTANCE]
+            if not facing:
+                beyond = NEVER if side < 0.0 else beyond * (1.0 + EQUALLY_NEAR)
+            if chosen < 0 or beyond < best:
+                best, chosen, looks = beyond, p, facing
+    distance, n = near[chosen, DISTANCE], point(g.normal, work.two[chosen])
+    if distance > 1e-12 * max(g.thickness, g.reach):
+        n = scale(side / distance, point(near, chosen))
+    signed = side * distance
+    if looks and signed < g.thickness and signed > -(g.thickness if own == body else g.reach):
+        for k in range(3):
+            put_corner(work.met, row, k, v, 1.0 if k == 0 else 0.0)
+            vertex = g.triangles[work.two[chosen], k]
+            put_corner(work.met, row, 3 + k, vertex, -near[chosen, WEIGHTS + k])
+        put_contact(work.met, row, n, signed, 1.0)
+
+
+@do.of(OfEdges)
+def _of_edges(work, place):
+    first, last, step = own_part(len(work.one), place)
+    for m in range(first, last, step):
+        _meet_edges(work, m)
+
+
+@physics
+def _meet_edges(work, m):
+    g, x, one, two = work.given, work.given.x, work.one[m], work.two[m]
+    a, b, c, d = work.edges[one, 0], work.edges[one, 1], work.edges[two, 0], work.edges[two, 1]
+    s, t = on_edges(point(x, a), point(x, b), point(x, c), point(x, d))
+    inside = 1e-9 < s < 1.0 - 1e-9 and 1e-9 < t < 1.0 - 1e-9
+    p, q = sub(point(x, b), point(x, a)), sub(point(x, d), point(x, c))
+    n = cross(p, q)
+    size = math.sqrt(dot(n, n))
+    sine = size / max(math.sqrt(dot(p, p) * dot(q, q)), 1e-300)
+    if inside and sine > PARALLEL:
+        n = scale(1.0 / max(size, 1e-300), n)
+        here = _around(g.normal, work.start, work.around, one)
+        there = _around(g.normal, work.start, work.around, two)
+        n = scale(-1.0 if dot(n, sub(there, here)) < 0.0 else 1.0, n)
+        gap = dot(n, sub(add(point(x, a), scale(s, p)), add(point(x, c), scale(t, q))))
+        flat, own = g.flat[g.body[a]] or g.flat[g.body[c]], g.body[a] == g.body[d]
+        side = -1.0 if flat and gap < 0.0 else 1.0
+        strength = 16.0 * s * (1.0 - s) * t * (1.0 - t) * sine * sine
+        if not flat:
+            strength *= min(max(min(dot(n, there), -dot(n, here)) / FACING, 0.0), 1.0)
+        gap *= side
+        if gap < g.thickness and gap > -(g.thickness if own else g.deepest) and strength > 0.0:
+            put_corner(work.met, m, 0, a, 1.0 - s)
+            put_corner(work.met, m, 1, b, s)
+            put_corner(work.met, m, 2, a, 0.0)
+            put_corner(work.met, m, 3, a, 0.0)
+            put_corner(work.met, m, 4, c, t - 1.0)
+            put_corner(work.met, m, 5, d, -t)
+            put_contact(work.met, m, scale(side, n), gap, strength)
+
+
+@kernel
+def meet_vertices(team, nearing, work):
+    each_item(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
+    each_item(team, 1, 0, -(-len(work.one) // BLOCK), work)
+
+
+@kernel
+def meet_edges(team, work):
+    each_item(team, 0, 0, -(-len(work.one) // BLOCK), work)

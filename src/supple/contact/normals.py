@@ -1,0 +1,59 @@
+"""Normals of triangles, and of what several of them share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supple.algebra.matrix3 import cross, dot, scale, sub
+from supple.contact.cells import BLOCK, own_part
+from supple.contact.things import point
+from supple.kernels import Runner, do, each_item, kernel
+
+
+class Facing(NamedTuple):
+    """normal (t, 3) gets the unit normals of triangles (t, 3) with vertices at x (n, 3), 0 without area."""
+
+    x: Any
+    triangles: Any
+    normal: Any
+
+
+@do.of(Facing)
+def _face(work, place):
+    x, t = work.x, work.triangles
+    first, last, step = own_part(len(t), place)
+    for m in range(first, last, step):
+        a = point(x, t[m, 0])
+        n = cross(sub(point(x, t[m, 1]), a), sub(point(x, t[m, 2]), a))
+        n = scale(1.0 / max(math.sqrt(dot(n, n)), 1e-300), n)
+        work.normal[m, 0], work.normal[m, 1], work.normal[m, 2] = n
+
+
+@kernel
+def face_all(team, work):
+    each_item(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+
+
+def normals_of(x: np.ndarray, triangles: np.ndarray, runner: Runner) -> np.ndarray:
+    """(t, 3) unit normals of triangles (t, 3) with vertices at x (n, 3), here and where kernels see them."""
+    normal = runner.zeros((len(triangles), 3), np.float64)
+    runner.run(face_all, 1, Facing(x, triangles, normal))
+    runner.pull(normal)
+    return normal
+
+
+class Around(NamedTuple):
+    """Numbers of the triangles around things, those of the i-th from start[i] on."""
+
+    start: np.ndarray
+    triangle: np.ndarray
+
+    @staticmethod
+    def of(things: np.ndarray, count: int) -> Around:
+        """Of so many things, of which triangles have these (3, t)."""
+        order = np.argsort(things.ravel(), kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(things.ravel(), minlength=count))])
+        return Around(start, order % things.shape[1])

@@ -1,0 +1,72 @@
+"""Things of which surfaces consist, by their corners: vertices, edges and triangles; their boxes, and how far
+two of them are from each other."""
+
+from __future__ import annotations
+
+from supple.algebra.matrix3 import add, dot, scale, sub
+from supple.contact.closest import between, crosses, on_edges, on_triangle
+from supple.kernels import physics
+
+NEVER = 1e300
+"""Distance² [m²] of things that do not meet, wherever they are: finite, since devices compute as if all
+numbers were."""
+
+
+@physics
+def point(x, i):
+    return (x[i, 0], x[i, 1], x[i, 2])
+
+
+@physics
+def ends(x, things, m, axis):
+    """(least, most) of the m-th of things (m, k), points x (n, 3), along an axis."""
+    least = most = x[things[m, 0], axis]
+    for corner in range(1, things.shape[1]):
+        value = x[things[m, corner], axis]
+        least, most = min(least, value), max(most, value)
+    return least, most
+
+
+@physics
+def boxes_apart(x, seek, other, m, o, enough):
+    """Distance² of the boxes of two things, which are no nearer than that; or less, where that is
+    enough."""
+    square = 0.0
+    for axis in range(3):
+        low, high = ends(x, seek, m, axis)
+        least, most = ends(x, other, o, axis)
+        gap = max(least - high, low - most, 0.0)
+        square += gap * gap
+        if square >= enough:
+            break
+    return square
+
+
+@physics
+def share_a_corner(seek, other, m, o):
+    for a in range(seek.shape[1]):
+        for b in range(other.shape[1]):
+            if seek[m, a] == other[o, b]:
+                return True
+    return False
+
+
+@physics
+def things_apart(x, seek, other, m, o):
+    """Distance² of the m-th of some things from the o-th of others, which share no corner; `NEVER` for edges
+    that do not cross a triangle; of two triangles, whose boxes are asked for, 0."""
+    if seek.shape[1] == 3:
+        return 0.0
+    p = point(x, seek[m, 0])
+    a, b = point(x, other[o, 0]), point(x, other[o, 1])
+    if seek.shape[1] == 2 and other.shape[1] == 3:
+        return 0.0 if crosses(p, point(x, seek[m, 1]), a, b, point(x, other[o, 2])) else NEVER
+    if seek.shape[1] == 1:
+        c = point(x, other[o, 2])
+        u, v, w = on_triangle(p, a, b, c)
+        gap = sub(p, add(add(scale(u, a), scale(v, b)), scale(w, c)))
+    else:
+        q = point(x, seek[m, 1])
+        t, r = on_edges(p, q, a, b)
+        gap = sub(between(t, p, q), between(r, a, b))
+    return dot(gap, gap)

@@ -1,0 +1,62 @@
+"""Who runs kernels: threads of this machine, or a device (`problem.cuda`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from supple.kernels.numbers import number_pointer
+from supple.kernels.team import threads_for
+from supple.kernels.threads import run
+
+
+class Runner(Protocol):
+    """What those ask for who have something found by kernels, wherever that is."""
+
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        """Run a kernel of that many phases."""
+
+    def pull(self, array: np.ndarray) -> None:
+        """Bring what kernels have written into an array to the host."""
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Memory that is zero where kernels see it."""
+
+
+class Host:
+    """Threads of this machine. Kernels work on the host's arrays themselves."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+
+    def run(self, kernel: Callable, phases: int, *args: Any) -> None:
+        run(kernel, self.threads, threads_for(phases), *args)
+
+    def pull(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        """It is here."""
+
+    def push(self, array: np.ndarray, rows: int | None = None) -> None:
+        """Kernels see it."""
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.zeros(shape, dtype)
+
+
+HOST = Host()
+"""One thread."""
+
+
+@intrinsic
+def count_up(typingctx, counters, index, amount):
+    """counters[index] += amount, whole numbers, as one indivisible step, by threads of the CPU or a device;
+    returns the value before. Nothing may depend on who comes first."""
+
+    def codegen(context, builder, sig, args):
+        pointer = number_pointer(context, builder, counters, args[0], args[1])
+        return builder.atomic_rmw("add", pointer, args[2], "monotonic")
+
+    return types.int64(counters, types.int64, types.int64), codegen

@@ -1,0 +1,103 @@
+"""Contacts that a device finds: those that the host finds, on a card that the CPU stands in for."""
+
+import numpy as np
+import pytest
+from fake_device import fake_device  # noqa: F401
+from test_flying import crowd
+from test_grid import CASES, edges_of
+
+import supple
+from supple.contact import grid
+from supple.contact.candidates import Candidates
+from supple.contact.gaps import gaps
+from supple.contact.grid import find
+from supple.kernels import HOST, Host
+
+pytestmark = pytest.mark.usefixtures("fake_device")
+
+
+def card():
+    from supple.problem.cuda import Cuda
+
+    return Cuda(records=2)
+
+
+def searches(name):
+    """Of all kinds of things."""
+    x, triangles = CASES[name]
+    vertices, edges = np.unique(triangles)[:, None], edges_of(triangles)
+    triangles = np.ascontiguousarray(triangles, np.int64)
+    for seek, other in ((vertices, triangles), (edges, edges), (edges, triangles), (triangles, triangles)):
+        yield np.ascontiguousarray(x, float), seek, other
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
+    for things in searches(name):
+        for radius in (0.02, 0.2):
+            found, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+    assert fake_device.launched.count("search_all") >= 8
+
+
+@pytest.mark.parametrize("where", ["card", "one", "several"])
+def test_there_is_room_for_all_pairs(where, monkeypatch):
+    """However few were expected: none are dropped."""
+    things, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
+    expected = find(*things, 0.3)
+    monkeypatch.setattr(grid, "ROOM", 0)
+    found = find(*things, 0.3, runner)
+    assert len(found.one) > 10 * len(things[1])
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_pairs_are_kept_on_a_device_while_bodies_move(fake_device):  # noqa: F811
+    rng, runner = np.random.default_rng(1), card()
+    surfaces, x = crowd(rng)
+    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.45 * places[surfaces.body]
+    surfaces.clear = 0.05
+    known, apart, met = Candidates(surfaces), Candidates(surfaces, clear=False), 0
+    for _ in range(6):
+        found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
+        for name, values in vars(expected).items():
+            np.testing.assert_allclose(vars(found)[name], values, atol=1e-12)
+        near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
+        np.testing.assert_array_equal(near.keys, expected.keys)
+        np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
+        met += len(near.keys)
+        x = x + 0.02 * rng.normal(size=(6, 3))[surfaces.body] + 2e-3 * rng.normal(size=x.shape)
+    assert met > 100
+    launched = fake_device.launched
+    assert 0 < launched.count("search_all") < launched.count("sift_all")
+
+
+def test_pairs_that_a_device_has_found_serve_the_host():
+    """As where a frame is evaluated after it was solved elsewhere."""
+    surfaces, x = crowd(np.random.default_rng(0))
+    known = Candidates(surfaces)
+    found = [known.vertices(x, 0.1, runner) for runner in (card(), HOST, card(), Host(2))]
+    assert len(found[0][0]) > 0
+    for pairs in found:
+        np.testing.assert_array_equal(pairs, found[0])
+
+
+@pytest.mark.parametrize("contact", ["weak", "barrier"])
+def test_motions_on_a_device_have_the_contacts_of_those_on_the_host(contact, fake_device):  # noqa: F811
+    scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, contact=contact)
+    elastic = supple.Corotated(young=1e5, poisson=0.3)
+    low = scene.add_solid(supple.block(2), elastic, density=100, name="low")
+    scene.pin(low.where(lambda X: X[:, 1] <= 0))
+    block = supple.block(1, size=(0.5, 0.5, 0.5)).translated((0.2, 1.02, 0.2))
+    scene.add_solid(block, elastic, density=100, velocity=(0, -3, 0), name="high")
+    there, here = (
+        list(supple.simulate(scene, supple.PBNG(), frames=4, tolerance=1e-6, device=device))
+        for device in ("cuda", "cpu")
+    )
+    for a, b in zip(there, here, strict=True):
+        assert a.report.met.contacts == b.report.met.contacts
+        np.testing.assert_allclose(a.positions, b.positions, atol=1e-6)
+    assert here[-1].report.met.contacts > 0
+    assert "search_all" in fake_device.launched
