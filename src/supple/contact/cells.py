@@ -53,14 +53,16 @@ ANY = Wanted(
 
 
 class Cells(NamedTuple):
-    """Which cells the boxes of things (m, k), points x, touch with a margin: (m, 6) the first and the last
-    along each axis, none where nothing is wanted; touched (m,): how many in all."""
+    """box (m, 6) gets the lower and upper ends [m] of things (m, k), points x, and cells (m, 6) the first and
+    the last that it touches along each axis, with a margin; none where nothing is wanted; touched (m,): how
+    many in all."""
 
     x: Any
     things: Any
     wanted: Any
     margin: Any
     size: Any
+    box: Any
     cells: Any
     touched: Any
 
@@ -105,6 +107,7 @@ def _cells(work, place):
         product, seeks = 1.0, _seeks(work, m)
         for axis in range(3):
             low, high = ends(work.x, work.things, m, axis)
+            work.box[m, axis], work.box[m, 3 + axis] = low, high
             lower = _cell((low - work.margin) / work.size)
             upper = _cell((high + work.margin) / work.size) if seeks else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
@@ -189,11 +192,19 @@ def touch_cells(team, work):
     each_item(team, 0, 0, -(-len(work.things) // BLOCK), work)
 
 
+class Boxed(NamedTuple):
+    """Of things: boxes and cells (m, 6) as in `Cells`; entries: how many cells they touch in all."""
+
+    box: np.ndarray
+    cells: np.ndarray
+    entries: int
+
+
 def cells_of(
     x: np.ndarray, several: list[np.ndarray], radius: float, size: float, wanted: Wanted, runner: Runner
-) -> tuple[list[np.ndarray], list[int]]:
-    """Cells (m, 6), about as large as `size` [m], that each of several kinds of things touch that look for
-    what is within a radius [m], with points at x (n, 3); and how many these are in all."""
+) -> list[Boxed]:
+    """Of each of several kinds of things that look for what is within a radius [m], with points at x (n, 3),
+    in cells that are about as large as `size` [m]."""
     most = float(np.abs(x).max(initial=0.0))
     if not math.isfinite(most):
         raise ValueError(
@@ -203,15 +214,15 @@ def cells_of(
     size = max(size + radius, FINEST * (most + margin), 1e-300)
     things = sum(map(len, several))
     while True:
-        found, touched = [], []
+        found = []
         for each in several:
-            cells, count = runner.zeros((len(each), 6), np.int32), runner.zeros((len(each),), np.float64)
-            runner.run(touch_cells, 1, Cells(x, each, wanted, margin, size, cells, count))
-            runner.pull(count)
-            found.append(cells)
-            touched.append(float(count.sum()))
-        if sum(touched) <= ENTRIES * things:
-            return found, [int(total) for total in touched]
+            box, touched = runner.zeros((len(each), 6), np.float64), runner.zeros((len(each),), np.float64)
+            cells = runner.zeros((len(each), 6), np.int32)
+            runner.run(touch_cells, 1, Cells(x, each, wanted, margin, size, box, cells, touched))
+            runner.pull(touched)
+            found.append(Boxed(box, cells, int(touched.sum())))
+        if sum(each.entries for each in found) <= ENTRIES * things:
+            return found
         size *= 2
 
 

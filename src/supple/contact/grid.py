@@ -25,7 +25,7 @@ from supple.contact.cells import (
     place_of,
     table_of,
 )
-from supple.contact.things import boxes_apart, share_a_corner, things_apart
+from supple.contact.things import share_a_corner, things_apart
 from supple.kernels import HOST, Runner, count_up, do, each_item, kernel, physics
 
 ROOM = 4
@@ -34,8 +34,8 @@ ROOM = 4
 
 class Search(NamedTuple):
     """Things `seek` (m, k) look for things `other` in a table, within `radius` of each other; x: points;
-    seeking and hiding: cells of both. count (m,) gets how many each has found, total (1,) how many there are;
-    one and two: their numbers, as many as there is room for."""
+    seeking and hiding: cells of both; here and there: boxes of both. count (m,) gets how many each has found,
+    total (1,) how many there are; one and two: their numbers, as many as there is room for."""
 
     x: Any
     seek: Any
@@ -44,6 +44,8 @@ class Search(NamedTuple):
     wanted: Any
     seeking: Any
     hiding: Any
+    here: Any
+    there: Any
     table: Any
     count: Any
     total: Any
@@ -53,14 +55,21 @@ class Search(NamedTuple):
 
 @physics
 def _wanted(s, m, o):
-    """Edges and triangles look for later ones of their own only; nobody for what has the same corners."""
-    if s.seek.shape[1] == s.other.shape[1] and o <= m:
-        return False
+    """Nobody looks for what has the same corners, nor for what is in another body, or the same."""
     if s.wanted.which != ALL:
         same = s.wanted.body[s.seek[m, 0]] == s.wanted.body[s.other[o, 0]]
         if same != (s.wanted.which == WITHIN):
             return False
-    return True
+    return not share_a_corner(s.seek, s.other, m, o)
+
+
+@physics
+def _boxes_near(s, m, o):
+    square = 0.0
+    for axis in range(3):
+        gap = max(s.there[o, axis] - s.here[m, 3 + axis], s.here[m, axis] - s.there[o, 3 + axis], 0.0)
+        square += gap * gap
+    return square < s.radius * s.radius
 
 
 @physics
@@ -73,10 +82,9 @@ def _first_common(s, m, o, i, j, k):
 @physics
 def _meet(s, m, o):
     """Whether things are near, and not too near at rest to count."""
-    square = s.radius * s.radius
-    if boxes_apart(s.x, s.seek, s.other, m, o, square) >= square or share_a_corner(s.seek, s.other, m, o):
+    if not _boxes_near(s, m, o) or not _wanted(s, m, o):
         return False
-    if things_apart(s.x, s.seek, s.other, m, o) >= square:
+    if things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
         return False
     clear = s.wanted.clear
     return clear < 0.0 or things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
@@ -84,7 +92,7 @@ def _meet(s, m, o):
 
 @do.of(Search)
 def _look_around(s, place):
-    c, places = s.seeking, len(s.table.count)
+    c, places, alike = s.seeking, len(s.table.count), s.seek.shape[1] == s.other.shape[1]
     first, last, step = own_part(len(s.seek), place)
     for m in range(first, last, step):
         finds = 0
@@ -95,7 +103,7 @@ def _look_around(s, place):
                     begin = s.table.begin[at]
                     for entry in range(begin, begin + s.table.count[at]):
                         o = s.table.thing[entry]
-                        here = s.table.key[entry] == key and _wanted(s, m, o)
+                        here = s.table.key[entry] == key and (o > m or not alike)  # those look for later ones
                         if here and _first_common(s, m, o, i, j, k) and _meet(s, m, o):
                             finds += 1
                             found = count_up(s.total, 0, 1)
@@ -188,17 +196,17 @@ def find(
         return nothing
     alike = seek is other
     size = float(np.linalg.norm(x[other[:, 1]] - x[other[:, 0]], axis=1).mean()) if size is None else size
-    cells, entries = cells_of(x, [other] if alike else [other, seek], radius, size, wanted, runner)
-    if min(entries) == 0:
+    kinds = cells_of(x, [other] if alike else [other, seek], radius, size, wanted, runner)
+    there, here = kinds[0], kinds[-1]
+    if there.entries == 0 or here.entries == 0:
         return nothing
     room = max(room, ROOM * len(seek))
     while True:
         count, total = runner.zeros((len(seek),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.zeros((room,), np.int32) for _ in range(2))
-        table = table_of(len(other), entries[0], runner)
-        search = Search(
-            x, seek, other, float(radius), wanted, cells[-1], cells[0], table, count, total, one, two
-        )
+        table, given = table_of(len(other), there.entries, runner), (x, seek, other, float(radius), wanted)
+        boxes = here.cells, there.cells, here.box, there.box
+        search = Search(*given, *boxes, table, count, total, one, two)
         runner.run(search_all, 4, search)
         runner.pull(total)
         if total[0] <= room:

@@ -74,7 +74,7 @@ def _sift(s, place):
         kept = 0
         for p in range(RUN * r, min(len(s.one), RUN * (r + 1))):
             m, o = s.one[p], s.two[p]
-            near_by = boxes_apart(s.x, s.seek, s.other, m, o, square) < square and _face(s, m, o)
+            near_by = _face(s, m, o) and boxes_apart(s.x, s.seek, s.other, m, o, square) < square
             near_by = near_by and things_apart(s.x, s.seek, s.other, m, o) < square
             s.kept[p] = near_by
             kept += 1 if near_by else 0
