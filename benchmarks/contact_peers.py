@@ -30,6 +30,12 @@ OBJECTS, FRAMES, DT, ITERATIONS, YOUNG, POISSON, DENSITY = 8, 60, 0.01, 20, 2e4,
 SUBSTEPS = {"vbd": 1, "vbd 5 substeps": 5}
 
 
+def objects(contact: str) -> Any:
+    from contact_cases import CASES, Size
+
+    return CASES["dropped_40"].make(contact, Size())
+
+
 def judged(scene: Any, states: np.ndarray, seconds: float) -> dict[str, Any]:
     """What is to be said of positions (frames, n, 3)."""
     from contact_scenes import depth_of
@@ -49,12 +55,10 @@ def judged(scene: Any, states: np.ndarray, seconds: float) -> dict[str, Any]:
 
 
 def of_supple(contact: str, frames: int) -> dict[str, Any]:
-    from contact_scenes import dropped
-
     import supple
     from supple.kernels import compilation
 
-    scene = dropped(OBJECTS, False, contact, False)
+    scene = objects(contact)
     states, spent = [], 0.0
     with compilation() as compiled:
         moving = supple.simulate(scene, supple.PBNG(iterations=ITERATIONS), frames=frames, threads=1)
@@ -129,12 +133,10 @@ def main() -> None:
     parser.add_argument("--python", required=True, help="of an environment with newton")
     parser.add_argument("--frames", type=int, default=FRAMES)
     asked = parser.parse_args()
-    from contact_scenes import dropped
-
     import supple
     from supple.io.machine import machine
 
-    scene = dropped(OBJECTS, False, "barrier", False)
+    scene = objects("barrier")
     model = supple.build_model(scene, quasistatic=False)
     contact = model.followers[-1][1]
     rows = {f"supple {kind}": of_supple(kind, asked.frames) for kind in ("barrier", "weak")}
