@@ -1,8 +1,8 @@
 """Contact against answers that are known, into results/contact_answers.json.
 
 Each answer is a function, which says where it comes from, in contact_friction, contact_pressing or
-contact_standing; `--only hertz,capstan` runs some of them and keeps what the file has of the others. "machine"
-says for each where it was run.
+contact_standing; `--only hertz,capstan` runs some of them and keeps what the file has of the others;
+"machine" says where each was run.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ The scenes are those of contact_cases.py, with a barrier, in weak contact and, w
 grid; all of them unless some are named. After every frame ipctk says whether surfaces intersect; where it is
 not installed, --save keeps the frames, and --check looks at them elsewhere. `finding` is the part of a step's
 time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG, or --sweeps:
-twice as fine meshes need four times as many to get as far. Results are written after every frame. A run that ends early, or after so many --minutes, goes on from its last frame
-where it has a folder. Small sizes for two cores; --full for the papers'; --fine and --count in between.
+twice as fine meshes need four times as many to get as far. Results are written after every frame. A run
+that ends early, or after so many --minutes, goes on from its last frame where it has a folder. Small sizes
+for two cores; --full for those of the papers; --fine and --count in between.
 """
 
 from __future__ import annotations

@@ -253,6 +253,8 @@ def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
     assert supple.inspect(scene)["open_on_grid"] == [told.removesuffix(".")]
     caplog.clear()
     for alike in (of(2), of(8, spacing=0.57), falling(contact=supple.Contact("grid", spacing=0.1))):
-        assert not supple.inspect(alike)["open_on_grid"], "nobody else is there, or cells are as wide as edges"
+        assert not supple.inspect(alike)["open_on_grid"], (
+            "nobody else is there, or cells are as wide as edges"
+        )
         next(supple.simulate(alike, BLENDED, frames=1))
     assert not caplog.messages

@@ -40,7 +40,7 @@ OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
 """What only some methods look at."""
 
 OPEN = 1.5
-"""Cells of a grid that an edge of a surface may be long on the mean, lest others pass between its vertices."""
+"""How many cells of a grid edges of a surface may be long, lest others pass between its vertices."""
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
         edge = float(_edges(body).mean())
         if edge > OPEN * spacing:
             found.append(
-                f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m wide: "
-                "a grid knows bodies by their vertices, and others may pass between these. A finer mesh of it, "
-                f"or spacing = {edge:.2g} of contact, would stop them"
+                f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m "
+                "wide: a grid knows bodies by their vertices, and others may pass between these. A finer "
+                f"mesh of it, or spacing = {edge:.2g} of contact, would stop them"
             )
     return found
 
