@@ -125,18 +125,16 @@ def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> d
     return {CONTACTS: np.column_stack([term.vertices, term.weights, keys, term.numbers]).astype(float)}
 
 
-def no_contacts(capacity: int = 0, rough: bool = True, rest: np.ndarray | None = None) -> RubbingContacts:
-    return replace(_from_rows(np.empty((0, WIDTH)), rest), capacity=capacity, rough=rough)
+def no_contacts(capacity: int = 0, rough: bool = True) -> RubbingContacts:
+    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, rough=rough)
 
 
-def contacts_from_state(remembered: Mapping[str, Any], rest: np.ndarray) -> RubbingContacts:
-    """The contacts that a state remembers, of vertices with rest positions (n, 3) [m]; none where it has
-    none."""
-    known = CONTACTS in remembered
-    return _from_rows(floats(remembered[CONTACTS]), rest) if known else no_contacts(rest=rest)
+def contacts_from_state(remembered: Mapping[str, Any]) -> RubbingContacts:
+    """The contacts that a state remembers; none where it has none."""
+    return _from_rows(floats(remembered[CONTACTS])) if CONTACTS in remembered else no_contacts()
 
 
-def _from_rows(rows: np.ndarray, rest: np.ndarray | None) -> RubbingContacts:
+def _from_rows(rows: np.ndarray) -> RubbingContacts:
     vertices, weights, keys, numbers = np.split(rows, np.cumsum([CORNERS, CORNERS, KEYS]), axis=1)
     return RubbingContacts(
         vertices.astype(np.int32),
@@ -144,7 +142,6 @@ def _from_rows(rows: np.ndarray, rest: np.ndarray | None) -> RubbingContacts:
         np.ascontiguousarray(numbers),
         capacity=max(1, len(rows)),
         keys=keys.astype(np.int64),
-        rest=rest,
     )
 
 

@@ -77,7 +77,7 @@ class WeakContact:
         """The constraints with vertices at positions x (n, 3), and those of a state where they
         rub."""
         if self.rough and CONTACTS in remembered:
-            return contacts_from_state(remembered, model.rest)
+            return contacts_from_state(remembered)
         grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
         found = self.meetings(x)
         return self.term(found, grip, max(1, len(found.distance)))
@@ -111,7 +111,7 @@ class WeakContact:
         mu = self.friction[slides.astype(int), first, second]
         columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
         vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
-        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys, self.rest)
+        return RubbingContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
 
 
 def _norm(force: np.ndarray) -> float:
@@ -144,7 +144,7 @@ def with_weak_contact(
     rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
     contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs)
     room = max(64, len(surfaces.vertices))
-    none = no_contacts(room, contact.rough, model.rest)
+    none = no_contacts(room, contact.rough)
     followers = (*model.followers, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), followers=followers)
 
@@ -169,8 +169,8 @@ class MetReport:
 
 def met_force(term: RubbingContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) [N] what contacts of bodies do to the vertices at positions x (n, 3)."""
-    force = np.zeros_like(x)
-    np.add.at(force, term.vertices.ravel(), term.corner_forces(x - rest).reshape(-1, 3))
+    on_point, force = term.forces(x - rest), np.zeros_like(x)
+    np.add.at(force, term.vertices.ravel(), (term.weights[:, :, None] * on_point[:, None]).reshape(-1, 3))
     return force
 
 

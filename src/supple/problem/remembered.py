@@ -143,7 +143,7 @@ class Remembered:
             if self._problem.model.terms[k].confines:
                 self._problem.following.given[k] = rows_from(known)
             else:
-                self._problem.refresh(k, contacts_from_state(known, self._problem.model.rest))
+                self._problem.refresh(k, contacts_from_state(known))
 
     def evolve(self, dt: float) -> None:
         """Let elements change as a time dt [s] where the vertices are changes them."""

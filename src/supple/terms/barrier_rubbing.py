@@ -7,7 +7,8 @@ points are all of the same positions, and nothing is lagged. The end of a spring
 so that what sticks does not creep (`supple.grip`).
 
 The closest points are d apart, so that t alone would turn what it acts on by the torque gap × t. What takes
-that away are the least forces without a sum that do (`algebra/turning.py`). They are of the order d/l of t.
+that away are the least forces without a sum that do: ω × ρ on corners at ρ from their middle, with ω from
+the torque as in a body of four points of equal mass. They are of the order d/l of t.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.algebra.holding import symmetric_matvec
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
-from supple.algebra.turning import inertia_of, plus_inertia, turning, without_torque
 from supple.contact.closest import between
 from supple.contact.planes import is_empty
 from supple.kernels import chosen_by_type, load, physics, select
@@ -28,6 +29,10 @@ BEGAN, SLIP, FRICTION, STIFFNESS, NUMBERS = 0, 9, 12, 13, 14
 
 TINY = 1e-30
 """Least length [m] that is divided by: what has not slipped has no direction."""
+
+ALONG = 1e-7
+"""Corners nearly on a line, whose inertia has a smaller determinant than this, in parts of its trace³, keep
+some of the torque along it."""
 
 
 class Rubs(NamedTuple):
@@ -73,8 +78,21 @@ class Rubbed(NamedTuple):
     def forces(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         """(m, 4, 3) [N] on corners at x (m, 4, 3), which have neither a sum nor a torque."""
         t = -self.holds[:, None] * self.slip
+        rho = x - x.mean(axis=1, keepdims=True)
+        inertia = np.einsum("mai,mai->m", rho, rho)[:, None, None] * np.eye(3)
+        inertia -= np.einsum("mai,maj->mij", rho, rho)
         torque = np.cross(np.einsum("ma,mai->mi", w, x), t)
-        return w[:, :, None] * t[:, None] + without_torque(x, torque)
+        return w[:, :, None] * t[:, None] + np.cross(_turning(inertia, torque)[:, None], rho)
+
+
+def _turning(inertia: np.ndarray, torque: np.ndarray) -> np.ndarray:
+    """ω (m, 3) with I ω = -torque."""
+    size = np.maximum(np.trace(inertia, axis1=1, axis2=2), TINY)
+    J = inertia / size[:, None, None]
+    a, b, c = J[:, 0], J[:, 1], J[:, 2]
+    cofactors = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=1)
+    det = np.maximum((a * cofactors[:, 0]).sum(axis=1), ALONG)
+    return -np.einsum("mij,mj->mi", cofactors, torque) / (det * size)[:, None]
 
 
 class Closest(NamedTuple):
@@ -144,13 +162,36 @@ def _with_friction(rub, row, seen, n, push, f, A):
 
 
 @physics
+def _plus_inertia(J, r):
+    """J + |r|² I - r rᵀ, as xx yy zz xy xz yz."""
+    x, y, z = r
+    return (
+        J[0] + y * y + z * z,
+        J[1] + x * x + z * z,
+        J[2] + x * x + y * y,
+        J[3] - x * y,
+        J[4] - x * z,
+        J[5] - y * z,
+    )
+
+
+@physics
 def _turned(corners, torque):
-    """ω × ρ of the visiting vertex, from which the other corners are at `corners`."""
+    """ω × ρ of the visiting vertex, from which the other corners are at `corners`: I ω = -torque."""
     a, b, c = corners
     middle = scale(0.25, add(a, add(b, c)))
-    J = plus_inertia(inertia_of(middle), sub(a, middle))
-    J = plus_inertia(plus_inertia(J, sub(b, middle)), sub(c, middle))
-    return cross(middle, turning(J, torque))
+    zero = 0.0 * middle[0]
+    J = _plus_inertia((zero, zero, zero, zero, zero, zero), middle)
+    J = _plus_inertia(J, sub(a, middle))
+    J = _plus_inertia(_plus_inertia(J, sub(b, middle)), sub(c, middle))
+    trace = J[0] + J[1] + J[2]
+    size = max(trace, 0.0 * trace + TINY)
+    xx, yy, zz, xy, xz, yz = J[0] / size, J[1] / size, J[2] / size, J[3] / size, J[4] / size, J[5] / size
+    p, q, r = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    det = xx * p + xy * q + xz * r
+    K = p, xx * zz - xz * xz, xx * yy - xy * xy, q, r, xy * xz - xx * yz
+    omega = scale(-1.0 / (max(det, 0.0 * det + ALONG) * size), symmetric_matvec(K, torque))
+    return cross(middle, omega)
 
 
 def rubbing_energy(rub: Any, row: Any, at: Any, gap: Any, n: Any, push: Any) -> Any:

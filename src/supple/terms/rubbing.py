@@ -7,10 +7,6 @@ g = g₀ + n · c and the slip from where they stick together o = o₀ + c - n (
 
 λ and t are those of the same positions: nothing is lagged. What sticks is held by a spring whose end moves
 only where it slides, so that it does not creep (`supple.grip`).
-
-The two points are apart, by the thickness and by what they have moved since they were found, so that r alone
-would turn what it acts on by the torque gap × r. Where contacts rub, which have no energy anyway, the least
-forces that take it away come with it (`algebra/turning.py`); they are of the order gap/l of r.
 """
 
 from __future__ import annotations
@@ -21,12 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import add, cross, dot, scale, sub
+from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.algebra.symmetric import along_and_across
-from supple.algebra.turning import inertia_of, plus_inertia, turning, without_torque
-from supple.contact.planes import is_empty
-from supple.kernels import chosen_by_type, gather, load, physics, select
-from supple.terms.constraint import seen_corner
+from supple.kernels import gather, load, physics, select
 from supple.terms.term import Elemental, Elements, Visits, energy, vertex_force
 
 NORMAL, SLIP, GAP, STIFFNESS, FRICTION, NUMBERS = 0, 3, 6, 7, 8, 9
@@ -38,23 +31,19 @@ TINY = 1e-30
 
 class RubbingRows(NamedTuple):
     """start (batches + 1,): first row of each batch; others (rows, k - 1, lanes): ids of the other vertices;
-    weights (rows, k, lanes), the visiting vertex's first; numbers (rows, NUMBERS, lanes); offsets (rows,
-    3 (k - 1), lanes): where the others lie at zero displacement, from the visiting one [m], or () where
-    torques stay."""
+    weights (rows, k, lanes), the visiting vertex's first; numbers (rows, NUMBERS, lanes)."""
 
     start: Any
     others: Any
     weights: Any
     numbers: Any
-    offsets: Any = ()
 
 
 @dataclass(frozen=True, eq=False)
 class RubbingContacts(Elemental):
     """vertices (m, k) and signed weights (m, k): positive for the first point and negative for the second;
     numbers (m, NUMBERS) of each contact, see above; capacity: how many there is room for; rough: whether any
-    may rub; keys (m, 2), by which contacts that rub are known again; rest (n, 3): positions at zero
-    displacement [m], for torques of those that rub to be taken away."""
+    may rub; keys (m, 2), by which contacts that rub are known again."""
 
     vertices: np.ndarray
     weights: np.ndarray
@@ -62,7 +51,6 @@ class RubbingContacts(Elemental):
     capacity: int | None = None
     rough: bool = True
     keys: np.ndarray | None = None
-    rest: np.ndarray | None = None
 
     name: ClassVar[str] = "contacts"
     ties: ClassVar[bool] = True
@@ -72,13 +60,10 @@ class RubbingContacts(Elemental):
     def rows(self, visits: Visits, start: np.ndarray) -> RubbingRows:
         slots = self.vertices.shape[1]
         order = np.array([[s, *(o for o in range(slots) if o != s)] for s in range(slots)])[visits.slot]
-        own, ids = visits.corners(self.vertices, order[:, 1:])
+        ids = np.take_along_axis(self.vertices[visits.element], order, axis=1)[:, 1:]
         weights = np.take_along_axis(self.weights[visits.element], order, axis=1)
         numbers = visits.place(self.numbers[visits.element])
-        offsets: Any = ()
-        if self.rough and self.rest is not None:
-            offsets = visits.place((self.rest[ids] - self.rest[own][:, None]).reshape(len(own), -1))
-        return RubbingRows(start, visits.place_ids(ids), visits.place(weights), numbers, offsets)
+        return RubbingRows(start, visits.place_ids(ids), visits.place(weights), numbers)
 
     def response(self, u: np.ndarray) -> Response:
         """At displacements u (n, 3) [m]."""
@@ -100,15 +85,6 @@ class RubbingContacts(Elemental):
         """(m, 3) r [N] at displacements u (n, 3) [m]."""
         found = self.response(u)
         return found.push[:, None] * self.numbers[:, NORMAL:SLIP] - found.holds[:, None] * found.slip
-
-    def corner_forces(self, u: np.ndarray) -> np.ndarray:
-        """(m, k, 3) [N] on the vertices of each at displacements u (n, 3) [m]."""
-        r = self.forces(u)
-        each = self.weights[:, :, None] * r[:, None]
-        if not self.rough or self.rest is None:
-            return each
-        x = (self.rest + u)[self.vertices]
-        return each + without_torque(x, np.cross(np.einsum("mk,mki->mi", self.weights, x), r))
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """wᵃ wᵇ (k n nᵀ + s (I - n nᵀ)), with k = 0 where nothing pushes, and s = μ λ/|o| where it slides:
@@ -171,41 +147,7 @@ def _vertex_force(term, row, u, ui):
     n, _, push, o, s = _response(term, row, u, ui)
     w = load(term.weights, row, 0)
     p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
-    r = sub(scale(push, n), scale(s, o))
-    return _turned(term.offsets, term, row, u, ui, r, scale(w, r)), along_and_across(p, n, q)
-
-
-@physics
-def twist(term, row, u, ui, r):
-    """(middle, ω): the middle of the corners from the visiting vertex [m], and what turns them against r."""
-    zero = 0.0 * ui[0]
-    middle, gap, count = (zero, zero, zero), (zero, zero, zero), zero + 1.0
-    for slot in range(term.others.shape[1]):
-        corner = seen_corner(term, row, u, ui, slot)
-        middle, count = add(middle, corner), count + 1.0
-        gap = add(gap, scale(load(term.weights, row, slot + 1), corner))
-    middle = scale(1.0 / count, middle)
-    J = inertia_of(middle)
-    for slot in range(term.others.shape[1]):
-        J = plus_inertia(J, sub(seen_corner(term, row, u, ui, slot), middle))
-    return middle, turning(J, cross(gap, r))
-
-
-def _turned(offsets: Any, term: Any, row: Any, u: Any, ui: Any, r: Any, f: Any) -> Any:
-    """f of the visiting vertex with what takes the torque of r away; () is nothing."""
-
-
-@chosen_by_type(_turned)
-def _turned_by_type(offsets, term, row, u, ui, r, f):
-    if is_empty(offsets):
-        return lambda offsets, term, row, u, ui, r, f: f
-    return lambda offsets, term, row, u, ui, r, f: _with_turn(term, row, u, ui, r, f)
-
-
-@physics
-def _with_turn(term, row, u, ui, r, f):
-    middle, omega = twist(term, row, u, ui, r)
-    return add(f, cross(middle, omega))
+    return scale(w, sub(scale(push, n), scale(s, o))), along_and_across(p, n, q)
 
 
 @energy.of(RubbingRows)

@@ -4,17 +4,14 @@ the positions."""
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from supple.algebra.matrix3 import add, cross, dot, scale, solve_spd, sub
-from supple.contact.planes import is_empty
-from supple.kernels import chosen_by_type, gather, load, physics, scatter, select, store
+from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
+from supple.kernels import gather, load, physics, scatter, select, store
 from supple.solvers.elements.corners import free_corner, load_vector
 from supple.solvers.elements.elementwise import ElementOptions
 from supple.solvers.elements.projection import Places, Projection, exert, new_memory, project, projects
 from supple.terms import Term
-from supple.terms.constraint import seen_corner
-from supple.terms.rubbing import FRICTION, STIFFNESS, TINY, RubbingRows, separation, twist
+from supple.terms.rubbing import FRICTION, STIFFNESS, TINY, RubbingRows, separation
 from supple.terms.weak import WeakRows, constraint_gap
 
 
@@ -129,36 +126,10 @@ def _project_rubbing(projection, row, u):
     r = add(scale(push, n), t)
     for axis in range(3):
         store(memory, row, axis, r[axis])
-    _turn_ends(places.rows.offsets, places, row, u, sub(r, old))
     move_ends(places, row, u, sub(r, old))
 
 
 @exert.of(Rubbing)
 def _exert_rubbing(projection, row, u):
-    places, (memory,) = projection.places, projection.memory
-    force = load_vector(memory, row, 0)
-    _turn_ends(places.rows.offsets, places, row, u, force)
-    move_ends(places, row, u, force)
-
-
-def _turn_ends(offsets: Any, places: Any, row: Any, u: Any, force: Any) -> Any:
-    """xⱼ += Wⱼ ω × ρⱼ, what takes the torque of a force away; () is nothing."""
-
-
-@chosen_by_type(_turn_ends)
-def _turn_ends_by_type(offsets, places, row, u, force):
-    if is_empty(offsets):
-        return lambda offsets, places, row, u, force: None
-    return lambda offsets, places, row, u, force: _turn_all(places, row, u, force)
-
-
-@physics
-def _turn_all(places, row, u, force):
-    rows, ui = places.rows, gather(u, places.own, row, 0)
-    middle, omega = twist(rows, row, u, ui, force)
-    for slot in range(places.weights.shape[1] - 1, 0, -1):
-        turn = cross(omega, sub(seen_corner(rows, row, u, ui, slot - 1), middle))
-        move = scale(load(places.weights, row, slot), free_corner(places.held, row, slot, turn))
-        scatter(u, rows.others, row, slot - 1, add(gather(u, rows.others, row, slot - 1), move))
-    move = scale(load(places.weights, row, 0), free_corner(places.held, row, 0, cross(middle, omega)))
-    scatter(u, places.own, row, 0, add(gather(u, places.own, row, 0), move))
+    (memory,) = projection.memory
+    move_ends(projection.places, row, u, load_vector(memory, row, 0))
