@@ -101,7 +101,7 @@ def two_spheres(cells: int = 12, approach: float = 5e-5, wide: float = 100.0) ->
         far = size + thick if name == "high" else -size
         motion = supple.Translate((0, -approach, 0)) if name == "high" else None
         hold_sector(scene, body, size, far, motion)
-    result = supple.equilibrium(scene, tolerance=1e-4, distance=None)
+    result = supple.equilibrium(scene, "newton", tolerance=1e-4, distance=None)
     return _two_spheres(result, a, radius, approach, wide) | {"cells": cells, "wall": perf_counter() - began}
 
 
