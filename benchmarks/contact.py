@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 import supple
+from supple.io.machine import machine
 
 YOUNG, POISSON, RADIUS = 1e6, 0.3, 1.0
 
@@ -77,6 +78,7 @@ def main() -> None:
         rows.append(indent(cells, given.depth))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     figures = {
+        "machine": machine(),
         "hertz": rows,
         "extrapolated": extrapolated(rows),
         "half_space": 1 + 0.6 * rows[-1]["radius"] / 2,

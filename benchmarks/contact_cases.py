@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from contact_meshes import halved
 
 import supple
 
@@ -103,18 +104,23 @@ def ring(contact: Any, size: Size) -> supple.Scene:
     return scene
 
 
-def armadillo_mesh(edge: float) -> supple.TetMesh:
-    """From a file where there is one of its tetrahedra, else filled."""
-    filled = DATA / f"armadillo_{edge:g}.mesh"
+def armadillo_mesh(fine: int) -> supple.TetMesh:
+    """Of edges of 9 cm, from a file where there is one of its tetrahedra, else filled; halved until they are
+    so many times finer."""
+    filled = DATA / "armadillo_0.09.mesh"
     if filled.exists():
-        return supple.load_mesh(filled)
-    return supple.tetrahedralise(supple.load_surface(DATA / "armadillo.obj"), edge_length=edge)
+        mesh = supple.load_mesh(filled)
+    else:
+        mesh = supple.tetrahedralise(supple.load_surface(DATA / "armadillo.obj"), edge_length=0.09)
+    for _ in range(int(np.log2(fine))):
+        mesh = halved(mesh)
+    return mesh
 
 
 def armadillo(contact: Any, size: Size) -> supple.Scene:
     """Between two plates that come together to half its height."""
     scene = empty(contact, 0.0)
-    mesh = armadillo_mesh(round(0.09 / size.fine, 4))
+    mesh = armadillo_mesh(size.fine)
     body = scene.add_solid(mesh, rubber(1e4), density=100, name="armadillo")
     low, high = body.points.min(axis=0), body.points.max(axis=0)
     height, middle = high[1] - low[1], 0.5 * (low + high)
@@ -177,7 +183,7 @@ def draped(contact: Any, size: Size) -> supple.Scene:
 
 
 FULL = {
-    "blocks": 4, "bars": 3, "mat": 4, "ring": 3, "armadillo": 3, "draped": 5, "dropped_30": 3,
+    "blocks": 4, "bars": 3, "mat": 4, "ring": 3, "armadillo": 4, "draped": 5, "dropped_30": 3,
     "dropped_40": 3,
 }  # fmt: skip
 """How fine the meshes of the papers' sizes are."""

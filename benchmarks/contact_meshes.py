@@ -1,5 +1,5 @@
-"""Meshes for answers of contact: sectors around an axis, with small cells where things touch, and stones of
-arches."""
+"""Meshes for answers of contact: sectors around an axis, with small cells where things touch, stones of
+arches, and meshes with edges half as long."""
 
 from __future__ import annotations
 
@@ -68,3 +68,19 @@ def voussoir(
     return supple.TetMesh(
         np.column_stack([r * np.cos(angle), r * np.sin(angle), width * (w - 0.5)]), block.tets
     )
+
+
+PARTS = np.array(
+    [[0, 4, 5, 6], [4, 1, 7, 8], [5, 7, 2, 9], [6, 8, 9, 3], [4, 5, 6, 8], [4, 7, 5, 8], [5, 9, 6, 8],
+     [5, 7, 9, 8]]
+)  # fmt: skip
+"""Eight tetrahedra of the corners 0 to 3 and the middles 4 to 9 of the edges 01, 02, 03, 12, 13, 23."""
+
+
+def halved(mesh: supple.TetMesh) -> supple.TetMesh:
+    """Every tetrahedron cut into eight."""
+    sides = np.sort(mesh.tets[:, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]], axis=2)
+    edges, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
+    points = np.concatenate([mesh.points, mesh.points[edges].mean(axis=1)])
+    ten = np.column_stack([mesh.tets, len(mesh.points) + which.reshape(-1, 6)])
+    return supple.TetMesh(points, ten[:, PARTS].reshape(-1, 4))

@@ -8,9 +8,10 @@ results/contact_scenes.json.
 The scenes are those of contact_cases.py, with a barrier, in weak contact and, where all are solids, on a
 grid; all of them unless some are named. After every frame ipctk says whether surfaces intersect; where it is
 not installed, --save keeps the frames, and --check looks at them elsewhere. `finding` is the part of a step's
-time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG. Results are
-written after every frame. A run that ends early, or after so many --minutes, goes on from its last frame
-where it has a folder. Small sizes for two cores; --full for the papers'; --fine and --count in between.
+time that detection, exchange of stencils and recolouring take; a step has 20 sweeps of PBNG, or --sweeps:
+twice as fine meshes need four times as many to get as far. Results are written after every frame. A run
+that ends early, or after so many --minutes, goes on from its last frame where it has a folder. Small sizes
+for two cores; --full for those of the papers; --fine and --count in between.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ class Figures:
     solver: str
     bodies: int
     vertices: int
+    sweeps: int = SWEEPS
     frames: int = 0
     of_frames: int = 0
     elements: int = 0
@@ -193,12 +195,14 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
     scene = case.make(contact, size)
     frames = options.frames or case.frames
     solver: Any = (
-        supple.BPXPBD(zeta=0.5, iterations=SWEEPS) if contact == "grid" else supple.PBNG(iterations=SWEEPS)
+        supple.BPXPBD(zeta=0.5, iterations=options.sweeps)
+        if contact == "grid"
+        else supple.PBNG(iterations=options.sweeps)
     )
     folder = Folder(options.save and options.save / f"{name}_{contact}", options.save_every)
     state, known = folder.last()
     points = sum(len(body.points) for body in scene.bodies)
-    figures = Figures(name, contact, solver.name, len(scene.bodies), points)
+    figures = Figures(name, contact, solver.name, len(scene.bodies), points, options.sweeps)
     for key, value in known.items():
         setattr(figures, key, value)
     figures.of_frames, figures.threads = frames, options.threads or default_threads()
@@ -287,6 +291,7 @@ def main() -> None:
     parser.add_argument("--fine", type=int, help="how many times finer than the smallest meshes")
     parser.add_argument("--count", type=int, help="of dropped objects")
     parser.add_argument("--frames", type=int)
+    parser.add_argument("--sweeps", type=int, default=SWEEPS, help="of a step")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="for each scene; then it ends")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float64")

@@ -8,6 +8,7 @@ a part of a cell in a step (CFL), so that a frame has as many steps as it takes.
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import replace
 from functools import partial
@@ -23,9 +24,12 @@ from supple.model import Step
 from supple.problem import Problem
 from supple.problem.remembered import AFFINE
 from supple.report import Outcome, Report
+from supple.scene.contact import open_on_grid
 from supple.solving import on_device, solve_copies
 from supple.stepping import Stepping, merged
 from supple.words import counted
+
+log = logging.getLogger("supple")
 
 MOST_STEPS = 10_000
 """In a frame; beyond it something has exploded."""
@@ -36,6 +40,13 @@ GRADIENTS = 20
 
 class GridStepping(Stepping):
     """A problem whose vertices a grid carries from frame to frame; one copy of the state."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        model = self.problem.model
+        assert model.grid is not None
+        for sentence in open_on_grid(model.bodies, model.grid.spacing):
+            log.warning("%s.", sentence)
 
     def begin(self) -> None:
         if self.problem.copies > 1 or self.pace.quasistatic:

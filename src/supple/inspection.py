@@ -13,7 +13,7 @@ from supple.ordering import batch_links, colour_elements, colour_vertices
 from supple.ordering.elements import colour_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
-from supple.scene.contact import contact_of, intersections
+from supple.scene.contact import contact_of, intersections, open_on_grid
 from supple.scene.directions import holds
 from supple.scene.loads import Load
 from supple.scene.pins import Pin
@@ -35,7 +35,8 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     """Vertices, tets, triangles, components, how many vertices are pinned wholly or, as rollers, along some
     directions, in how many ways bodies can still move without deforming, clock, pins, loads, contact, colours
     of vertices, elements and clusters of up to cluster_size elements, the worst elements of every body, what
-    intersects at the start, and the memory that each solver needs [MB]."""
+    intersects at the start, what bodies may pass through on a grid, and the memory that each solver needs
+    [MB]."""
     scene = scene_of(scene)
     whole_number("cluster_size", cluster_size)
     whole_number("worst", worst, at_least=0)
@@ -58,6 +59,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "varying": [_varied(each) for each in scene.varied],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "intersections": intersections(scene),
+        "open_on_grid": [] if model.grid is None else open_on_grid(scene.bodies, model.grid.spacing),
         "orderings": _orderings(model, cluster_size),
         "memory_megabytes": _memory(model),
     }

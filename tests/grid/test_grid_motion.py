@@ -237,3 +237,24 @@ def test_what_knows_vertices_only_is_refused(tmp_path):
     path.write_text(FILE)
     with pytest.raises(supple.SceneError, match="the live page moves vertices and no grid"):
         Simulation(supple.load_scene(path))
+
+
+def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
+    def of(cells, **options):
+        scene = falling(count=1, contact=supple.Contact("grid", **options))
+        mesh = supple.block(cells=cells, size=(1, 1, 1)).translated((0.1, 1.2, 0.07))
+        scene.add_solid(mesh, SOFT, density=100, name="fine")
+        return scene
+
+    scene = of(8)
+    next(supple.simulate(scene, BLENDED, frames=1))
+    (told,) = caplog.messages
+    assert "'solid0' has edges of 0.569 m, and the cells of the grid are" in told
+    assert supple.inspect(scene)["open_on_grid"] == [told.removesuffix(".")]
+    caplog.clear()
+    for alike in (of(2), of(8, spacing=0.57), falling(contact=supple.Contact("grid", spacing=0.1))):
+        assert not supple.inspect(alike)["open_on_grid"], (
+            "nobody else is there, or cells are as wide as edges"
+        )
+        next(supple.simulate(alike, BLENDED, frames=1))
+    assert not caplog.messages

@@ -127,14 +127,17 @@ def note(sentence: str) -> None:
 
 
 class AnnounceCompilation(logging.Handler):
-    """Says once that kernels are being compiled, which takes seconds during which nothing else happens."""
+    """Says once that kernels are being compiled, which takes seconds during which nothing else happens, and
+    what supple warns of."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self._said = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not self._said and str(record.msg).startswith("compiling"):
+        if record.levelno >= logging.WARNING:
+            note(record.getMessage())
+        elif not self._said and str(record.msg).startswith("compiling"):
             self._said = True
             errors.print("Compiling kernels, once on this machine…")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -37,6 +38,9 @@ OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
     ("weak", "barrier"): ("thickness", "stiffness"),
 }
 """What only some methods look at."""
+
+OPEN = 1.5
+"""How many cells of a grid edges of a surface may be long, lest others pass between its vertices."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,21 @@ def _grid(contact: Contact, model: Model) -> Grid:
     return Grid(contact.spacing or model.mean_edge, contact.cfl)
 
 
+def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
+    """A sentence for each body between whose vertices others may pass on a grid with cells of a spacing
+    [m]."""
+    found = []
+    for body in bodies if len(bodies) > 1 else []:
+        edge = float(_edges(body).mean())
+        if edge > OPEN * spacing:
+            found.append(
+                f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m "
+                "wide: a grid knows bodies by their vertices, and others may pass between these. A finer "
+                f"mesh of it, or spacing = {edge:.2g} of contact, would stop them"
+            )
+    return found
+
+
 def intersections(scene: Scene) -> list[str]:
     """A sentence for each two bodies that intersect where the scene begins, pinned vertices where they are
     then, and for each that intersects itself."""
@@ -235,10 +254,15 @@ def _young(scene: Scene) -> float:
 def _refuse_thick(scene: Scene, contact: Contact) -> None:
     """A thickness larger than triangles would have neighbours push each other."""
     for body in scene.bodies:
-        corners = body.points[np.asarray(body.mesh.surface)]
-        edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
-        if contact.thickness is not None and contact.thickness > edges.min():
+        shortest = _edges(body).min()
+        if contact.thickness is not None and contact.thickness > shortest:
             raise SceneError(
                 f"thickness [m] of contact, {contact.thickness:g}, must be smaller than the edges of "
-                f"surfaces, and the shortest of {body.name!r} is {edges.min():.3g} m long."
+                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long."
             )
+
+
+def _edges(body: Any) -> np.ndarray:
+    """(t, 3) lengths [m] of the sides of the triangles of a surface."""
+    corners = body.mesh.points[np.asarray(body.mesh.surface)]
+    return np.asarray(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2))
