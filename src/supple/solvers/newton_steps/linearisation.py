@@ -104,7 +104,6 @@ class Linearisation:
             known, closeness, direction = self._known
             if closeness <= accuracy and known == system:
                 return direction
-        self._drift = self._drifting()
         direction = self._direction(accuracy, floor, probe)
         self._known = (system, accuracy, direction) if probe else None
         return direction
@@ -153,13 +152,13 @@ class Linearisation:
                 continue
         return None
 
-    def _drifting(self) -> tuple[bsr_matrix, Drift] | None:
+    def _drifting(self, exact: Threes) -> tuple[bsr_matrix, Drift] | None:
         """The exact H, and what whole bodies may do under the net forces; None where that is nothing, or
         where H is not finite."""
         assembly, p = self.assembly, self.problem
         if not self.parts.loose.any() or p.loads.inertia.any():
             return None
-        H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
+        H, positions = assembly.here(exact), assembly.positions
         if not np.isfinite(H.data).all():
             return None
         p.device.pull(positions)
@@ -220,6 +219,8 @@ class Linearisation:
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
         assembly = self.assembly
         H = assembly.matrix(kind)
+        if kind == "exact":
+            self._drift = self._drifting(H)
         M = self._preconditioner(H, kind)
         b = self._without_drift(assembly.take(self.problem.states.net))
         found, slope, left = self._solved(H, b, M, accuracy, floor)
