@@ -31,9 +31,9 @@ CONCAVE = 3
 HALVINGS = 12
 """Of the step of a copy, after which it is left where it is."""
 
-CLOSER = 0.5
-"""Part of the distance that is asked for at which a copy is left alone: what tells it is less accurate than a
-certificate."""
+CLOSER = 0.3
+"""Part of the imbalance and of the distance that are asked for at which a copy is left alone: what tells the
+distance is less accurate than a certificate, and either may be larger once rounded."""
 
 
 class NewtonTogether:
@@ -45,7 +45,10 @@ class NewtonTogether:
         self, problem: Problem, copies: Sequence[int], tolerance: float, distance: float | None, turn: float
     ) -> None:
         self._problem, self._copies, self._turn = problem, list(copies), turn
-        self._tolerance, self._distance = tolerance, np.inf if distance is None else CLOSER * distance
+        self._tolerance, self._distance = (
+            CLOSER * tolerance,
+            np.inf if distance is None else CLOSER * distance,
+        )
         self._room = size_for(problem, len(copies))
         fill = [copies[-1]] * (self._room - len(copies))
         self.gathered = gather(problem, [*copies, *fill])
