@@ -78,6 +78,14 @@ class Certifying:
             for copy, certificate in certify_copies(self._problem, new).items():
                 self._copies[copy].last = new[copy], certificate
 
+    def near(self, balances: Mapping[int, Balance]) -> list[int]:
+        """Which copies with these balances are stable, and as close to the equilibrium as wanted."""
+        if self._wanted is None:
+            return list(balances)
+        self._know(balances)
+        found = {copy: self._certify(balance, copy) for copy, balance in balances.items()}
+        return [copy for copy, one in found.items() if one.stable and one.worst.of_size <= self._wanted]
+
     def agrees(self, balance: Balance, copy: int = 0) -> bool:
         """Whether a state that has reached the imbalance is as close to the equilibrium as wanted, as far as
         that can be computed; a run is told when it is not."""

@@ -94,3 +94,17 @@ def unless_passed(outcome: Outcome, between: MetReport | ApartReport | None) -> 
     """Nothing has converged while surfaces have passed through each other."""
     passed = between is not None and between.depth > 0 and outcome is Outcome.CONVERGED
     return Outcome.PASSED if passed else outcome
+
+
+def advice(outcome: Outcome, problem: Problem) -> list[str]:
+    """What would get further."""
+    at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
+    return ["precision='float64' would get further"] if at_limit else []
+
+
+def keep_sound(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:
+    """Remember the states to which a solve that fails goes back."""
+    active = problem.device.active
+    sound = active if recovering(problem, run) else active[latest.finite[active]]
+    for copy in [None] if len(sound) == problem.copies else sound.tolist():
+        problem.device.assign(good, problem.u, copy)

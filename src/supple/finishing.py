@@ -1,19 +1,55 @@
-"""States that were swept together and did not arrive go on one by one, as single solves do."""
+"""States that were swept together and did not arrive go on by Newton steps: several at once, and then one by
+one, as single solves do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 
+from supple.certifying import Certifying
+from supple.kernels import compilation
 from supple.problem import Problem
 from supple.report import History, Outcome, Report
+from supple.solvers import Run
+from supple.solvers.newton_steps.gathered import room_for
 from supple.solvers.newton_steps.twin import bring_back, exact_twin
+from supple.stop import Stop
+from supple.words import counted
 
 Ended = dict[int, tuple[Outcome, int, float]]
 """How the solve of each copy has ended, after how many iterations and seconds."""
 
 UNFINISHED = {Outcome.STAGNATED, Outcome.BUDGET_ITERATIONS, Outcome.FAILED}
+
+
+def finish_together(
+    problem: Problem, run: Run, ended: Ended, stop: Stop, certifying: Certifying, followed: bool
+) -> dict[int, str]:
+    """Newton steps, at once, of copies that have not arrived, if there are several and the method makes such;
+    followed: but for the first. Says in `ended` how those went that then have, and what to say of each."""
+    copies = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
+    copies = [copy for copy in copies if copy or not followed]
+    room, notes, ways = room_for(problem), {}, {}
+    for first in range(0, len(copies), room) if len(copies) > 1 else ():
+        group = copies[first : first + room]
+        with compilation() as compiled:
+            began = perf_counter()
+            newton = run.newton_together(group, stop.distance)
+            if newton is None:
+                return {}
+            newton.run()
+            each = (perf_counter() - began - compiled.seconds) / len(group)
+        for copy in newton.arrived:
+            ways[copy] = ended[copy][1] + newton.steps, ended[copy][2] + each
+            notes[copy] = f"then {counted(newton.steps, 'Newton step')} with others"
+    balances = problem.measures.balances()
+    near = certifying.near({copy: balances[copy] for copy in ways})
+    for copy in near:
+        outcome = rounded(problem, Outcome.CONVERGED, balances[copy].imbalance, stop.tolerance)
+        ended[copy] = outcome, *ways[copy]
+    return {copy: notes[copy] for copy in near}
 
 
 def finish_alone(

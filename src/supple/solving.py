@@ -12,8 +12,16 @@ import numpy as np
 from supple.apart_report import kept_apart
 from supple.certifying import Certifying
 from supple.compute import Compute
-from supple.ending import exact_of, next_look, outcome_here, recovering, unless_passed, without_progress
-from supple.finishing import Ended, finish_alone, rounded
+from supple.ending import (
+    advice,
+    exact_of,
+    keep_sound,
+    next_look,
+    outcome_here,
+    unless_passed,
+    without_progress,
+)
+from supple.finishing import Ended, finish_alone, finish_together, rounded
 from supple.kernels import compilation
 from supple.magnitudes import refuse_beyond
 from supple.memory import refuse_large_problem
@@ -23,7 +31,7 @@ from supple.problem.touched import contact_reports
 from supple.progress import Progress
 from supple.report import History, Outcome, Report
 from supple.scene import Scene, build_model
-from supple.solvers import Run, Solver
+from supple.solvers import Solver
 from supple.stop import Stop
 from supple.weak_contact import met
 
@@ -91,6 +99,7 @@ class _Solving:
         self.latest, self.progress = self.first, Progress(problem.copies)
         self.ended: Ended = {}
         self.alone: dict[int, Report] = {}
+        self.together: dict[int, str] = {}
         self.clock, self.iteration = 0.0, 0
         self.good = problem.zeros(problem.u.shape)
         self.device.assign(self.good, problem.u)
@@ -125,8 +134,11 @@ class _Solving:
             self._finish()
 
     def _finish(self) -> None:
-        """Copies that have not arrived go on alone from where they were sound last."""
+        """Copies that have not arrived go on from where they were sound last, together or alone."""
         self._go_back()
+        followed = self.watch is not None or self.history is not None
+        how = self.problem, self.method, self.ended, self.stop, self.certifying, followed
+        self.together = finish_together(*how)
         go_on = partial(solve, solver=self.solver, stop=self.stop)
         self.alone = finish_alone(self.problem, self.ended, go_on, self.watch, self.history)
         self.latest = self.measures.balances()
@@ -209,7 +221,7 @@ class _Solving:
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
                 self.latest = self.measures.balances()
             if not self.method.guarded:
-                _keep(self.problem, self.method, self.latest, self.good)
+                keep_sound(self.problem, self.method, self.latest, self.good)
         if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
@@ -256,7 +268,7 @@ class _Solving:
                 certificate=certificates[copy],
                 contact=contact[copy],
                 met=between if copy == 0 else None,
-                notes=run.notes(copy) + _advice(outcome, problem) + self._notes(copy),
+                notes=run.notes(copy) + advice(outcome, problem) + self._notes(copy),
                 history=self.history if copy == 0 else None,
             )
             for copy, (outcome, iterations, seconds) in sorted(ended.items())
@@ -265,21 +277,8 @@ class _Solving:
     def _notes(self, copy: int) -> list[str]:
         if copy in self.alone:
             return ["then alone", *self.alone[copy].notes]
-        return self.certifying.notes(copy) + self.problem.room.notes()
-
-
-def _advice(outcome: Outcome, problem: Problem) -> list[str]:
-    """What would get further."""
-    at_limit = outcome is Outcome.PRECISION and problem.dtype == np.float32
-    return ["precision='float64' would get further"] if at_limit else []
-
-
-def _keep(problem: Problem, run: Run, latest: Balances, good: np.ndarray) -> None:
-    """Remember the states to which a solve that fails goes back."""
-    active = problem.device.active
-    sound = active if recovering(problem, run) else active[latest.finite[active]]
-    for copy in [None] if len(sound) == problem.copies else sound.tolist():
-        problem.device.assign(good, problem.u, copy)
+        others = [self.together[copy]] if copy in self.together else []
+        return others + self.certifying.notes(copy) + self.problem.room.notes()
 
 
 def on_device(device: str, model: Model, copies: int = 1) -> Device | None:

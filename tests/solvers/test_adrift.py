@@ -8,7 +8,7 @@ import supple
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Descent
-from supple.solvers.newton_steps.adrift import Drift, concave_beside
+from supple.solvers.newton_steps.adrift import Drift, solve_beside
 from supple.solvers.newton_steps.certificate import certify
 from supple.solvers.newton_steps.linearisation import Linearisation
 
@@ -41,7 +41,7 @@ def problem_at(scene, move):
 def drift_at(problem, linear):
     H = linear.assembly.hessian("exact")
     forces = linear.assembly.restrict(problem.states.net).reshape(-1, 3)
-    return H, Drift(H, linear.assembly.positions, forces)
+    return H, Drift(H, linear.assembly.positions, forces, linear.parts)
 
 
 @pytest.mark.parametrize("solver", [Descent(), Descent(ahead=0)], ids=["default", "newton steps"])
@@ -50,7 +50,7 @@ def test_free_balloons_arrive_and_stay(solver, tolerance):
     result = supple.equilibrium(balloon(), solver, tolerance=tolerance)
     assert result.report.ok
     assert result.report.certificate.stable
-    assert np.abs(result.positions.mean(axis=0)).max() < 0.5, "it may drift, but not far"
+    assert np.abs(result.positions.mean(axis=0)).max() < 1e-2, "nothing moves it away"
     radii = np.linalg.norm(result.positions - result.positions.mean(axis=0), axis=1)
     assert 0.5 < radii.min() <= radii.max() < 0.6
 
@@ -96,8 +96,11 @@ def test_concave_directions_beside_drifting_are_those_of_eigenvalues(stretch):
     lowest = np.linalg.eigvalsh(P @ H.toarray() @ P)[0]
     unstable = lowest < -1e-6 * H.diagonal().max()
     b = np.random.default_rng(0).normal(size=H.shape[0])
-    p = concave_beside(drift, H, lambda r: r / H.diagonal().mean(), b, 1e-2, 1000)
+    x, p = solve_beside(drift, H, lambda r: r / H.diagonal().mean(), b, 1e-2, 1000)
     assert (p is not None) == unstable
+    if p is None:
+        left = drift.without(H @ x - b)
+        assert np.linalg.norm(left) < 0.1 * np.linalg.norm(drift.without(b))
     if p is not None:
         assert p @ (H @ p) <= 0
         np.testing.assert_allclose(drift.without(p), p, atol=1e-9 * np.abs(p).max())
@@ -135,3 +138,30 @@ def test_what_drifts_is_no_distance():
     report = supple.equilibrium(scene, "newton", tolerance=1e-8).report
     assert report.certificate.stable
     assert report.certificate.worst.of_size < 1e-6
+
+
+def hung(pins, gravity=9.8):
+    """A bar that hangs from so many of the four vertices of its upper end."""
+    scene = supple.Scene(gravity=(0, -gravity, 0))
+    kind = material("stable_neo_hookean", young=1e5)
+    body = scene.add_solid(supple.block((1, 4, 1), (0.2, 1, 0.2)), kind, density=100)
+    scene.pin(body.where(np.flatnonzero(body.points[:, 1] > 1 - 1e-9)[:pins]))
+    return scene
+
+
+@pytest.mark.parametrize(("pins", "ways", "in_gravity"), [(1, 3, 1), (2, 1, 0), (3, 0, 0)])
+def test_bodies_may_turn_about_what_holds_them(pins, ways, in_gravity):
+    """About a point in three ways, about a line in one; in gravity only about the vertical."""
+    for gravity, expected in ((0.0, ways), (9.8, in_gravity)):
+        problem, linear = problem_at(
+            hung(pins, gravity), lambda X: X + 0.01 * np.sin(5 * X[:, ::-1]) * X[:, 1:2]
+        )
+        assert drift_at(problem, linear)[1].free.sum() == expected
+
+
+@pytest.mark.parametrize("pins", [1, 2])
+def test_what_hangs_from_a_point_or_a_line_arrives(pins):
+    report = supple.equilibrium(hung(pins)).report
+    assert report.ok
+    assert report.certificate.stable
+    assert report.certificate.worst.of_size <= 1e-4

@@ -54,7 +54,7 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
         for device in ("cuda", "cpu")
     )
     assert np.ptp([r.positions for r in single], axis=0).max() > 0.1
-    assert any("then alone" in r.report.notes for r in batch)
+    assert any("with others" in note for r in batch for note in r.report.notes)
     for together, alone in zip(batch, single, strict=True):
         assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
         assert together.report.imbalance <= 1e-4
@@ -63,6 +63,32 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
             assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-4)
         assert together.report.certificate.worst.of_size <= 1e-4
         assert together.report.certificate.stable
+
+
+def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
+    """Bars that bend far and hardly, of which no energy ever rises."""
+    seen = []
+
+    def watched(newton):
+        seen.append([newton._energies()[0]])
+        while newton.steps < 30 and newton._step():
+            newton.steps += 1
+            seen[-1].append(newton._energies()[0])
+        newton._bring_back()
+
+    monkeypatch.setattr("supple.solvers.newton_steps.newton_together.NewtonTogether.run", watched)
+    scene, body = slender()
+    chosen = [stiffer(body, factor) for factor in (0.02, 1.0, 30.0)]
+    batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
+    (energies,) = seen
+    rise = np.diff(energies, axis=0)
+    assert (rise <= 1e-9 * np.abs(energies[0])).all()
+    assert (np.ptp(energies, axis=0) > 0).all()
+    assert sum("with others" in note for result in batch for note in result.report.notes) >= 2
+    for together, alone in zip(batch, single, strict=True):
+        assert together.report.ok
+        assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-5)
+        assert together.report.certificate.worst.of_size <= 1e-4
 
 
 def test_those_that_arrive_together_are_left_alone():
@@ -124,6 +150,25 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
         assert found.stable is alone.stable is True
         assert found.worst.position == pytest.approx(alone.worst.position, rel=0.03)
         assert found.energy == pytest.approx(alone.energy, rel=0.03)
+
+
+def test_how_copies_drift_is_no_distance(monkeypatch):
+    """Blocks that nothing holds, stretched at first, one by one and together."""
+    monkeypatch.setattr("supple.solvers.newton_steps.certificates.certify", pytest.fail)
+    scene = supple.Scene(gravity=(0, 0, 0))
+    body = scene.add_solid(
+        supple.block((3, 2, 2)), supple.StableNeoHookean(young=1e3, poisson=0.3), density=1
+    )
+    start = body.points * [1.02, 1, 1]
+    kinds = [supple.StableNeoHookean(young=young, poisson=0.3) for young in (1e3, 1e9, 3e4)]
+    problem = problem_of(scene, [supple.Variation(materials={body: kind}, start=start) for kind in kinds])
+    together = certify_copies(problem, problem.measures.balances())
+    truth = np.linalg.norm((start - start.mean(axis=0)) * [0.02 / 1.02, 0, 0], axis=1).max()
+    for copy, found in together.items():
+        alone = certify(problem, copy)
+        assert found.stable is alone.stable is True
+        assert found.worst.position == pytest.approx(alone.worst.position, rel=0.1)
+        assert found.worst.position == pytest.approx(truth, rel=0.5)
 
 
 def test_stiff_copies_that_are_not_stable_are_seen_beside_soft_ones():

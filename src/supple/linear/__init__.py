@@ -12,12 +12,14 @@ found = pcg(H, assembly.restrict(problem.states.net), M, eta=0.1)
 from supple.linear.apart import solve_apart
 from supple.linear.assembly import Assembly
 from supple.linear.multilevel import Multilevel, NotPositive, Preconditioner
+from supple.linear.parts import Parts
 from supple.linear.pcg import Solution, curvature_along, pcg, shares_along, solve
 
 __all__ = [
     "Assembly",
     "Multilevel",
     "NotPositive",
+    "Parts",
     "Preconditioner",
     "Solution",
     "curvature_along",

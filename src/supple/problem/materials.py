@@ -61,5 +61,5 @@ def still_of_use(problem: Problem) -> list[str]:
     assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
     if assembly is None or not assembly.take_materials():
         return []
-    kept = ["assembly", "noise"]
+    kept = ["assembly", "parts", "noise"]
     return [*kept, "multilevel"] if levels is None or levels.take_materials(assembly) else kept

@@ -183,8 +183,7 @@ class Measures:
 
     def energy_roundings(self) -> np.ndarray:
         """(copies,) the same of all copies."""
-        stiffness = STIFFNESS_ROUNDING * self.edge**2 * self._stiffness_norms
-        return self._eps * (ENERGY_ROUNDING * self._energy_scale + stiffness)
+        return rounding_of(self, self._energy_scale)
 
     @cached_property
     def _stiffness_norms(self) -> np.ndarray:
@@ -207,6 +206,13 @@ def _figure_memory(cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
     """For the figures of parts and of bodies."""
     parts, bodies = len(cuts.vertex) - 1, len(cuts.part) - 1
     return np.zeros((copies, FIGURES, parts)), np.zeros((copies, bodies, FIGURES))
+
+
+def rounding_of(measures: Measures, scale: np.ndarray, part: float = 1.0) -> np.ndarray:
+    """What rounding may have changed in energies [J] whose parts have magnitudes that add up to scale [J], of
+    so large a part of the stiffness of all elements."""
+    stiffness = part * STIFFNESS_ROUNDING * measures.edge**2 * measures._stiffness_norms
+    return np.asarray(measures._eps * (ENERGY_ROUNDING * scale + stiffness))
 
 
 def stiffness_of(measures: Measures) -> np.ndarray:

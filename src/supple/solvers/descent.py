@@ -75,7 +75,8 @@ class Descent(Solver):
             return PBNG().begin(problem)
         if problem.copies == 1:
             return DescentRun(self, problem)
-        return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER)
+        turn = self.turn if self.path == "rotation" else None
+        return SweptTogether(problem, self.ahead * ON_DEVICES * TOGETHER, turn)
 
     def phases(self) -> tuple[Solver, ...]:
         return self, replace(self, ahead=0)

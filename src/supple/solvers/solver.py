@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from supple.compute import PRECISIONS
 from supple.kernels.device import DEVICES
 from supple.model import Model
 from supple.problem import Balance, Balances, Problem
+
+if TYPE_CHECKING:
+    from supple.solvers.newton_steps.newton_together import NewtonTogether
 
 
 class Solver(ABC):
@@ -126,6 +129,11 @@ class Run(ABC):
 
     finished_alone: bool = False
     """Whether copies of the state that do not arrive together are to be solved one by one."""
+
+    def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
+        """Newton steps of some copies of the state at once, to this distance [of the size] of the
+        equilibrium; None where the method makes none."""
+        return None
 
     def leaving(self) -> np.ndarray:
         """(copies,) which copies of the state will sooner arrive alone."""

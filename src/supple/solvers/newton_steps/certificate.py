@@ -110,8 +110,6 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Ce
         direction = direction._replace(d=nothing.d, slope=0.0)
     states = twin.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
-    if not len(twin.model.pinned) and d.any():
-        d = linear.without_drift(d)
     bodies = distances(twin.model, d, net, u)
     if not balance.at_rest and balance.residual > 0 and not direction.slope > 0:  # nothing is known
         bodies = tuple(replace(body, position=np.inf, energy=np.inf) for body in bodies)

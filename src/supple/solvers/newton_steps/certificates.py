@@ -33,20 +33,29 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Cert
     gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
     if not gathered.balance().finite:
         return {}
-    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered, room))
+    linear: Linearisation = gathered.shared("linearisation", lambda: Linearisation(gathered, each=False))
     states, shape = gathered.states, (room, model.vertices, 3)
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
-    if direction.filtered:
+    if direction.filtered and not direction.adrift:
         others = _without_concave(copies, direction.shares, room)
         return _certify_others(problem, copies, others)
     d = states.vectors(direction.d)[0].reshape(shape)
     found = _certificates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
     each = (perf_counter() - began) / len(copies)
     known = {copy: replace(one, seconds=each) for copy, one in zip(copies, found, strict=False)}
-    late = [copy for copy, left in zip(copies, direction.left, strict=False) if not left <= ACCURACY]
+    left = _left(linear, direction.left, room)
+    late = [copy for copy, part in zip(copies, left, strict=False) if not part <= ACCURACY]
     known = {copy: one for copy, one in known.items() if copy not in late}
     return known | _certify_others(problem, copies, late)
+
+
+def _left(linear: Linearisation, left: np.ndarray, room: int) -> np.ndarray:
+    """(room,) the most that is left of a part of each copy, of what is left of each part."""
+    copy = linear.free // (linear.problem.model.vertices // room)
+    most = np.zeros(room)
+    np.maximum.at(most, copy, left[linear.parts.number])
+    return most
 
 
 def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, Certificate]:

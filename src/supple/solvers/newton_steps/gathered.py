@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,14 @@ from supple.problem.states import vectors_of
 
 MOST_VERTICES, MOST_COPIES = 65_536, 64
 """Of one gathered problem: more would take longer to prepare than they gain."""
+
+
+class Gathered(NamedTuple):
+    """A body of one of the copies: its name, and which vertices it has."""
+
+    name: str
+    vertices: slice
+
 
 FEW = 8
 """Up to so many copies have a smaller problem of their own."""
@@ -87,7 +95,7 @@ def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
 
 
 def _repeated(model: Model, copies: int) -> Model:
-    """The model so many times, as one body."""
+    """The model so many times, with the bodies of each."""
     n, every = model.vertices, np.arange(copies)
 
     def shifted(ids: np.ndarray) -> np.ndarray:
@@ -107,6 +115,11 @@ def _repeated(model: Model, copies: int) -> Model:
             material=many,
         )
 
+    each = [
+        Gathered(name, slice(own.start + k * n, own.stop + k * n))
+        for k in every
+        for name, own in model.body_vertices
+    ]
     return Model(
         tiled(model.rest),
         tiled(model.mass),
@@ -115,6 +128,7 @@ def _repeated(model: Model, copies: int) -> Model:
         lambda time: tiled(model.prescribed(time)),
         tuple(map(again, model.terms)),
         shifted(model.tets),
+        tuple(each),  # type: ignore[arg-type]
         held=None if model.held is None else tiled(model.held),
     )
 

@@ -48,20 +48,24 @@ class Reached(NamedTuple):
 
 
 def backtrack(
-    problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = SMALLEST_STEP
-) -> Reached | None:
+    problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = SMALLEST_STEP,
+    nearer: Callable[[], bool] | None = None,
+) -> Reached | None:  # fmt: skip
     """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966], slope = r · x'(0) [J]; where the decrease drowns
-    in rounding, until the residual decreases instead. u is then at t; None where no t will do. Energies that
-    are infinite or NaN are no decrease."""
-    least = smallest * t
+    in rounding, until the residual decreases instead, or, at the first t, u is nearer the minimum by other
+    means, with net forces known. u is then at t; None where no t will do. Energies that are infinite or NaN
+    are no decrease."""
+    first, least = t, smallest * t
     while t >= least:
         move(t)
         energy = problem.energy()
         change = energy - start.energy
         if change <= -ARMIJO * t * slope and change < -start.rounding:
             return Reached(t, energy)
-        if abs(change) <= start.rounding and problem.balance().residual < start.residual:
-            return Reached(t, energy)
+        if abs(change) <= start.rounding:
+            falls = problem.balance().residual < start.residual
+            if falls or (nearer is not None and t == first and nearer()):
+                return Reached(t, energy)
         t *= 0.5
     return None
 

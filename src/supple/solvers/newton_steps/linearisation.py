@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +11,7 @@ from supple.linear import (
     Assembly,
     Multilevel,
     NotPositive,
+    Parts,
     Preconditioner,
     Solution,
     curvature_along,
@@ -23,7 +22,7 @@ from supple.linear import (
 from supple.linear.block_rows import Threes
 from supple.linear.multilevel import as_records
 from supple.problem import Problem
-from supple.solvers.newton_steps.adrift import Drift, concave_beside
+from supple.solvers.newton_steps.adrift import Drift, solve_beside
 from supple.terms import Term
 
 LINEAR_ITERATIONS = 1000
@@ -46,8 +45,8 @@ class Direction(NamedTuple):
     seen, p · H p / |p|² [N/m] of p or d, where that was asked for; None where H was refused for what it has
     on its diagonal or on a coarse level; shares (n,): what each vertex has of p · H p [J], where a
     probe saw p; adrift: whether a probe has seen that H is concave only along motions of whole bodies
-    that nothing holds, see adrift.py; left (copies,): how accurate d and the probe are for each copy, if
-    there are several."""
+    that nothing holds, see adrift.py; left (parts,): how accurate d and the probe are for each part of those
+    that have nothing to do with each other, if there are several."""
 
     d: np.ndarray
     filtered: bool
@@ -66,16 +65,16 @@ def _constant(term: Term) -> bool:
 
 
 class Linearisation:
-    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of. copies: of how
-    many that have nothing to do with each other, one after the other, the problem consists: each is then
-    solved for as if it were alone, as far as `Direction.left` tells."""
+    """Makes Newton's directions for a problem in float64; free (f,): the vertices they are of; parts: what of
+    them hangs together. What has nothing to do with each other is solved for as if it were alone, each of it
+    to the accuracy that is asked for, or, without `each`, as `Direction.left` tells."""
 
-    def __init__(self, problem: Problem, copies: int = 1) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, each: bool = True) -> None:
+        self.problem, self._each = problem, each
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
+        self.parts: Parts = problem.shared("parts", lambda: Parts(self.assembly))
         self.free = self.assembly.free
-        self._copies, self._copy = copies, self.free // max(1, problem.model.vertices // copies)
         terms = problem.model.terms
         self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
         """Whether H is the same everywhere, so that one step is all there is to do."""
@@ -83,6 +82,7 @@ class Linearisation:
         self._last: Preconditioner | None = None
         self._lasts = problem.keeps_prepared and self._hierarchy.lasts
         self._known: tuple[tuple, float, Direction] | None = None
+        self._drift: tuple[bsr_matrix, Drift] | None = None
 
     def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
         """Of a linear solve, to suit how fast the forces vanish, from `before` to `residual` in the last step
@@ -125,8 +125,11 @@ class Linearisation:
             if probe:
                 seen = self._concave()
         self.filtered += 1
-        if probe:
-            seen = self._beside_drift(seen)
+        beside = self._beside_drift(accuracy) if probe else None
+        if beside is not None and beside.adrift:
+            return beside
+        if beside is not None:
+            seen = {"concave": beside.concave, "curvature": beside.curvature, "shares": beside.shares}
         return self.convex(accuracy, floor)._replace(**seen)
 
     def _concave(self) -> dict[str, Any]:
@@ -149,43 +152,48 @@ class Linearisation:
                 continue
         return None
 
-    def _drift(self) -> tuple[bsr_matrix, Drift]:
-        """The exact H, and what whole bodies may do under the net forces; raises `NotPositive` where H is not
-        finite."""
-        assembly = self.assembly
-        H, positions = assembly.here(assembly.matrix("exact", apart=True)), assembly.positions
+    def _drifting(self, exact: Threes) -> tuple[bsr_matrix, Drift] | None:
+        """The exact H, and what whole bodies may do under the net forces; None where that is nothing, or
+        where H is not finite."""
+        assembly, p = self.assembly, self.problem
+        if not self.parts.loose.any() or p.loads.inertia.any():
+            return None
+        H, positions = assembly.here(exact), assembly.positions
         if not np.isfinite(H.data).all():
-            raise NotPositive
-        self.problem.device.pull(positions)
-        return H, Drift(H, positions, assembly.restrict(self.problem.states.net).reshape(-1, 3))
+            return None
+        p.device.pull(positions)
+        drift = Drift(H, positions, assembly.restrict(p.states.net).reshape(-1, 3), self.parts)
+        return (H, drift) if drift.free.any() else None
 
-    def without_drift(self, d: np.ndarray) -> np.ndarray:
-        """d (n, 3) at the problem's u less motions of whole bodies that nothing holds."""
-        kept = d.copy()
-        with suppress(NotPositive):
-            kept[self.free] = self._drift()[1].without(d[self.free].ravel()).reshape(-1, 3)
-        return kept
+    def _without_drift(self, records: np.ndarray) -> np.ndarray:
+        """Records (f, 4) less motions of whole bodies that nothing holds, in memory of their own where there
+        are such."""
+        if self._drift is None:
+            return records
+        self.problem.device.pull(records)
+        return as_records(self._drift[1].without(records[:, :3].ravel()))
 
-    def _beside_drift(self, seen: dict[str, Any]) -> dict[str, Any]:
-        """What `Direction` tells of a concave direction beside motions of whole bodies that nothing holds,
-        where there are such bodies; else what was seen."""
-        assembly = self.assembly
+    def _beside_drift(self, accuracy: float) -> Direction | None:
+        """Beside motions of whole bodies that nothing holds: d where H is convex there as far as can be seen,
+        or a direction in which it is concave; None where there are no such bodies."""
+        M = self._convex_preconditioner() if self._drift is not None else None
+        if M is None or self._drift is None:
+            return None
+        (H, drift), spread = self._drift, self.assembly.spread
+        net = self.assembly.restrict(self.problem.states.net)
         try:
-            H, drift = self._drift()
-            M = self._convex_preconditioner() if drift.free.any() else None
-            if M is None:
-                return seen
-            p = concave_beside(drift, H, M, self._noise[:, :3].ravel(), PROBED, LINEAR_ITERATIONS)
+            d, p = solve_beside(drift, H, M, net, accuracy, LINEAR_ITERATIONS)
+            if p is None:
+                _, p = solve_beside(drift, H, M, self._noise[:, :3].ravel(), PROBED, LINEAR_ITERATIONS)
         except NotPositive:
-            return seen
-        if p is None:
-            return {"adrift": True}
+            return None
+        along = d if p is None else p
+        work = (along * (H @ along)).reshape(-1, 3).sum(axis=1)
         shares = np.zeros(self.problem.model.vertices)
-        shares[self.free] = (p * (H @ p)).reshape(-1, 3).sum(axis=1)
-        return {
-            "concave": assembly.spread(as_records(p)), "curvature": float(shares.sum() / (p @ p)),
-            "shares": shares,
-        }  # fmt: skip
+        shares[self.free] = work
+        curvature = float(work.sum() / max(float(along @ along), 1e-300))
+        found = Direction(spread(as_records(d)), True, None, float(net @ d), curvature, adrift=p is None)
+        return found if p is None else found._replace(concave=spread(as_records(p)), shares=shares)
 
     def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
         """Of a direction p, records (f, 4), that conjugate gradients have just ended on."""
@@ -211,9 +219,12 @@ class Linearisation:
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
         assembly = self.assembly
         H = assembly.matrix(kind)
+        if kind == "exact":
+            self._drift = self._drifting(H)
         M = self._preconditioner(H, kind)
-        b = assembly.take(self.problem.states.net)
+        b = self._without_drift(assembly.take(self.problem.states.net))
         found, slope, left = self._solved(H, b, M, accuracy, floor)
+        found = found._replace(x=self._without_drift(found.x))
         if found.iterations > MANY or found.negative is not None:
             self._last = None
         self.iterations += found.iterations
@@ -241,18 +252,22 @@ class Linearisation:
     def _solved(
         self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, floor: float
     ) -> tuple[Solution, float, np.ndarray]:
-        """x, b · x, and what is left of each copy; floor: where there is one."""
-        if self._copies == 1:
-            return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(1)
-        found, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self._copy)
+        """x, b · x, and what is left of each part; floor: where there is one, for all together."""
+        if self.parts.count < 2 or floor > 0:
+            return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(self.parts.count)
+        found, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
         return found, float(np.vdot(b[:, :3], found.x[:, :3])), left
 
     def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
-        """A direction of negative curvature, records (f, 4), if one shows; and what is left of each copy."""
-        found, _, left = self._solved(H, self._noise, M, PROBED, 0.0)
+        """A direction of negative curvature, records (f, 4), if one shows; and what is left of each part."""
+        found, _, left = self._solved(H, self._without_drift(self._noise), M, PROBED, 0.0)
         return found.negative, left
 
-    @cached_property
+    @property
     def _noise(self) -> np.ndarray:
         """A right-hand side (f, 4) that has something of every direction, always the same."""
-        return as_records(np.random.default_rng(0).normal(size=3 * len(self.free)))
+        size = 3 * len(self.free)
+        noise: np.ndarray = self.problem.shared(
+            "noise", lambda: as_records(np.random.default_rng(0).normal(size=size))
+        )
+        return noise

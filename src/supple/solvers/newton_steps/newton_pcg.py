@@ -48,6 +48,10 @@ POOR = 0.1
 RESCUE_SWEEPS = 10
 """Of PBNG: as many as it does between two looks."""
 
+LEFT, LESS = 1e-2, 0.5
+"""Accuracy of the linear solve that tells how much is left to gain, and which part of what was left before
+counts as less."""
+
 CURVATURE_TURN = 1.0
 """How far the element that turns most does so [rad] in the first step tried along negative curvature."""
 
@@ -116,7 +120,9 @@ class NewtonPCG:
         begin, slope = present(self.problem), direction.slope
         move, turn, _ = self._path(direction.d, slope)
         whole = min(1.0, self.options.turn / max(turn, 1e-9))
-        reached = backtrack(self.problem, move, start, slope, whole) if slope > 0 else None
+        ways = self.problem, move, start, slope, whole
+        nearer = None if direction.filtered else lambda: self._less_left(slope)
+        reached = backtrack(*ways, nearer=nearer) if slope > 0 else None
         if reached is None:
             self._put(begin)
             return None, whole
@@ -125,6 +131,13 @@ class NewtonPCG:
         if reached.t == 1.0 and low * predicted < start.energy - reached.energy < high * predicted:
             reached = expand(self.problem, move, start, reached)
         return reached, whole
+
+    def _less_left(self, slope: float) -> bool:
+        """Whether the next step would gain much less than this one, by its slope [J]: r · H⁻¹ r tells that to
+        far fewer digits than rounding leaves of energies, and |r|, where stiff elements have most of it, not
+        at all."""
+        found = self.linear.direction(LEFT, 0.0)
+        return not found.filtered and 0 <= found.slope < LESS * slope
 
     def _rescue(
         self, direction: Direction, begin: np.ndarray, start: Start, reached: Reached | None,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from supple.problem import Balances, Problem
 from supple.solvers.newton_steps.forecast import Forecasts
+from supple.solvers.newton_steps.gathered import room_for
+from supple.solvers.newton_steps.newton_together import NewtonTogether
 from supple.solvers.pbng import PBNG, PBNGRun
 
 
@@ -14,9 +18,11 @@ class SweptTogether(PBNGRun):
     their own, unless a number of iterations or a time is all that there is. Those that balance far from the
     equilibrium go on to the smaller imbalance that would be near it; those at saddles do not."""
 
-    def __init__(self, problem: Problem, ahead: int) -> None:
+    def __init__(self, problem: Problem, ahead: int, turn: float | None) -> None:
+        """turn: how far nearly all elements may turn in one Newton step [rad], None for no such steps."""
         super().__init__(PBNG(), problem)
-        self._ahead, self._sweeps = ahead, 0
+        self._ahead, self._turn, self._sweeps = ahead, turn, 0
+        self._tolerance: float | None = None
         self._forecasts = Forecasts(problem.copies)
         self.finished_alone = False
         self._saddles = np.zeros(problem.copies, bool)
@@ -24,6 +30,12 @@ class SweptTogether(PBNGRun):
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         self.finished_alone = tolerance is not None and max_iterations is None and budget is None
         self._forecasts.aim[:] = tolerance or 1e-8
+        self._tolerance = tolerance
+
+    def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
+        if self._turn is None or self._tolerance is None or room_for(self.problem) < 2:
+            return None
+        return NewtonTogether(self.problem, copies, self._tolerance, distance, self._turn)
 
     def advance(self, count: int) -> None:
         super().advance(count)

@@ -1,0 +1,68 @@
+"""Which vertices hang together, and which of these parts pins hold in any case."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+if TYPE_CHECKING:
+    from supple.linear.assembly import Assembly
+
+ON_A_LINE = 1e-6
+"""Points count as on a line where the squares of their distances from one are below this part of the squares
+of those along it."""
+
+
+class Parts:
+    """The bodies of a problem that have nothing to do with each other, as its Hessian sees them.
+
+    number (f,): the part of each free vertex, of `count`; loose (count,): those that may move as a whole, as
+    far as pins tell: elements connect them to no three pinned vertices that are not on a line. Springs, ties
+    and directions that are held may hold these, too, which is for the Hessian to tell.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        pattern, f = assembly.pattern, len(assembly.free)
+        self.count, self.number = 0, np.zeros(0, np.int32)
+        if f:
+            ones = np.ones(len(pattern.indices), np.int8)
+            graph = csr_array((ones, pattern.indices, pattern.indptr), shape=(f, f))
+            self.count, self.number = connected_components(graph, connection="strong")  # it is symmetric
+        self.loose = self._unpinned(assembly)
+
+    def _unpinned(self, assembly: Assembly) -> np.ndarray:
+        """(count,) whether fewer than three pinned vertices, or only ones on a line, are in elements of a
+        part."""
+        model = assembly.problem.model
+        part_of = np.full(model.vertices, -1, np.int32)
+        part_of[assembly.free] = self.number
+        pairs = [np.zeros((0, 2), np.int64)]
+        terms: Any = model.terms
+        for term in terms:
+            if term.deforms and term.carriage is None:
+                stencils = term.vertices[(part_of[term.vertices] < 0).any(axis=1)]
+                part = part_of[stencils].max(axis=1, initial=-1)  # that of all free corners
+                of_part = np.where(part_of[stencils] < 0, part[:, None], -1)
+                pairs.append(np.stack([of_part.ravel(), stencils.ravel()], axis=1))
+        part, pinned = np.unique(np.concatenate(pairs), axis=0).T
+        part, points = part[part >= 0], model.rest[pinned[part >= 0]]
+        pins = np.bincount(part, minlength=self.count)
+        offset = points - (self.sums(points, part) / np.maximum(pins, 1)[:, None])[part]
+        spread = np.linalg.eigvalsh(self.sums(np.einsum("ki,kj->kij", offset, offset), part))
+        loose: np.ndarray = spread[:, 1] <= ON_A_LINE * spread[:, 2]
+        return loose
+
+    def sums(self, values: np.ndarray, number: np.ndarray | None = None) -> np.ndarray:
+        """(count, ...) of values (k, ...), of the parts with these numbers (k,), or of every free vertex."""
+        sums = np.zeros((self.count, *values.shape[1:]))
+        np.add.at(sums, self.number if number is None else number, values)
+        return sums
+
+    def most(self, values: np.ndarray) -> np.ndarray:
+        """(count,) the largest of values (f,), 0 where they are negative."""
+        most = np.zeros(self.count)
+        np.maximum.at(most, self.number, values)
+        return most

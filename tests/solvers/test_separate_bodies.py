@@ -1,0 +1,137 @@
+"""Bodies that have nothing to do with each other, in one scene: each has a distance of its own."""
+
+import numpy as np
+import pytest
+from problems import face, material
+
+import supple
+from supple import PBNG, Stop
+from supple.linear import Assembly, Parts
+from supple.problem import Problem
+from supple.scene import build_model
+from supple.solvers import Descent
+from supple.solvers.newton_steps.certificate import ACCURACY, certify
+from supple.solvers.newton_steps.linearisation import Linearisation
+from supple.solving import solve
+
+BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
+"""E [Pa] and density [kg/m³] of bars that bend equally far."""
+
+
+def beside(slow):
+    """A soft and a stiff bar, of which one is slender and nearly incompressible: slow to solve for."""
+    scene = supple.Scene(gravity=(0, -9.8, 0))
+    for k, (name, (young, density)) in enumerate(BARS.items()):
+        cells, nu = ((30, 1, 1), 0.4995) if name == slow else ((5, 2, 2), 0.3)
+        mesh = supple.block(cells, (2, 0.2, 0.2), origin=(0, 0, k))
+        kind = material("stable_neo_hookean", young=young, poisson=nu)
+        body = scene.add_solid(mesh, kind, density=density, name=name)
+        scene.pin(body.where(face(0, 0)))
+    return scene
+
+
+def after_sweeps(scene, count=30):
+    problem = Problem(build_model(scene), "float64")
+    solve(problem, PBNG(), Stop(max_iterations=count))
+    problem.balance()
+    return problem
+
+
+@pytest.mark.parametrize("slow", BARS)
+def test_distances_of_soft_and_stiff_bodies_are_true(slow):
+    scene = beside(slow)
+    problem = after_sweeps(scene)
+    found = certify(problem)
+    truth = supple.equilibrium(scene, Descent(ahead=0), stop=Stop(tolerance=1e-10)).positions
+    start = problem.positions
+    assert found.stable
+    for body, (name, own) in zip(found.bodies, problem.model.body_vertices, strict=True):
+        off = np.linalg.norm(start[own] - truth[own], axis=1).max()
+        assert off > 1e-3, "there is something to be told"
+        assert body.position == pytest.approx(off, rel=0.5), name
+
+
+@pytest.mark.parametrize("slow", BARS)
+def test_every_body_is_solved_for_to_the_accuracy_asked_for(slow):
+    """Against one exact solve: also of the body that has a millionth of the energy."""
+    problem = after_sweeps(beside(slow))
+    linear = Linearisation(problem)
+    found = linear.direction(ACCURACY, 0.0, probe=True)
+    assert linear.parts.count == len(found.left) == 2
+    assert found.left.max() <= ACCURACY
+    H = linear.assembly.hessian("exact").toarray()
+    d = found.d[linear.free, :3].ravel()
+    exact = np.linalg.solve(H, linear.assembly.restrict(problem.states.net))
+    for part in range(2):
+        own = np.repeat(linear.parts.number == part, 3)
+        error, size = (v @ (H[np.ix_(own, own)] @ v) for v in (d[own] - exact[own], exact[own]))
+        assert error < (10 * ACCURACY) ** 2 * size
+
+
+def held_and_free(stretch=1.1):
+    """A held bar that bends, and a block that nothing holds; where both begin."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    held = scene.add_solid(
+        supple.block((10, 2, 2), (2, 0.2, 0.2)), material("corotated", young=1e6), name="held"
+    )
+    scene.pin(held.where(face(0, 0)))
+    scene.add_force(held.where(face(0, 2)), (0, -1, 0))
+    mesh = supple.block((3, 2, 2), origin=(0, 3, 0))
+    free = scene.add_solid(mesh, material("stable_neo_hookean", young=1e3), name="free")
+    model = build_model(scene)
+    start = model.rest.copy()
+    start[free.vertices, 0] *= stretch
+    return scene, start
+
+
+def aligned(points, like):
+    """Points (n, 3) moved as a whole to where they are closest to others."""
+    a, b = points - points.mean(axis=0), like - like.mean(axis=0)
+    U, _, V = np.linalg.svd(b.T @ a)
+    turn = U @ np.diag([1, 1, np.linalg.det(U @ V)]) @ V
+    return a @ turn.T + like.mean(axis=0)
+
+
+def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts():
+    scene, start = held_and_free(1.02)
+    problem = Problem(build_model(scene), "float64")
+    problem.positions = start
+    problem.balance()
+    found = {body.body: body for body in certify(problem).bodies}
+    truth = supple.equilibrium(scene, start=start, tolerance=1e-10)
+    assert truth.report.ok
+    for name, own in problem.model.body_vertices:
+        there = truth.positions[own]
+        there = aligned(there, start[own]) if name == "free" else there
+        off = np.linalg.norm(start[own] - there, axis=1).max()
+        assert found[name].position == pytest.approx(off, rel=0.5), name
+
+
+def test_a_free_body_stays_where_it_was_beside_a_held_one():
+    scene, start = held_and_free()
+    for solver in (Descent(), Descent(ahead=0)):
+        result = supple.equilibrium(scene, solver, start=start)
+        own = scene.bodies[1].vertices
+        assert result.report.ok
+        assert result.report.certificate.stable
+        moved = result.positions[own].mean(axis=0) - start[own].mean(axis=0)
+        assert np.abs(moved).max() < 1e-2, "as far as sweeps move it, which is little"
+        assert np.ptp(result.positions[own], axis=0) == pytest.approx([1, 1, 1], abs=2e-3)
+
+
+def test_parts_are_those_that_elements_and_ties_connect():
+    """Two bodies that are tied are one part; what pins hold at fewer than three points is loose."""
+    scene = supple.Scene(gravity=(0, 0, 0))
+    kind = material("corotated")
+    top, low, other, alone = (scene.add_solid(supple.block(2, origin=(0, -k, 0)), kind) for k in (0, 1, 5, 9))
+    scene.pin(top.where(face(1, 1)))
+    scene.attach(low.where(face(1, 0)), top, stiffness=1e4)
+    scene.pin(other.where(lambda X: (X[:, 0] == 0) & (X[:, 2] == 0)))  # an edge
+    assembly = Assembly(Problem(build_model(scene), "float64"))
+    parts, of = Parts(assembly), {}
+    for name, body in (("top", top), ("low", low), ("other", other), ("alone", alone)):
+        inside = np.isin(assembly.free, np.arange(len(assembly.problem.model.rest))[body.vertices])
+        (of[name],) = np.unique(parts.number[inside])
+    assert of["top"] == of["low"]
+    assert parts.count == len(set(of.values())) == 3
+    assert [bool(parts.loose[of[name]]) for name in ("top", "other", "alone")] == [False, True, True]
