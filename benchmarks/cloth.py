@@ -132,6 +132,37 @@ def cut_out(pattern: str, degrees: float) -> tuple[np.ndarray, np.ndarray, float
     return turned[used], new.reshape(-1, 3), step
 
 
+STRETCHED = {"basket1": 0.02, "honey1": 0.06, "rib1": 0.07, "satin1": 0.02, "stock1": 0.035}
+"""How far each of two bars moves away from the other [m], as in HYLC's tests."""
+
+
+def fabrics() -> list[dict[str, Any]]:
+    """Equilibria of HYLC's fabrics between bars that move apart in four frames, as in GPBD Fig. 5; they need
+    $SUPPLE_DATA."""
+    found = []
+    for name, away in STRETCHED.items():
+        scene = supple.Scene(dt=0.25)
+        cloth = scene.add_cloth(supple.sheet(16, (0.3, 0.3), plane="zx"), supple.load_fabric(name), rest="uv")
+        x, _, z = cloth.points.T
+        for low, way in ((0.037, -away), (0.241, away)):
+            bar = (z >= low) & (z <= low + 0.022) & (x >= 0.049) & (x <= 0.251)
+            scene.pin(cloth.where(np.flatnonzero(bar)), motion=supple.Translate((0, 0, way)))
+        frames = list(supple.simulate(scene, frames=4))
+        reports = [frame.report for frame in frames]
+        found.append(
+            {
+                "fabric": name,
+                "stretch": round(2 * away / 0.1875, 2),
+                "outcomes": [report.outcome.name for report in reports],
+                "imbalance": max(float(f"{report.imbalance:.2g}") for report in reports),
+                "iterations": sum(report.iterations for report in reports),
+                "largest_angle": round(float(np.max(frames[-1].evaluate().bending_angle)), 1),
+            }
+        )
+        print(found[-1], flush=True)
+    return found
+
+
 def catenary() -> dict[str, Any]:
     """The sag of a heavy strip without bending stiffness, a fifth longer than the distance of its ends."""
     span, length = 1.0, 1.2
@@ -256,6 +287,7 @@ def main() -> None:
         "elastica": elastica,
         "weaves": weaves,
         "right_triangles": right_triangles,
+        "fabrics": fabrics,
     }
     if sys.argv[1:] == ["card"]:
         from supple.kernels.cuda import require_device
